@@ -206,6 +206,7 @@ static void make_tables(struct bench *b, const char *folder)
     check(table_create(&table_hash, &t, &b->hash, &err), &err);
     fill(b, b->hash);
     t.limit.bytes = table_bytes(b->hash) / LIMIT_SHARE;
+    t.limit.policy = TABLE_SELDOM;
     t.folder = folder;
     check(table_create(&table_tiered, &t, &b->tiered, &err), &err);
     fill(b, b->tiered);
@@ -255,6 +256,8 @@ int main(int argc, char **argv)
     compare(b, "first batches", 100, false);
     compare(b, "rows", 100, false);
     compare(b, "training", 40, true);
+    printf("%.1f MB of memory in the end, of which %.1f were asked for\n",
+           (double)table_bytes(b->tiered) / 1e6, (double)b->tiered->options.limit.bytes / 1e6);
     table_destroy(b->hash);
     table_destroy(b->tiered);
     rmdir(folder);

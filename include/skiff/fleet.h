@@ -194,11 +194,24 @@ SKIFF_API enum skiff_status skiff_fleet_save_model(struct skiff_fleet *f, const 
 SKIFF_API enum skiff_status skiff_fleet_save_table(struct skiff_fleet *f, int table,
                                                    const char *dir, int mode,
                                                    struct skiff_error *err);
+/* All tables and the dense parameters are read and checked on all servers before any of it counts:
+ * a load that fails has changed nothing. */
 SKIFF_API enum skiff_status skiff_fleet_load_model(struct skiff_fleet *f, const char *dir, int mode,
                                                    struct skiff_error *err);
+/* The same, with the dense parameters of a scope (NULL: without them); those that it has not stay
+ * as they are. */
+SKIFF_API enum skiff_status skiff_fleet_load_features(struct skiff_fleet *f, const char *dir,
+                                                      int mode, struct skiff_scope *dense,
+                                                      struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_fleet_load_table(struct skiff_fleet *f, int table,
                                                    const char *dir, int mode,
                                                    struct skiff_error *err);
+/* Between these two nobody else saves tables to the folder: several calls are one save. Each save
+ * of tables does so by itself; STATE when another job is at it, whose process is named. Not on S3
+ * and HDFS. begin and end may be nested. */
+SKIFF_API enum skiff_status skiff_fleet_begin_save(struct skiff_fleet *f, const char *dir,
+                                                   struct skiff_error *err);
+SKIFF_API void skiff_fleet_end_save(struct skiff_fleet *f);
 /* After a save of mode 1 or 2: the rows with the most shows, to <dir>/<table>_cache. *out_rows may
  * be NULL. */
 SKIFF_API enum skiff_status skiff_fleet_save_cache(struct skiff_fleet *f, int table,
@@ -217,6 +230,9 @@ SKIFF_API enum skiff_status skiff_fleet_push_dense(struct skiff_fleet *f, struct
 struct skiff_table_state {
     uint64_t rows, bytes, admitted, refused, expired, evicted;
     uint64_t hits, misses, disk_rows, disk_bytes, written_bytes;
+    uint64_t limit;                 /* bytes that it may take in memory, on all servers; 0: any */
+    uint64_t waiting;               /* ids that are not admitted yet */
+    uint64_t fetched, written_rows; /* misses that came ahead of their batch; rows put on disk */
     uint64_t reserved[4];
 };
 SKIFF_API int skiff_fleet_tables(const struct skiff_fleet *f); /* of features */

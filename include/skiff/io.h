@@ -2,7 +2,7 @@
  *
  * Loading is all or nothing: everything is read and checked before the scope changes. Saving too:
  * whatever is killed when, a load finds all of the old files or all of the new ones. Beside them
- * lies a skiff_manifest.yaml (of a prefix: PREFIX.skiff_manifest.yaml) with sizes and checksums,
+ * lies a __skiff_manifest__ (of a prefix: PREFIX.skiff_manifest.yaml) with sizes and checksums,
  * which every load compares with; without it nothing is compared. Threads: one user of the scope at
  * a time. */
 #ifndef SKIFF_IO_H

@@ -714,6 +714,8 @@ static PyMethodDef methods[] = {
     METHOD0("flush", fleet_flush, "All that this worker has queued has reached the servers."),
     METHOD("save_tables", fleet_save_tables, "Paddle's shard files, written by the servers."),
     METHOD("load_tables", fleet_load_tables, "From such files."),
+    METHOD("begin_save", fleet_begin_save, "Nobody else saves tables to the folder until"),
+    METHOD0("end_save", fleet_end_save, "..."),
     METHOD("save_cache", fleet_save_cache, "The rows with the most shows; how many."),
     METHOD("shrink", fleet_shrink, "Statistics fade, old rows go."),
     METHOD0("revert", fleet_revert, "Forgets what the next patch would hold."),

@@ -91,17 +91,24 @@ PyObject *fleet_save_tables(struct fleet_object *o, PyObject *args, PyObject *ke
     return answer(ok, status, &err, &k);
 }
 
+/* scope: dense parameters come from it, not from files. */
 PyObject *fleet_load_tables(struct fleet_object *o, PyObject *args, PyObject *keywords)
 {
     struct keep k = {0};
-    const char *dir;
-    int mode, table;
+    PyObject *path, *scope = NULL;
+    const char *dir = NULL;
+    int mode = 0, table = -1;
     struct skiff_error err;
     enum skiff_status status = SKIFF_OK;
-    bool ok = files_of(args, keywords, &k, &dir, &mode, &table);
+    bool ok = PyArg_ParseTupleAndKeywords(args, keywords, "O|iiO!",
+                                          KEYWORDS("dirname", "mode", "table", "scope"), &path,
+                                          &mode, &table, base_class[CLASS_SCOPE], &scope) &&
+              (dir = path_of(&k, path, "dirname")) != NULL;
+    struct skiff_scope *dense = scope ? ((struct scope_object *)scope)->s : NULL;
     if (ok)
-        status = UNLOCKED(table < 0 ? skiff_fleet_load_model(o->f, dir, mode, &err)
-                                    : skiff_fleet_load_table(o->f, table, dir, mode, &err));
+        status = UNLOCKED(dense       ? skiff_fleet_load_features(o->f, dir, mode, dense, &err)
+                          : table < 0 ? skiff_fleet_load_model(o->f, dir, mode, &err)
+                                      : skiff_fleet_load_table(o->f, table, dir, mode, &err));
     return answer(ok, status, &err, &k);
 }
 
@@ -121,6 +128,27 @@ PyObject *fleet_save_cache(struct fleet_object *o, PyObject *args, PyObject *key
     if (!ok)
         return NULL;
     return status < 0 ? raise_file_error(&err) : PyLong_FromLongLong(rows);
+}
+
+/* (dirname): saves to it until end_save are one. */
+PyObject *fleet_begin_save(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    struct keep k = {0};
+    PyObject *path;
+    const char *dir = NULL;
+    struct skiff_error err;
+    enum skiff_status status = SKIFF_OK;
+    bool ok = PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("dirname"), &path) &&
+              (dir = path_of(&k, path, "dirname")) != NULL;
+    if (ok)
+        status = UNLOCKED(skiff_fleet_begin_save(o->f, dir, &err));
+    return answer(ok, status, &err, &k);
+}
+
+PyObject *fleet_end_save(struct fleet_object *o, PyObject *unused)
+{
+    skiff_fleet_end_save(o->f);
+    Py_RETURN_NONE;
 }
 
 PyObject *fleet_shrink(struct fleet_object *o, PyObject *args, PyObject *keywords)
@@ -187,8 +215,9 @@ PyObject *fleet_table_state(struct fleet_object *o, PyObject *args, PyObject *ke
     if (status < 0)
         return raise_error(&err);
 #define N(field) #field, (unsigned long long)s.field
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsK}", N(rows), N(bytes), N(admitted), N(refused),
-                         N(expired), N(evicted), N(hits), N(misses), N(disk_rows), N(disk_bytes),
-                         N(written_bytes));
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", N(rows), N(bytes), N(admitted),
+                         N(refused), N(expired), N(evicted), N(hits), N(misses), N(disk_rows),
+                         N(disk_bytes), N(written_bytes), N(limit), N(waiting), N(fetched),
+                         N(written_rows));
 #undef N
 }

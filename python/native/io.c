@@ -1,5 +1,6 @@
 /* Files: variables, parameters, models, programs. */
 #include "native.h"
+#include "store/manifest.h"
 
 typedef enum skiff_status (*group_function)(struct skiff_scope *, const struct skiff_program *,
                                             const char *, const char *, struct skiff_error *);
@@ -252,6 +253,31 @@ static PyObject *settle(PyObject *self, PyObject *args, PyObject *keywords)
     return done(ok);
 }
 
+static PyObject *is_manifest(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    const char *name;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s", KEYWORDS("name"), &name))
+        return NULL;
+    return PyBool_FromLong(manifest_named(name));
+}
+
+static PyObject *remove_manifest(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *object;
+    int prefix = 0;
+    struct keep k = {0};
+    struct skiff_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|p", KEYWORDS("path", "prefix"), &object,
+                                     &prefix))
+        return NULL;
+    const char *path = path_of(&k, object, "path");
+    bool ok = path && status_ok(UNLOCKED(prefix ? manifest_remove_prefix(path, &err)
+                                                : manifest_remove(path, &err)),
+                                &err);
+    keep_end(&k);
+    return done(ok);
+}
+
 /* ---- tensors and states ---- */
 
 static PyObject *read_tensor(PyObject *self, PyObject *args, PyObject *keywords)
@@ -395,6 +421,8 @@ static PyMethodDef functions[] = {
     METHOD("save_inference_prefix", save_inference_prefix, "PREFIX.pdmodel and PREFIX.pdiparams."),
     METHOD("load_inference_model", load_inference_model, "(program, feed names, target names)."),
     METHOD("settle", settle, "Puts a save into the folder that was cut in its place."),
+    METHOD("is_manifest", is_manifest, "Is it the name of a manifest?"),
+    METHOD("remove_manifest", remove_manifest, "Of a folder, or of the files of a prefix."),
     METHOD("read_tensor", read_tensor, "A tensor file."),
     METHOD("write_tensor", write_tensor, "Writes a tensor file."),
     METHOD("read_state", read_state, "The tensors of a .pdparams or .pdopt file."),

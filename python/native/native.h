@@ -293,6 +293,8 @@ bool fleet_tables_of(struct keep *k, PyObject *o, struct skiff_strategy *s);
 PyObject *fleet_flush(struct fleet_object *o, PyObject *unused);
 PyObject *fleet_revert(struct fleet_object *o, PyObject *unused);
 PyObject *fleet_save_tables(struct fleet_object *o, PyObject *args, PyObject *keywords);
+PyObject *fleet_begin_save(struct fleet_object *o, PyObject *args, PyObject *keywords);
+PyObject *fleet_end_save(struct fleet_object *o, PyObject *unused);
 PyObject *fleet_load_tables(struct fleet_object *o, PyObject *args, PyObject *keywords);
 PyObject *fleet_save_cache(struct fleet_object *o, PyObject *args, PyObject *keywords);
 PyObject *fleet_shrink(struct fleet_object *o, PyObject *args, PyObject *keywords);

@@ -574,6 +574,10 @@ def load_inference_model(
     """(program, feed names, target names); path: a folder or a 2.x prefix; scope None: only the program."""
 def settle(folder: str) -> None:
     """Before listing or reading files of a saved folder: puts a save that was cut in its place."""
+def is_manifest(name: str) -> bool:
+    """Is a file of that name the list of a save's files and checksums?"""
+def remove_manifest(path: str, prefix: bool = False) -> None:
+    """That of a folder, or of the files PATH.*: loading compares nothing from now on. None there is fine."""
 def read_state(path: str) -> Dict[str, Tensor]:
     """The tensors of a .pdparams or .pdopt file."""
 def read_saved(path: str, names: Sequence[str] = ...) -> Dict[str, Tensor]:

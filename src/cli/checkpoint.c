@@ -180,7 +180,7 @@ bool checkpoint_exists(const char *folder, int epoch)
     struct buf path = BUF_INIT;
     join(&path, folder, epoch, "");
     (void)model_settle(path.data, NULL); /* when it cannot, loading says why */
-    join(&path, folder, epoch, MANIFEST_FILE);
+    join(&path, folder, epoch, manifest_in(path.data));
     bool there = file_exists(path.data);
     join(&path, folder, epoch, PREFIX ".pdparams");
     there |= file_exists(path.data);

@@ -4,7 +4,7 @@
  *                             __model__ and parameters, one file each, with runner.use_inference
  *                             or, of distributed training, the persistables, one file each, and
  *                             __model__
- *                             skiff_manifest.yaml   files, checksums, epoch, whether it was
+ *                             __skiff_manifest__    files, checksums, epoch, whether it was
  *                             finished, samples, run
  *
  * All of an epoch is one save (store/model_dir.h): it is there whole or not at all. Epochs of an

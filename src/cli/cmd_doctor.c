@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/doctor.h"
 #include "cli/task.h"
+#include "cli/visit.h"
 #include "cli/launch.h"
 #include "data/files.h"
 #include "fs/fs.h"
@@ -211,29 +212,6 @@ struct asked {
     int worker_num, timeout, pid;
 };
 
-/* Role, job and secret of a process that runs: its owner alone can read them. */
-static enum skiff_status take_environment(int pid, struct skiff_error *err)
-{
-    static const char *const ours[] = {"SKIFF_", "PADDLE_", "TRAINING_ROLE=", "POD_IP=", NULL};
-    char path[64];
-    struct buf text = BUF_INIT;
-    snprintf(path, sizeof path, "/proc/%d/environ", pid);
-    if (file_read(path, &text, err) < 0) {
-        buf_deinit(&text);
-        return error_prefix(err, err->code, "--pid %d: is it a process of your own?", pid);
-    }
-    for (char *at = text.data; at && at < text.data + text.len; at += strlen(at) + 1)
-        for (int i = 0; ours[i]; i++)
-            if (!strncmp(at, ours[i], strlen(ours[i])) && strchr(at, '=')) {
-                char *value = strchr(at, '=');
-                *value = '\0';
-                setenv(at, value + 1, 1);
-                *value = '=';
-            }
-    buf_deinit(&text);
-    return SKIFF_OK;
-}
-
 /* Names of workers matter to the launcher alone: it starts those that are here. */
 static void take_workers(struct doctor *d, const char *list, struct role *role)
 {
@@ -280,7 +258,7 @@ static int run(const struct command_call *call)
     struct skiff_error err = {0};
     if (status)
         return status;
-    if (a->pid && take_environment(a->pid, &err) < 0)
+    if (a->pid && visit_environment(a->pid, &err) < 0)
         return command_fail(call->name, &err);
     take_roles(&d, a, &role, &own);
     check_settings(&d, &settings);

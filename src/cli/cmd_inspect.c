@@ -1,5 +1,6 @@
 /* skiff inspect: what is in a file, readable. */
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -63,9 +64,21 @@ static int run_tensor(const struct command_call *call)
     return inspect_files(call, inspect_tensor);
 }
 
+static enum skiff_status servers_of(const char *path, const struct inspect_options *o,
+                                    struct skiff_error *err)
+{
+    (void)path;
+    return inspect_servers(o, err);
+}
+
 static int run_table(const struct command_call *call)
 {
-    return inspect_files(call, inspect_table);
+    const struct inspect_options *o = call->args;
+    if (!o->servers && !o->pid)
+        return call->nwords ? inspect_all(call, inspect_table)
+                            : command_usage(call->name, "expected a folder, or --servers");
+    return call->nwords ? command_usage(call->name, "expected a folder or --servers, found both")
+                        : inspect_all(call, servers_of);
 }
 
 static enum skiff_status ops_of(const char *path, const struct inspect_options *o,
@@ -121,6 +134,15 @@ static const struct option tensor_rows[] = {
 static const struct option table_rows[] = {
     {"double", OPTION_BOOL, AT(twice),
      .help = "of CtrDoubleAccessor, whose columns stand in another order"},
+    {"servers", OPTION_TEXT, AT(servers), .value = "LIST",
+     .help = "of a job that runs: addresses of all its servers, host:port,host:port"},
+    {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",
+     .help = "the job's secret; otherwise SKIFF_SECRET or SKIFF_SECRET_FILE"},
+    {"pid", OPTION_INT, AT(pid), .low = 1, .high = INT_MAX, .value = "N",
+     .help = "takes servers, job and secret from a process of the job that runs here (skiff launch "
+             "-v names one)"},
+    {"timeout", OPTION_INT, AT(timeout), .low = 1, .high = 1000000, .value = "SECONDS",
+     .standard = "10", .help = "how long a server is waited for"},
     {0}};
 static const struct option no_rows[] = {{0}};
 
@@ -180,11 +202,20 @@ static const struct command parts[] = {
      TAKES(tensor_rows),
      PART(tensor)},
     {.name = "table",
-     .summary = "saved tables of features: rows, columns, shows, clicks, scores",
-     .usage = "[--double] FOLDER...",
+     .summary = "tables: saved ones of features (rows, shows, clicks, scores); those of a job "
+                "that runs",
+     .usage = "[--double] FOLDER...\n"
+              "--servers LIST [--secret_file FILE]\n"
+              "--pid N",
      .text = "FOLDER is one table (part-000-00000 ...) or a model with several (000, 001 ...), as "
-             "servers save them. Scores are (show - click) * 0.1 + click. What a running job's "
-             "tables hold stands in the logs of skiff train.",
+             "servers save them. Scores are (show - click) * 0.1 + click. Of models of skiff train "
+             "it also tells how the job had the table then. With --servers or --pid: "
+             "what the servers of a running job have of each table now, each and together: rows, "
+             "bytes in memory and their limit, ids that wait for admission, rows admitted, "
+             "refused, expired by shrinks, dropped for memory; of tables on disk the share of "
+             "rows that were in memory when they were asked for, those that came ahead of their "
+             "batch, rows and bytes on disk, bytes written for each row that went there. The job "
+             "goes on meanwhile: a visitor is no worker, and nobody waits for him.",
      TAKES(table_rows),
      PART(table)},
     {0}};

@@ -46,7 +46,7 @@ struct training {
     bool stopped;
     struct model_note last; /* what --resume goes on from; not known: nothing */
     struct model_note note; /* of the epoch to be saved; the run's name stays */
-    struct run_lock lock;
+    struct folder_lock lock;
     struct skiff_error not_saved; /* why the newest epoch is not on the disk; code OK: it is */
 };
 
@@ -344,7 +344,7 @@ static void tidy_place(struct training *t)
     if (file_is_dir(t->save_path) &&
         run_lock_take(&t->lock, t->save_path, t->note.run, NULL) == SKIFF_OK)
         (void)checkpoint_prepare(t->save_path, NULL);
-    run_lock_release(&t->lock);
+    folder_lock_release(&t->lock);
 }
 
 /* What is there is another run's: this one saves over it, or, when asked to, instead of it. */
@@ -492,7 +492,7 @@ static void training_close(struct training *t)
         tally_deinit(&t->tally);
     free(t->rows);
     dump_deinit(&t->dump);
-    run_lock_release(&t->lock);
+    folder_lock_release(&t->lock);
     task_close(&t->task);
 }
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/near.h"
+#include "cli/interrupt.h"
 
 #define WIDTH 100 /* of help */
 
@@ -258,6 +259,7 @@ static bool is_fleetrun(const char *path)
 
 int command_main(int argc, char **argv)
 {
+    interrupt_outlive_limits();
     if (argc > 0 && is_fleetrun(argv[0]))
         return command_run(&command_launch, command_launch.name, argc, argv);
     if (argc < 2) {

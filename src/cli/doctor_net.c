@@ -7,18 +7,16 @@
  * to the machine itself is a mistake only when other servers are elsewhere. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mode.h"
 #include "cli/doctor.h"
+#include "cli/visit.h"
 #include "net/host.h"
 #include "net/ps.h"
 #include "net/rpc.h"
@@ -91,43 +89,7 @@ void doctor_hosts(struct doctor *d, const char *what, char *const *endpoints, in
         check_name(d, what, i, endpoints[i], remote);
 }
 
-/* ---- ports ---- */
-
-/* 0: connected; else errno (ETIMEDOUT when nobody answered). */
-static int try_connect(const struct address *a, int timeout_ms)
-{
-    int failed, why = EHOSTUNREACH;
-    struct addrinfo *list = resolve(a, &failed);
-    for (struct addrinfo *x = list; x; x = x->ai_next) {
-        int fd = socket(x->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (fd < 0)
-            continue;
-        why = connect(fd, x->ai_addr, x->ai_addrlen) ? errno : 0;
-        if (why == EINPROGRESS) {
-            struct pollfd p = {.fd = fd, .events = POLLOUT};
-            socklen_t len = sizeof(why);
-            if (poll(&p, 1, timeout_ms) != 1)
-                why = ETIMEDOUT;
-            else
-                getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &len);
-        }
-        close(fd);
-        if (!why)
-            break;
-    }
-    if (list)
-        freeaddrinfo(list);
-    return why;
-}
-
 /* ---- the server that answers ---- */
-
-struct visit {
-    struct node *node;
-    struct rpc_client *client;
-    struct rpc_peer *peer;
-    int64_t deadline;
-};
 
 /* On the network thread, while ours waits for an answer. */
 static void network_says(void *self, enum log_level level, const char *line)
@@ -136,39 +98,12 @@ static void network_says(void *self, enum log_level level, const char *line)
         doctor_warn(self, NULL, "%s", line);
 }
 
-static enum skiff_status visit_open(struct visit *v, struct doctor *d, const char *endpoint,
-                                    int index, struct skiff_error *err)
-{
-    struct node_owner owner = {.job = d->job,
-                               .secret = d->secret,
-                               .transport = d->transport,
-                               .say = network_says,
-                               .user = d};
-    struct net_id self = {.role = NET_NOBODY, .index = (uint32_t)getpid()};
-    struct net_id expected = {.role = NET_SERVER, .index = (uint32_t)index};
-    *v = (struct visit){.deadline = clock_now() + (int64_t)d->timeout_ms * CLOCK_MS};
-    TRY(node_open(&owner, self, "skiff doctor", &v->node, err));
-    v->client = rpc_client_create(v->node, &(struct rpc_client_options){0});
-    TRY(rpc_connect(v->client, endpoint, expected, &v->peer, err));
-    return node_start(v->node, err);
-}
-
-static void visit_close(struct visit *v)
-{
-    if (v->node)
-        node_stop(v->node);
-    rpc_client_destroy(v->client);
-    node_destroy(v->node);
-}
-
 /* Half of the way there and back belongs to each direction. */
 static void check_clock(struct doctor *d, struct visit *v, int index)
 {
-    struct rpc_ask ask = {
-        .what = "the clock", .method = PS_CLOCK, .flags = RPC_READ, .deadline = v->deadline};
     struct blob *reply = NULL;
     double before = 1e-9 * (double)clock_real();
-    if (rpc_ask(v->peer, &ask, &reply, NULL) < 0 || blob_len(reply) != 8) {
+    if (visit_ask(v, PS_CLOCK, "the clock", &reply, NULL) < 0 || blob_len(reply) != 8) {
         blob_unref(reply);
         return;
     }
@@ -206,13 +141,16 @@ static void check_running(struct doctor *d, const struct role *role, int index)
     struct skiff_error err = {0};
     struct blob *reply = NULL;
     struct ps_describe described;
-    struct rpc_ask ask = {.what = "who it is", .method = PS_DESCRIBE, .flags = RPC_READ};
-    enum skiff_status status = visit_open(&v, d, role->servers[index], index, &err);
-    ask.deadline = v.deadline;
+    struct visitor who = {.name = "skiff doctor",
+                          .job = d->job,
+                          .secret = d->secret,
+                          .transport = d->transport,
+                          .timeout_ms = d->timeout_ms,
+                          .say = network_says,
+                          .user = d};
+    enum skiff_status status = visit_open(&v, &who, role->servers[index], index, &err);
     if (status == SKIFF_OK)
-        status = rpc_await(v.peer, v.deadline, &err);
-    if (status == SKIFF_OK)
-        status = rpc_ask(v.peer, &ask, &reply, &err);
+        status = visit_ask(&v, PS_DESCRIBE, "who it is", &reply, &err);
     if (status == SKIFF_OK)
         status = ps_read_describe(reply, &described, &err);
     if (status == SKIFF_OK) {
@@ -263,7 +201,7 @@ void doctor_servers(struct doctor *d, const struct role *role, int own)
         if (!list)
             continue; /* told already */
         freeaddrinfo(list);
-        int why = try_connect(&a, d->timeout_ms);
+        int why = visit_reach(&a, d->timeout_ms);
         bool mine = own == i || host_is_here(a.host);
         if (!why)
             check_running(d, role, i);

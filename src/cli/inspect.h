@@ -16,6 +16,8 @@ struct inspect_options {
     const char *model;  /* model: file name of the program in a folder */
     const char *params; /* model: file name of the combined parameters in a folder */
     const char *names;  /* tensor: program that names the tensors of a combined file */
+    const char *servers, *secret_file; /* table: of a job that runs; NULL: of folders */
+    int pid, timeout;                  /* table: a process of that job, 0: none; seconds */
 };
 
 enum skiff_status inspect_program(const char *path, const struct inspect_options *o,
@@ -32,6 +34,8 @@ enum skiff_status inspect_tensor(const char *path, const struct inspect_options 
                                  struct skiff_error *err);
 enum skiff_status inspect_table(const char *path, const struct inspect_options *o,
                                 struct skiff_error *err);
+/* Tables of a job that runs: o->servers, or those of process o->pid. */
+enum skiff_status inspect_servers(const struct inspect_options *o, struct skiff_error *err);
 
 /* Shared: "    12 mul" lines, most used first, unknown types marked. */
 void inspect_op_counts(const struct skiff_program *p);

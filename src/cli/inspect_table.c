@@ -9,8 +9,10 @@
 
 #include "base/mem.h"
 #include "cli/inspect.h"
+#include "cli/job_tables.h"
 #include "data/source.h"
 #include "fs/fs.h"
+#include "store/file.h"
 
 #define MOST_COLUMNS 16384
 #define NONCLK 0.1 /* of the score: fleet's defaults */
@@ -82,9 +84,12 @@ static enum skiff_status read_file(const char *path, bool dense, bool twice, str
         double v[8];
         int count = read_numbers(line, n, v, 8), least = dense ? 1 : twice ? 6 : 7;
         if (count < least || count > MOST_COLUMNS) {
-            status = error_set(err, SKIFF_FORMAT, "%s:%" PRId64 ": expected %s, found \"%.*s\"",
+            status = error_set(err, SKIFF_FORMAT, "%s:%" PRId64 ": expected %s, found \"%.*s\"%s",
                                path, s.line, dense ? "numbers" : "a key and at least 6 numbers",
-                               (int)(n < 60 ? n : 60), line);
+                               (int)(n < 60 ? n : 60), line,
+                               dense ? ""
+                                     : "; what a converter (table_accessor_save_param of the "
+                                       "table's settings) has written is not read here");
             break;
         }
         if (!dense)
@@ -149,6 +154,24 @@ static enum skiff_status read_parts(const struct fs_list *l, const struct inspec
     return SKIFF_OK;
 }
 
+/* How the job had the table when it was saved, if it was `skiff train` that did (".../000": the
+ * line that begins so, of the file beside it). */
+static void print_state(const char *path)
+{
+    struct buf text = BUF_INIT, file = BUF_INIT;
+    size_t n;
+    const char *name = path_last(path, &n);
+    buf_printf(&file, "%.*s" JOB_TABLES_FILE, (int)(name - path), path);
+    if (file_exists(file.data) && file_read(file.data, &text, NULL) == SKIFF_OK) {
+        char *rest = text.data;
+        for (char *line; (line = strsep(&rest, "\n"));)
+            if (n && !strncmp(line, name, n) && line[n] == ' ')
+                printf("    in the job   %s\n", line + n + 1);
+    }
+    buf_deinit(&text);
+    buf_deinit(&file);
+}
+
 /* One table's folder; *out: it is one. */
 static enum skiff_status inspect_folder(const char *path, const struct inspect_options *o,
                                         bool *out, struct skiff_error *err)
@@ -163,8 +186,10 @@ static enum skiff_status inspect_folder(const char *path, const struct inspect_o
         printf("%s\n", path);
         status = read_parts(&l, o, t, &dense, err);
     }
-    if (any && status == SKIFF_OK)
+    if (any && status == SKIFF_OK) {
         print_table(t, dense);
+        print_state(path);
+    }
     *out |= any;
     fs_list_deinit(&l);
     free(t);

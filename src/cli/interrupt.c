@@ -39,16 +39,26 @@ const atomic_bool *interrupt_watch(void)
     return &wanted;
 }
 
-static void on_closed_output(int number)
+static void on_failed_write(int number)
 {
     (void)number; /* the write fails, that is all; unlike SIG_IGN a handler ends at exec */
 }
 
+static void outlive(int number)
+{
+    struct sigaction a = {.sa_handler = on_failed_write, .sa_flags = SA_RESTART};
+    sigemptyset(&a.sa_mask);
+    sigaction(number, &a, NULL);
+}
+
 void interrupt_outlive_output(void)
 {
-    struct sigaction a = {.sa_handler = on_closed_output, .sa_flags = SA_RESTART};
-    sigemptyset(&a.sa_mask);
-    sigaction(SIGPIPE, &a, NULL);
+    outlive(SIGPIPE);
+}
+
+void interrupt_outlive_limits(void)
+{
+    outlive(SIGXFSZ);
 }
 
 bool interrupt_wanted(void)

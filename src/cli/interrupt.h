@@ -12,6 +12,8 @@ const atomic_bool *interrupt_watch(void);
 /* Training goes on, and saves, when nobody reads its output any more (`skiff train | head`).
  * Programs that it starts keep the usual way. */
 void interrupt_outlive_output(void);
+/* A write beyond `ulimit -f` fails, and is told, like one to a full disk. */
+void interrupt_outlive_limits(void);
 bool interrupt_hangup_ignored(void);
 bool interrupt_wanted(void);
 

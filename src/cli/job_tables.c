@@ -8,62 +8,90 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/checkpoint.h"
+#include "fleet/epochs.h"
 #include "fs/fs.h"
+#include "net/ps.h"
 #include "store/file.h"
 
 #define ASK_SECONDS 2
 
 /* ---- how they are ---- */
 
-static const char *bytes_text(uint64_t n, char out[static 32])
+/* Of one table, or of all (-1). */
+static enum skiff_status ask(struct skiff_fleet *f, int table, struct ps_table_state *out,
+                             struct skiff_error *err)
 {
-    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
-    double v = (double)n;
-    int u = 0;
-    for (; v >= 1000 && u < 4; u++)
-        v /= 1000;
-    snprintf(out, 32, u ? "%.3g %s" : "%.0f %s", v, units[u]);
-    return out;
+    int first = table < 0 ? 0 : table, end = table < 0 ? skiff_fleet_tables(f) : table + 1;
+    memset(out, 0, sizeof *out);
+    for (int i = first; i < end; i++) {
+        struct skiff_table_state s = {0};
+        TRY(skiff_fleet_table_state(f, i, &s, err));
+        struct ps_table_state one = {.rows = s.rows, /* those on disk, too */
+                                     .bytes = s.bytes,
+                                     .admitted = s.admitted,
+                                     .refused = s.refused,
+                                     .expired = s.expired,
+                                     .evicted = s.evicted,
+                                     .hits = s.hits,
+                                     .misses = s.misses,
+                                     .disk_rows = s.disk_rows,
+                                     .disk_bytes = s.disk_bytes,
+                                     .written_bytes = s.written_bytes,
+                                     .limit = s.limit,
+                                     .waiting = s.waiting,
+                                     .fetched = s.fetched,
+                                     .written_rows = s.written_rows};
+        ps_table_state_add(out, &one);
+    }
+    return SKIFF_OK;
 }
 
 void job_tables_progress(struct skiff_fleet *f, struct progress *p)
 {
-    uint64_t rows = 0, bytes = 0;
-    char text[32];
-    int n = skiff_fleet_tables(f);
+    struct ps_table_state sum;
+    struct buf text = BUF_INIT;
     double now = clock_seconds();
-    if (!n || now < p->tables_due)
+    if (!skiff_fleet_tables(f) || now < p->tables_due)
         return;
     p->tables_due = now + ASK_SECONDS;
-    for (int i = 0; i < n; i++) {
-        struct skiff_table_state s = {0};
-        if (skiff_fleet_table_state(f, i, &s, NULL) < 0)
-            return;     /* what is wrong with the network is noticed by those who train */
-        rows += s.rows; /* those on disk, too */
-        bytes += s.bytes;
-    }
-    snprintf(p->tables, sizeof p->tables, "tables %llu rows, %s", (unsigned long long)rows,
-             bytes_text(bytes, text));
+    if (ask(f, -1, &sum, NULL) < 0)
+        return; /* what is wrong with the network is noticed by those who train */
+    buf_str(&text, "tables ");
+    ps_table_state_text(&sum, true, &text);
+    snprintf(p->tables, sizeof p->tables, "%s", text.data);
+    buf_deinit(&text);
 }
 
 void job_tables_say(struct skiff_fleet *f)
 {
-    for (int i = 0; i < skiff_fleet_tables(f); i++) {
-        struct skiff_table_state s = {0};
-        char text[32];
-        if (skiff_fleet_table_state(f, i, &s, NULL) < 0)
-            return;
-        log_info("table %s: %llu rows, %s, %llu admitted, %llu refused, %llu expired, %llu "
-                 "dropped for memory",
-                 skiff_fleet_table_name(f, i), (unsigned long long)s.rows,
-                 bytes_text(s.bytes, text), (unsigned long long)s.admitted,
-                 (unsigned long long)s.refused, (unsigned long long)s.expired,
-                 (unsigned long long)s.evicted);
-        if (s.disk_rows || s.misses)
-            log_info("table %s: %llu rows on disk, hit rate %.1f %%", skiff_fleet_table_name(f, i),
-                     (unsigned long long)s.disk_rows,
-                     s.hits + s.misses ? 100.0 * (double)s.hits / (double)(s.hits + s.misses) : 0);
+    struct ps_table_state state;
+    for (int i = 0; i < skiff_fleet_tables(f) && ask(f, i, &state, NULL) == SKIFF_OK; i++) {
+        struct buf text = BUF_INIT;
+        ps_table_state_text(&state, false, &text);
+        log_info("table %s: %s", skiff_fleet_table_name(f, i), text.data);
+        buf_deinit(&text);
     }
+}
+
+/* What shard files do not have, for `skiff inspect table`: a line per table, "000 name: ...". */
+static enum skiff_status save_states(struct skiff_fleet *f, const char *dir,
+                                     struct skiff_error *err)
+{
+    struct buf path = BUF_INIT, text = BUF_INIT;
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; status == SKIFF_OK && i < skiff_fleet_tables(f); i++) {
+        struct ps_table_state s;
+        status = ask(f, i, &s, err);
+        buf_printf(&text, "%03d %s: ", i, skiff_fleet_table_name(f, i));
+        ps_table_state_text(&s, false, &text);
+        buf_str(&text, "\n");
+    }
+    buf_printf(&path, "%s/" JOB_TABLES_FILE, dir);
+    if (status == SKIFF_OK)
+        status = file_write(path.data, text.data, text.len, err);
+    buf_deinit(&path);
+    buf_deinit(&text);
+    return status;
 }
 
 /* ---- saves ---- */
@@ -134,23 +162,38 @@ static enum skiff_status save_network(struct job *j, struct task *task, const ch
     return status;
 }
 
+/* What a job goes on with: tables, dense parameters, and ids that wait for admission. */
+static enum skiff_status save_whole(struct job *j, const char *dir, int mode,
+                                    struct skiff_error *err)
+{
+    struct buf old = BUF_INIT;
+    /* of an earlier run: it would vouch for what is being written */
+    TRY(manifest_remove(dir, err));
+    buf_printf(&old, "%s/__lookup_table__", dir); /* of more servers, perhaps */
+    file_remove_tree(old.data);
+    buf_reset(&old);
+    buf_printf(&old, "%s/" JOB_TABLES_FILE, dir);
+    file_remove_tree(old.data);
+    buf_deinit(&old);
+    TRY(skiff_fleet_save_model(j->fleet, dir, mode, err));
+    TRY(save_states(j->fleet, dir, err));
+    return epochs_save_waiting(j->fleet, dir, err);
+}
+
 enum skiff_status job_tables_save(struct job *j, struct task *task, const char *dir, int mode,
                                   struct skiff_error *err)
 {
     if (mode == 0 || mode == 3)
-        return skiff_fleet_save_model(j->fleet, dir, mode, err);
+        return save_whole(j, dir, mode, err);
     TRY(save_network(j, task, dir, err)); /* changes nothing when it fails: first */
-    return skiff_fleet_save_table(j->fleet, -1, dir, mode, err);
+    TRY(skiff_fleet_save_table(j->fleet, -1, dir, mode, err));
+    return save_states(j->fleet, dir, err);
 }
 
 enum skiff_status job_tables_save_epoch(struct job *j, struct task *task, const char *dir,
                                         const struct model_note *note, struct skiff_error *err)
 {
     struct model_writer w;
-    struct buf old = BUF_INIT;
-    buf_printf(&old, "%s/" MANIFEST_FILE, dir);
-    file_remove_tree(old.data); /* of an earlier run: it would vouch for what is being written */
-    buf_deinit(&old);
     TRY(job_tables_save(j, task, dir, 0, err));
     TRY(save_network(j, task, dir, err));
     TRY(model_writer_open(&w, dir, err));

@@ -6,7 +6,10 @@
 #include "cli/job.h"
 #include "cli/progress.h"
 
-/* Their rows and bytes, for the line of progress; asked for every few seconds. */
+/* Of a model that `skiff train` has saved: how its tables were then, a line each. */
+#define JOB_TABLES_FILE "__skiff_tables__"
+
+/* All of them together, for the line of progress; asked for every few seconds. */
 void job_tables_progress(struct skiff_fleet *f, struct progress *p);
 /* Says once how they are: rows, bytes, admitted, refused, expired, hit rate. */
 void job_tables_say(struct skiff_fleet *f);

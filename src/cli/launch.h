@@ -165,7 +165,7 @@ void launch_echo_close(struct launch_echo *e);
 struct launch_screen {
     bool terminal, quiet;
     double started, next;
-    char last[256];
+    char last[512];
 };
 void launch_screen_init(struct launch_screen *s, bool quiet);
 void launch_screen_tick(struct launch_screen *s, const struct launch *l, double now);

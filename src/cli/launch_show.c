@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ void launch_print_plan(const struct launch *l)
 struct merged {
     int running, servers, epoch, reports;
     double share, samples, rate, loss, auc, loss_weight, auc_weight;
+    const char *tables; /* of the job: any worker's word */
 };
 
 static void merge(const struct launch *l, struct merged *m)
@@ -44,6 +46,8 @@ static void merge(const struct launch *l, struct merged *m)
         if (r->epoch < 0)
             continue;
         double weight = (double)r->samples;
+        if (r->tables[0])
+            m->tables = r->tables;
         if (m->epoch < 0 || r->epoch < m->epoch)
             m->epoch = r->epoch;
         m->reports++;
@@ -112,6 +116,8 @@ static void describe(const struct launch *l, double spent, char *out, size_t roo
             buf_printf(&b, ", auc %.4f", m.auc / m.auc_weight);
         add_running(&b, l, &m, ", ", ", ");
         buf_printf(&b, ", %s", seconds_text(spent, time));
+        if (m.tables)
+            buf_printf(&b, ", %s", m.tables);
     } else {
         last_line(l, line, sizeof(line));
         add_running(&b, l, &m, "", " and ");
@@ -127,15 +133,22 @@ void launch_screen_init(struct launch_screen *s, bool quiet)
     s->terminal = isatty(STDERR_FILENO);
 }
 
+/* One less than there are: a line that is full goes on in the next. */
+static int columns(void)
+{
+    struct winsize size;
+    return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 1 ? size.ws_col - 1 : 150;
+}
+
 void launch_screen_tick(struct launch_screen *s, const struct launch *l, double now)
 {
-    char text[256];
+    char text[512];
     if (s->quiet || now < s->next || now - s->started < 1)
         return;
     s->next = now + (s->terminal ? 0.25 : PLAIN_PERIOD);
     describe(l, now - s->started, text, sizeof(text));
     if (s->terminal)
-        fprintf(stderr, "\r%.150s\033[K", text);
+        fprintf(stderr, "\r%.*s\033[K", columns(), text);
     else if (strcmp(text, s->last))
         fprintf(stderr, "skiff launch: %s\n", text);
     fflush(stderr);

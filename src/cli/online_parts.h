@@ -26,7 +26,7 @@ struct online {
     int from; /* the line of models that this run begins with; -1: none */
     struct buf start_path;
     const char *save_path;
-    struct run_lock lock;
+    struct folder_lock lock;
     struct model_note note;
     int step;    /* saves so far, over all runs */
     int64_t key; /* of the base model that deltas belong to: when it was made */

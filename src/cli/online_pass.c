@@ -36,12 +36,14 @@ static void tell_launcher(struct online *o)
 {
     struct tally_sum *sum = mem_must(sizeof(*sum));
     tally_read(&o->tally, sum);
-    report_send(&(struct report){.epoch = o->pass,
-                                 .share = dataset_progress(o->data),
-                                 .samples = sum->samples,
-                                 .seconds = clock_seconds() - o->progress.started,
-                                 .loss = tally_loss(&o->tally, sum),
-                                 .auc = tally_auc(&o->tally, sum)});
+    struct report r = {.epoch = o->pass,
+                       .share = dataset_progress(o->data),
+                       .samples = sum->samples,
+                       .seconds = clock_seconds() - o->progress.started,
+                       .loss = tally_loss(&o->tally, sum),
+                       .auc = tally_auc(&o->tally, sum)};
+    strcpy(r.tables, o->progress.tables);
+    report_send(&r);
     free(sum);
 }
 
@@ -84,32 +86,14 @@ enum skiff_status online_meet(struct online *o, int64_t *v, size_t n, struct ski
 /* Counts of all workers, in place. */
 static enum skiff_status add_up(struct online *o, struct tally_sum *s, struct skiff_error *err)
 {
-    size_t n = 3 + 2 * TALLY_BUCKETS;
-    int64_t *whole = mem_must(n * sizeof(*whole));
-    double part[] = {s->loss,  s->log_loss,  s->clicks,    s->predicted,
-                     s->right, s->abs_error, s->sqr_error, s->q};
-    whole[0] = s->batches;
-    whole[1] = s->samples;
-    whole[2] = s->judged;
-    memcpy(whole + 3, s->pos, sizeof(s->pos));
-    memcpy(whole + 3 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
-    enum skiff_status status = online_meet(o, whole, n, err);
+    int64_t *whole = mem_must(TALLY_WHOLE * sizeof(*whole));
+    double part[TALLY_PART];
+    tally_sum_pack(s, whole, part);
+    enum skiff_status status = online_meet(o, whole, TALLY_WHOLE, err);
     if (status == SKIFF_OK)
-        status = skiff_fleet_all_reduce_double(o->job.fleet, "sum", part, 8, err);
-    s->batches = whole[0];
-    s->samples = whole[1];
-    s->judged = whole[2];
-    memcpy(s->pos, whole + 3, sizeof(s->pos));
-    memcpy(s->neg, whole + 3 + TALLY_BUCKETS, sizeof(s->neg));
+        status = skiff_fleet_all_reduce_double(o->job.fleet, "sum", part, TALLY_PART, err);
+    tally_sum_unpack(s, whole, part);
     free(whole);
-    s->loss = part[0];
-    s->log_loss = part[1];
-    s->clicks = part[2];
-    s->predicted = part[3];
-    s->right = part[4];
-    s->abs_error = part[5];
-    s->sqr_error = part[6];
-    s->q = part[7];
     return status;
 }
 

@@ -83,6 +83,8 @@ enum skiff_status online_load(struct online *o, struct skiff_error *err)
     if (path && !skiff_fleet_server_num(o->job.fleet) && !features)
         TRY(checkpoint_load(&o->task, path, err));
     TRY(job_tables_begin(&o->job, &o->task, path, err));
+    if (features && first && o->from >= 0 && o->models.at[o->from].pass == DONE_DAY_BEGINS)
+        TRY(epochs_pass_day(o->job.fleet, err));
     if (path && first)
         log_info("going on from %s", path);
     return SKIFF_OK;

@@ -4,6 +4,7 @@
 
 #include "cli/tally.h"
 #include "data/dataset.h"
+#include "fleet/report.h"
 
 /* How often progress_tick may be called; it prints more rarely. */
 #define PROGRESS_TICK 0.1
@@ -18,9 +19,9 @@ struct progress {
     int64_t printed;        /* batches at the last line */
     _Atomic double started; /* is moved by pauses, in a training thread, while ticks look at it */
     double due;             /* nothing is printed before */
-    char tables[64];        /* rows and bytes of tables of features; "": there are none */
-    double tables_due;      /* when that is asked for again */
-    int64_t expected;       /* samples of the epoch, once one has been through; 0: not known */
+    char tables[REPORT_TABLES]; /* of tables of features (ps_table_state_text); "": none */
+    double tables_due;          /* when that is asked for again */
+    int64_t expected;           /* samples of the epoch, once one has been through; 0: not known */
 };
 
 void progress_init(struct progress *p, struct tally *tally, int64_t print_interval);

@@ -194,29 +194,15 @@ enum skiff_status ranks_add_up(const struct ranks *r, struct tally_sum *s, struc
     struct collective *c;
     if (ranks_alone(r))
         return SKIFF_OK;
-    size_t n = 3 + 2 * TALLY_BUCKETS;
-    int64_t *whole = mem_must(n * sizeof(*whole));
-    double part[] = {s->loss, s->log_loss, s->clicks, s->predicted, s->right};
-    whole[0] = s->batches;
-    whole[1] = s->samples;
-    whole[2] = s->judged;
-    memcpy(whole + 3, s->pos, sizeof(s->pos));
-    memcpy(whole + 3 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
+    int64_t *whole = mem_must(TALLY_WHOLE * sizeof(*whole));
+    double part[TALLY_PART];
+    tally_sum_pack(s, whole, part);
     enum skiff_status status = world(&c, err);
     if (status == SKIFF_OK)
-        status = collective_all_reduce(c, whole, (int64_t)n, DTYPE_INT64, COLLECTIVE_SUM, err);
+        status = collective_all_reduce(c, whole, TALLY_WHOLE, DTYPE_INT64, COLLECTIVE_SUM, err);
     if (status == SKIFF_OK)
-        status = collective_all_reduce(c, part, 5, DTYPE_FP64, COLLECTIVE_SUM, err);
-    s->batches = whole[0];
-    s->samples = whole[1];
-    s->judged = whole[2];
-    memcpy(s->pos, whole + 3, sizeof(s->pos));
-    memcpy(s->neg, whole + 3 + TALLY_BUCKETS, sizeof(s->neg));
-    s->loss = part[0];
-    s->log_loss = part[1];
-    s->clicks = part[2];
-    s->predicted = part[3];
-    s->right = part[4];
+        status = collective_all_reduce(c, part, TALLY_PART, DTYPE_FP64, COLLECTIVE_SUM, err);
+    tally_sum_unpack(s, whole, part);
     free(whole);
     return status;
 }

@@ -1,21 +1,13 @@
 #include "cli/runs.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/checkpoint.h"
-#include "fs/fs.h"
-#include "store/leftover.h"
 
 #define SHORT_ID 8 /* letters of an id that people see */
 
@@ -176,88 +168,19 @@ int runs_remove(const char *folder)
 
 /* ---- the lock ---- */
 
-/* What whoever holds the lock has written, in one line. */
-static void read_holder(const char *path, char *out, size_t n)
-{
-    FILE *f = fopen(path, "re");
-    snprintf(out, n, "somebody");
-    if (f && fgets(out, (int)n, f))
-        out[strcspn(out, "\n")] = '\0';
-    if (f)
-        fclose(f);
-}
-
-static enum skiff_status held(const char *folder, const char *path, struct skiff_error *err)
-{
-    char holder[512];
-    read_holder(path, holder, sizeof holder);
-    return error_set(err, SKIFF_STATE,
-                     "runner.model_save_path: %s is being written to by another run: %s; wait for "
-                     "it, end it, or save elsewhere (--name NAME, or -o "
-                     "runner.model_save_path=FOLDER)",
-                     folder, holder);
-}
-
-static bool is_named(const char *path, int fd)
-{
-    struct stat a, b;
-    return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
-static void lock_tell(struct run_lock *l, const char *run)
-{
-    char host[256] = "?", text[512], when[32];
-    struct tm tm;
-    time_t now = time(NULL);
-    if (!l->path)
-        return;
-    gethostname(host, sizeof host - 1);
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-    int n = snprintf(text, sizeof text, "process %d on %s, run %.*s, since %s\n", (int)getpid(),
-                     host, SHORT_ID, run, when);
-    /* what it says is for messages alone: a full disk does no harm */
-    if (ftruncate(l->fd, 0) == 0 && pwrite(l->fd, text, (size_t)n, 0) != n)
-        (void)ftruncate(l->fd, 0);
-}
-
-enum skiff_status run_lock_take(struct run_lock *l, const char *folder, const char *run,
+enum skiff_status run_lock_take(struct folder_lock *l, const char *folder, const char *run,
                                 struct skiff_error *err)
 {
-    struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/" RUN_LOCK_FILE, folder);
-    enum skiff_status status = SKIFF_OK;
-    *l = (struct run_lock){.fd = -1};
-    if (fs_is_remote(folder)) { /* no locks there */
-        buf_deinit(&path);
-        return SKIFF_OK;
-    }
-    /* who ends removes the file: a lock on one that has no name any more is none */
-    while (status == SKIFF_OK && !l->path) {
-        l->fd = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (l->fd < 0 && (errno == ENOSPC || errno == EDQUOT))
-            break;
-        if (l->fd < 0)
-            status = error_set_sys(err, "runner.model_save_path: %s cannot be opened", path.data);
-        else if (flock(l->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-            status = held(folder, path.data, err);
-        else if (is_named(path.data, l->fd))
-            l->path = path.data;
-        if (!l->path && l->fd >= 0)
-            close(l->fd);
-    }
-    if (!l->path)
-        buf_deinit(&path);
-    lock_tell(l, run);
-    return status;
-}
-
-void run_lock_release(struct run_lock *l)
-{
-    if (l->path) {
-        unlink(l->path);
-        lock_release(l->fd);
-        free(l->path);
-    }
-    *l = (struct run_lock){.fd = -1};
+    char who[64], holder[512];
+    snprintf(who, sizeof who, "run %.*s", SHORT_ID, run);
+    enum skiff_status status = folder_lock_take(l, folder, who, holder, err);
+    if (status < 0)
+        return error_prefix(err, status, "runner.model_save_path");
+    if (status == SKIFF_END)
+        return error_set(err, SKIFF_STATE,
+                         "runner.model_save_path: %s is being written to by another run: %s; wait "
+                         "for it, end it, or save elsewhere (--name NAME, or -o "
+                         "runner.model_save_path=FOLDER)",
+                         folder, holder);
+    return SKIFF_OK;
 }

@@ -5,14 +5,13 @@
  * there, and only those of the run that has saved last belong together. Epochs without a manifest
  * (saved by Paddle, or an older Skiff) do not say whose they are: they count as the chosen run's.
  *
- * A run holds a lock on <folder>/.skiff_lock, which the kernel takes away with the process. */
+ * A run holds the lock of its folder (store/folder_lock.h). */
 #ifndef CLI_RUNS_H
 #define CLI_RUNS_H
 
 #include "base/buf.h"
+#include "store/folder_lock.h"
 #include "store/model_dir.h"
-
-#define RUN_LOCK_FILE ".skiff_lock"
 
 struct listed_epoch {
     int epoch;
@@ -45,16 +44,9 @@ int runs_remove(const char *folder);
 
 /* ---- the lock ---- */
 
-struct run_lock {
-    char *path; /* owned; NULL: not held */
-    int fd;
-};
-
 /* Takes the lock of the folder, which must be there. STATE when somebody has it: the message names
- * process, machine, run and time. A file system without locks, or without room for an empty file,
- * does without. */
-enum skiff_status run_lock_take(struct run_lock *l, const char *folder, const char *run,
+ * process, machine, run and time. */
+enum skiff_status run_lock_take(struct folder_lock *l, const char *folder, const char *run,
                                 struct skiff_error *err);
-void run_lock_release(struct run_lock *l); /* one that is not held is fine */
 
 #endif

@@ -192,6 +192,17 @@ static enum skiff_status load_dense(struct saved_tables *s, const char *path,
 
 /* ---- all together ---- */
 
+/* Deltas and bases of days went through the converter of their mode, and come back through its
+ * deconverter; their folders' names tell which it was (docs/online.md). */
+static int mode_of(const char *path)
+{
+    size_t n;
+    const char *name = path_last(path, &n);
+    if (n == 4 && !strncmp(name, "base", 4))
+        return 2;
+    return n > 6 && !strncmp(name, "delta-", 6) ? 1 : 0;
+}
+
 static enum skiff_status load_all(struct saved_tables *s, const char *path, struct skiff_error *err)
 {
     TRY(task_open(&s->trained, s->reader->args, true, err));
@@ -199,7 +210,7 @@ static enum skiff_status load_all(struct saved_tables *s, const char *path, stru
     TRY(open_tables(s, path, err));
     TRY(run_startup(s, err));
     for (int i = 0; path && i < skiff_fleet_tables(s->fleet); i++) {
-        TRY(skiff_fleet_load_table(s->fleet, i, path, 0, err));
+        TRY(skiff_fleet_load_table(s->fleet, i, path, mode_of(path), err));
         say_dropped(s, i);
     }
     if (path)

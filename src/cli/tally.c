@@ -114,6 +114,35 @@ void tally_read(struct tally *t, struct tally_sum *out)
     }
 }
 
+void tally_sum_pack(const struct tally_sum *s, int64_t *whole, double *part)
+{
+    const double parts[TALLY_PART] = {s->loss,  s->log_loss,  s->clicks,    s->predicted,
+                                      s->right, s->abs_error, s->sqr_error, s->q};
+    whole[0] = s->batches;
+    whole[1] = s->samples;
+    whole[2] = s->judged;
+    memcpy(whole + 3, s->pos, sizeof(s->pos));
+    memcpy(whole + 3 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
+    memcpy(part, parts, sizeof(parts));
+}
+
+void tally_sum_unpack(struct tally_sum *s, const int64_t *whole, const double *part)
+{
+    s->batches = whole[0];
+    s->samples = whole[1];
+    s->judged = whole[2];
+    memcpy(s->pos, whole + 3, sizeof(s->pos));
+    memcpy(s->neg, whole + 3 + TALLY_BUCKETS, sizeof(s->neg));
+    s->loss = part[0];
+    s->log_loss = part[1];
+    s->clicks = part[2];
+    s->predicted = part[3];
+    s->right = part[4];
+    s->abs_error = part[5];
+    s->sqr_error = part[6];
+    s->q = part[7];
+}
+
 double tally_loss(const struct tally *t, const struct tally_sum *s)
 {
     (void)t;

@@ -46,6 +46,12 @@ void tally_batch(struct tally *t, int thread, int64_t rows, const struct skiff_t
 /* From any thread. */
 void tally_read(struct tally *t, struct tally_sum *out);
 
+/* A sum as two arrays, which processes add up element by element; and back. */
+#define TALLY_WHOLE (3 + 2 * TALLY_BUCKETS)
+#define TALLY_PART 8
+void tally_sum_pack(const struct tally_sum *s, int64_t *whole, double *part);
+void tally_sum_unpack(struct tally_sum *s, const int64_t *whole, const double *part);
+
 /* NAN where the model has no such number, or nothing was counted. */
 double tally_loss(const struct tally *t, const struct tally_sum *s);
 double tally_auc(const struct tally *t, const struct tally_sum *s);

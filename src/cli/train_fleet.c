@@ -66,7 +66,7 @@ struct fleet_training {
     bool shuffle, stopped, everybody; /* everybody: all workers are here and have data */
     int64_t present;                  /* workers with data in the epoch before */
     char run[40];
-    struct run_lock lock;    /* of the first worker, which saves as long as it lives */
+    struct folder_lock lock; /* of the first worker, which saves as long as it lives */
     struct model_note save;  /* what is to be saved: the last epoch that has ended */
     bool unsaved;            /* ... and is not known to be saved */
     bool part_saved;         /* a part of an epoch, by this worker */
@@ -125,12 +125,14 @@ static void on_tick(void *user)
     double share = t->progress.expected > 0
                        ? fmin(1.0, (double)sum->samples / (double)t->progress.expected)
                        : dataset_progress(t->data);
-    report_send(&(struct report){.epoch = t->epoch,
-                                 .share = share,
-                                 .samples = sum->samples,
-                                 .seconds = clock_seconds() - t->progress.started,
-                                 .loss = tally_loss(&t->tally, sum),
-                                 .auc = tally_auc(&t->tally, sum)});
+    struct report r = {.epoch = t->epoch,
+                       .share = share,
+                       .samples = sum->samples,
+                       .seconds = clock_seconds() - t->progress.started,
+                       .loss = tally_loss(&t->tally, sum),
+                       .auc = tally_auc(&t->tally, sum)};
+    strcpy(r.tables, t->progress.tables);
+    report_send(&r);
     free(sum);
 }
 
@@ -181,7 +183,7 @@ static enum skiff_status read_identity(const char *dir, struct ps_begin *has,
 {
     struct model_note note = {0};
     struct buf path = BUF_INIT, text = BUF_INIT;
-    buf_printf(&path, "%s/" MANIFEST_FILE, dir);
+    buf_printf(&path, "%s/%s", dir, manifest_in(dir));
     enum skiff_status status = model_note_read(dir, &note, err);
     if (status == SKIFF_OK && file_exists(path.data))
         status = file_read(path.data, &text, err);
@@ -293,29 +295,16 @@ static enum skiff_status open_data(struct fleet_training *t, struct skiff_error 
 static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s, int64_t *out_present,
                                 struct skiff_error *err)
 {
-    size_t n = 5 + 2 * TALLY_BUCKETS;
-    int64_t *whole = mem_must(n * sizeof(*whole));
-    double part[] = {s->loss, s->log_loss, s->clicks, s->predicted, s->right};
-    whole[0] = s->batches;
-    whole[1] = s->samples;
-    whole[2] = s->judged;
-    whole[3] = 1;
-    whole[4] = t->valid.valid.stop;
-    memcpy(whole + 5, s->pos, sizeof(s->pos));
-    memcpy(whole + 5 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
-    enum skiff_status status = epochs_meet(t->job.fleet, t->epoch, whole, n, part, 5, err);
-    s->batches = whole[0];
-    s->samples = whole[1];
-    s->judged = whole[2];
-    *out_present = whole[3];
-    t->early = whole[4] > 0;
-    memcpy(s->pos, whole + 5, sizeof(s->pos));
-    memcpy(s->neg, whole + 5 + TALLY_BUCKETS, sizeof(s->neg));
-    s->loss = part[0];
-    s->log_loss = part[1];
-    s->clicks = part[2];
-    s->predicted = part[3];
-    s->right = part[4];
+    enum { PRESENT = TALLY_WHOLE, STOP, N };
+    int64_t *whole = mem_must(N * sizeof(*whole));
+    double part[TALLY_PART];
+    tally_sum_pack(s, whole, part);
+    whole[PRESENT] = 1;
+    whole[STOP] = t->valid.valid.stop;
+    enum skiff_status status = epochs_meet(t->job.fleet, t->epoch, whole, N, part, TALLY_PART, err);
+    tally_sum_unpack(s, whole, part);
+    *out_present = whole[PRESENT];
+    t->early = whole[STOP] > 0;
     free(whole);
     return status;
 }
@@ -641,6 +630,8 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
     t->total.epoch = -1;
     report_send(&t->total);
     valid_fill(&t->valid.valid, t->rows, t->nrows);
+    if (skiff_fleet_is_first_worker(t->job.fleet))
+        job_tables_say(t->job.fleet);
     if (t->nrows)
         report_print(t->rows, t->nrows, true);
     valid_tell(&t->valid.valid);
@@ -659,7 +650,7 @@ static void fleet_training_close(struct fleet_training *t)
         tally_deinit(&t->tally);
     free(t->rows);
     dump_deinit(&t->dump);
-    run_lock_release(&t->lock);
+    folder_lock_release(&t->lock);
     buf_deinit(&t->start_text);
     task_close(&t->task);
 }

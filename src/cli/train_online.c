@@ -191,8 +191,6 @@ static enum skiff_status work(struct online *o, struct skiff_error *err)
     }
     o->total.epoch = -1;
     report_send(&o->total);
-    if (!o->stopped)
-        job_tables_say(o->job.fleet);
     if (!o->stopped && skiff_fleet_is_first_worker(o->job.fleet))
         log_info(o->passes_done ? "%d passes are trained, up to the end of %08d"
                                 : "%d passes to train: all is done up to %08d",
@@ -213,7 +211,7 @@ static void online_close(struct online *o)
     done_list_deinit(&o->patches);
     online_plan_deinit(&o->plan);
     buf_deinit(&o->start_path);
-    run_lock_release(&o->lock);
+    folder_lock_release(&o->lock);
     task_close(&o->task);
 }
 

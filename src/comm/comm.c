@@ -163,8 +163,11 @@ enum skiff_status comm_create(const struct comm_options *options, struct job **o
     c->options = *options;
     options_fill(&c->options);
     job_plan_ref(c->options.plan);
+    if (c->options.own)
+        job_plan_ref(c->options.own);
     session_fill(&c->options.session, c->options.plan);
-    c->options.session.hub = c->options.host.hub;
+    if (!c->options.own)
+        c->options.session.hub = c->options.host.hub;
     pthread_mutex_init(&c->lock, NULL);
     list_recvs(c);
     enum skiff_status status = c->mode->create ? c->mode->create(c, err) : SKIFF_OK;
@@ -177,6 +180,23 @@ enum skiff_status comm_create(const struct comm_options *options, struct job **o
 
 /* ---- session ---- */
 
+static enum skiff_status open_own(struct comm *c, struct skiff_error *err)
+{
+    const struct job_plan *plan = c->options.own;
+    struct session_options o = c->options.session;
+    if (!plan || c->own)
+        return SKIFF_OK;
+    o.worker = 0;
+    o.workers = o.servers = 1;
+    o.endpoints = plan->endpoints;
+    o.mode = plan->mode;
+    o.program_hash = plan->hash;
+    o.hub = c->options.host.hub;
+    o.silence_ms = COMM_HOST_SILENCE_MS;
+    o.say = NULL;
+    return session_open(&o, &c->own, err);
+}
+
 static enum skiff_status open_locked(struct comm *c, struct skiff_error *err)
 {
     if (c->closed)
@@ -187,6 +207,7 @@ static enum skiff_status open_locked(struct comm *c, struct skiff_error *err)
         return SKIFF_OK;
     if (c->options.host.open)
         TRY(c->options.host.open(c->options.host.self, err));
+    TRY(open_own(c, err));
     return session_open(&c->options.session, &c->session, err);
 }
 
@@ -351,6 +372,8 @@ enum skiff_status comm_job_close(struct job *j, struct skiff_error *err)
     c->closed = true;
     if (c->session)
         left = session_leave(c->session, status < 0 ? NULL : err);
+    if (c->own)
+        session_leave(c->own, NULL);
     pthread_mutex_unlock(&c->lock);
     return status < 0 ? status : left;
 }
@@ -372,6 +395,7 @@ void comm_job_destroy(struct job *j)
     comm_abandon(j, "has ended without stop_worker or close"); /* if it has not left */
     comm_stop(j, NULL);
     session_close(c->session);
+    session_close(c->own);
     if (c->options.host.close)
         c->options.host.close(c->options.host.self);
     scope_destroy(c->scope);
@@ -381,6 +405,7 @@ void comm_job_destroy(struct job *j)
         comm_var_deinit(&c->recvs[i]);
     free(c->recvs);
     job_plan_unref(c->options.plan);
+    job_plan_unref(c->options.own);
     free((char *)c->options.session.job);
     free((char *)c->options.session.secret);
     free((char *)c->options.session.transport);

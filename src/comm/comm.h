@@ -18,6 +18,8 @@ struct comm_host {
     void (*close)(void *self);
     struct inproc_hub *hub; /* where it is found */
 };
+/* Neither side of it is missed because the machine is busy: both are this process. */
+#define COMM_HOST_SILENCE_MS (24 * 3600 * 1000)
 
 /* Fluid's TrainerRuntimeConfig; 0 (or negative for is_sgd, independent_recv): the default, which
  * depends on `threads` (CPU_NUM). */
@@ -26,6 +28,8 @@ struct comm_options {
     struct session_options session; /* worker, and the network; the rest comes from the plan */
     bool direct;                    /* a program of the bare transpiler: mode_direct.c */
     struct comm_host host;          /* comm_create takes it over, also when it fails */
+    const struct job_plan *own;     /* GEO with distributed tables: what trainer and host agree on
+                                   (split_own); a reference is taken. NULL: host is the job's */
     int threads;
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv;
     int features_merge_num; /* pushes to a table of features that become one; by max_merge_var_num,

@@ -106,18 +106,20 @@ struct wanted {
     size_t n;
 };
 
-static void collect(struct wanted *w, const struct job_lookup *l)
+size_t lookup_distinct(struct id_map *map, const struct job_lookup *l, int64_t *out)
 {
+    size_t n = 0;
     for (int i = 0; i < l->n; i++)
         for (int64_t e = 0; e < tensor_numel(l->ids[i]); e++) {
             int64_t id = tensor_i64(l->ids[i])[e];
             bool fresh;
             if (l->padding_idx != -1 && id == l->padding_idx)
                 continue;
-            id_map_add(&w->map, id, &fresh);
+            id_map_add(map, id, &fresh);
             if (fresh)
-                w->ids[w->n++] = id;
+                out[n++] = id;
         }
+    return n;
 }
 
 static void spread(const struct wanted *w, const struct job_lookup *l, int64_t width)
@@ -134,16 +136,14 @@ static void spread(const struct wanted *w, const struct job_lookup *l, int64_t w
     }
 }
 
-enum skiff_status comm_job_lookup(struct job *j, const struct job_lookup *l,
-                                  struct skiff_error *err)
+enum skiff_status comm_lookup(struct session *s, const struct job_lookup *l,
+                              struct skiff_error *err)
 {
-    struct session *s;
     struct wanted w = {0};
     struct job_ahead one;
     size_t total = 0;
     enum skiff_status status;
     void *p;
-    TRY(comm_open((struct comm *)j, &s, err));
     if (!l->n)
         return SKIFF_OK;
     if (l->distinct && l->n == 1) {
@@ -159,11 +159,20 @@ enum skiff_status comm_job_lookup(struct job *j, const struct job_lookup *l,
     w.rows = (float *)(w.ids + total);
     id_map_init(&w.map);
     id_map_reset(&w.map, total);
-    collect(&w, l);
+    w.n = lookup_distinct(&w.map, l, w.ids);
     status = w.n ? session_pull_rows(s, &l->table, w.ids, w.n, width, w.rows, err) : SKIFF_OK;
     if (status == SKIFF_OK)
         spread(&w, l, width);
     id_map_deinit(&w.map);
     mem_free(p);
     return status;
+}
+
+enum skiff_status comm_job_lookup(struct job *j, const struct job_lookup *l,
+                                  struct skiff_error *err)
+{
+    struct comm *c = (struct comm *)j;
+    struct session *s;
+    TRY(comm_open(c, &s, err));
+    return c->mode->lookup ? c->mode->lookup(c, l, err) : comm_lookup(s, l, err);
 }

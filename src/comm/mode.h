@@ -34,6 +34,9 @@ struct comm_mode {
     enum skiff_status (*send_barrier)(struct comm *c, struct skiff_error *err);
     enum skiff_status (*send_ids)(struct comm *c, int n, const char *const *names,
                                   const struct tensor *const *ids, struct skiff_error *err);
+    /* Rows of a table, when they are not just asked for from the job's servers. */
+    enum skiff_status (*lookup)(struct comm *c, const struct job_lookup *l,
+                                struct skiff_error *err);
     void (*threads_begin)(struct comm *c, int n);
     void (*thread_end)(struct comm *c);
     /* May the rows of the next batch be asked for while this one is computed? *after: the steps of
@@ -53,6 +56,7 @@ struct comm {
     struct comm_options options; /* with all defaults filled in; holds a reference of the plan */
     pthread_mutex_t lock;        /* guards opening, starting, stopping, closing */
     struct session *session;
+    struct session *own; /* with the server inside this process; NULL: there is none besides */
     atomic_bool closed;
     atomic_bool running;       /* between start and stop */
     struct skiff_scope *scope; /* a reference, from start on */
@@ -69,8 +73,14 @@ void slices_placed(struct comm_var *to, const struct skiff_placement *slices, in
 int slices_count(const struct job_plan *plan, int first);
 void comm_var_deinit(struct comm_var *v);
 
-/* The session, opened when it is not yet. */
+/* The session, opened when it is not yet (and c->own with it). */
 enum skiff_status comm_open(struct comm *c, struct session **out, struct skiff_error *err);
+/* The ids of a look-up, each once, but the padding one, to out, which has room for all; how many.
+ * The map is empty, and has their places then. */
+size_t lookup_distinct(struct id_map *map, const struct job_lookup *l, int64_t *out);
+/* Rows for lists of ids, each id once. */
+enum skiff_status comm_lookup(struct session *s, const struct job_lookup *l,
+                              struct skiff_error *err);
 /* Not started (or stopped): says so. */
 enum skiff_status comm_check_running(const struct comm *c, struct skiff_error *err);
 /* The parameters' places in the scope, as pulls: recvs of them. Caller's array. */

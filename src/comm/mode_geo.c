@@ -8,12 +8,15 @@
  *
  * `train` is the parameter in the scope, which training threads go on updating meanwhile (Hogwild).
  * A training thread waits only when K batches are queued and the round before is not over. Batches
- * that are left over when the trainer stops make a last round. */
+ * that are left over when the trainer stops make a last round.
+ *
+ * Distributed tables, whose rows are not in the scope: geo_rows.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "comm/geo_rows.h"
 #include "comm/mode.h"
 
 struct geo_param {
@@ -27,8 +30,9 @@ struct geo_param {
     struct id_map map; /* sparse: rows of a round */
 };
 
-struct ids { /* of one table in one batch */
-    struct geo_param *param;
+struct ids {                 /* of one table in one batch */
+    struct geo_param *param; /* or */
+    struct geo_table *table;
     int64_t *ids;
     size_t n;
 };
@@ -41,6 +45,7 @@ struct batch {
 struct geo_state {
     struct geo_param *params;
     int nparams;
+    struct geo_rows rows;
     pthread_mutex_t lock; /* guards all below; a leaf */
     pthread_cond_t changed;
     struct thread thread;
@@ -77,6 +82,7 @@ static void geo_destroy(struct comm *c)
         comm_var_deinit(&p->var);
         comm_var_deinit(&p->delta);
     }
+    geo_rows_deinit(&s->rows);
     free(s->params);
     free(s->queue);
     pthread_cond_destroy(&s->changed);
@@ -88,7 +94,6 @@ static enum skiff_status geo_create(struct comm *c, struct skiff_error *err)
 {
     const struct job_plan *plan = c->options.plan;
     struct geo_state *s = mem_must(sizeof *s);
-    (void)err;
     c->state = s;
     pthread_mutex_init(&s->lock, NULL);
     cond_init(&s->changed);
@@ -99,7 +104,7 @@ static enum skiff_status geo_create(struct comm *c, struct skiff_error *err)
         if (!plan->placement[i].state)
             add_param(s, &plan->placement[i], n);
     }
-    return SKIFF_OK;
+    return geo_rows_init(&s->rows, plan, c->options.own, err);
 }
 
 static struct geo_param *find_param(struct geo_state *s, const char *name)
@@ -166,15 +171,17 @@ static enum skiff_status batch_init(struct comm *c, struct batch *b, int n,
 {
     *b = (struct batch){.lists = mem_must((size_t)(n + 1) * sizeof *b->lists)};
     for (int i = 0; i < n; i++) {
-        struct geo_param *p = find_param(c->state, names[i]);
-        if (!p || !ids[i] || ids[i]->dtype != DTYPE_INT64) {
+        struct geo_state *s = c->state;
+        struct geo_param *p = find_param(s, names[i]);
+        struct geo_table *t = geo_rows_find(&s->rows, names[i]);
+        if ((!p && !t) || !ids[i] || ids[i]->dtype != DTYPE_INT64) {
             batch_deinit(b);
             return error_set(err, SKIFF_INVALID,
                              "GEO: ids for %s: not a table of this job, or no int64 ids", names[i]);
         }
         size_t count = (size_t)tensor_numel(ids[i]);
         struct ids *to = &b->lists[b->n++];
-        *to = (struct ids){.param = p, .ids = mem_must(count * sizeof *to->ids + 1), .n = count};
+        *to = (struct ids){p, t, mem_must(count * sizeof *to->ids + 1), count};
         memcpy(to->ids, ids[i]->data, count * sizeof *to->ids);
     }
     return SKIFF_OK;
@@ -219,6 +226,29 @@ static enum skiff_status geo_send_ids(struct comm *c, int n, const char *const *
     return status;
 }
 
+/* Gradients of distributed tables go to the server inside; nothing else is sent. */
+static enum skiff_status geo_send(struct comm *c, const struct job_slices *to,
+                                  const struct skiff_tensor *x, bool merge_add,
+                                  struct skiff_error *err)
+{
+    struct session *session;
+    struct session_push push = {.to = *to, .x = x};
+    (void)merge_add;
+    TRY(comm_open(c, &session, err));
+    if (!c->own)
+        return error_set(err, SKIFF_INVALID, "GEO: %s is sent, but only differences go out",
+                         to->origin);
+    return session_exchange(c->own, 0, 0, &push, 1, NULL, 0, err);
+}
+
+static enum skiff_status geo_lookup(struct comm *c, const struct job_lookup *l,
+                                    struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    TRY(geo_rows_meet(c, &s->rows, l, err));
+    return comm_lookup(c->own, l, err);
+}
+
 /* ---- the communicator's thread ---- */
 
 /* These two touch parameters that training threads update meanwhile: Hogwild. An element that no
@@ -252,15 +282,48 @@ static enum skiff_status diff_dense(struct geo_param *p, float share, struct ski
     return SKIFF_OK;
 }
 
+static size_t count_ids(const struct batch *batches, int n, const struct geo_param *p,
+                        const struct geo_table *t)
+{
+    size_t total = 0;
+    for (int b = 0; b < n; b++)
+        for (int i = 0; i < batches[b].n; i++) {
+            const struct ids *l = &batches[b].lists[i];
+            total += l->param == p && l->table == t ? l->n : 0;
+        }
+    return total;
+}
+
+/* Every id that one of the batches used, once. */
+static enum skiff_status diff_table(struct comm *c, struct geo_table *t,
+                                    const struct batch *batches, int n, float share,
+                                    struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    size_t total = count_ids(batches, n, NULL, t), count = 0;
+    int64_t *ids = mem_must((total + 1) * sizeof *ids);
+    id_map_reset(&t->map, total);
+    for (int b = 0; b < n; b++)
+        for (int i = 0; i < batches[b].n; i++) {
+            const struct ids *l = &batches[b].lists[i];
+            for (size_t e = 0; e < l->n && l->table == t; e++) {
+                bool fresh;
+                id_map_add(&t->map, l->ids[e], &fresh);
+                if (fresh)
+                    ids[count++] = l->ids[e];
+            }
+        }
+    enum skiff_status status = geo_rows_diff(c, &s->rows, t, ids, count, share, err);
+    free(ids);
+    return status;
+}
+
 /* Every row that one of the batches used, once. */
 static enum skiff_status diff_rows(struct geo_param *p, const struct batch *batches, int n,
                                    float share, struct skiff_error *err)
 {
-    size_t total = 0, width = (size_t)p->width;
+    size_t total = count_ids(batches, n, p, NULL), width = (size_t)p->width;
     int64_t height = p->train->tensor.shape.dims[0];
-    for (int b = 0; b < n; b++)
-        for (int i = 0; i < batches[b].n; i++)
-            total += batches[b].lists[i].param == p ? batches[b].lists[i].n : 0;
     id_map_reset(&p->map, total);
     TRY(value_as_rows(&p->diff, DTYPE_FP32, total, p->width, height, err));
     for (int b = 0; b < n; b++)
@@ -314,8 +377,8 @@ static enum skiff_status geo_round(struct comm *c, const struct batch *batches, 
     struct geo_state *s = c->state;
     enum skiff_status status = SKIFF_OK;
     float share = 1.0f / (float)c->options.session.workers;
-    struct session_push *pushes = mem_must((size_t)s->nparams * sizeof *pushes);
-    struct session_pull *pulls = mem_must((size_t)s->nparams * sizeof *pulls);
+    struct session_push *pushes = mem_must((size_t)(s->nparams + s->rows.n) * sizeof *pushes);
+    struct session_pull *pulls = mem_must((size_t)(s->nparams + 1) * sizeof *pulls);
     int npush = 0, npull = 0;
     for (int i = 0; i < s->nparams; i++) {
         struct geo_param *p = &s->params[i];
@@ -325,7 +388,15 @@ static enum skiff_status geo_round(struct comm *c, const struct batch *batches, 
         if (!p->sparse || p->diff.sel.nrows)
             pushes[npush++] = (struct session_push){.to = p->delta.slices, .x = &p->diff};
     }
+    for (int i = 0; i < s->rows.n; i++) {
+        struct geo_table *t = &s->rows.tables[i];
+        TRY_OUT(diff_table(c, t, batches, n, share, err));
+        if (t->diff.sel.nrows)
+            pushes[npush++] = (struct session_push){.to = t->delta.slices, .x = &t->diff};
+    }
     TRY_OUT(session_exchange(c->session, 0, 0, pushes, npush, pulls, npull, err));
+    for (int i = 0; i < s->rows.n; i++)
+        TRY_OUT(geo_rows_catch_up(c, &s->rows, &s->rows.tables[i], err));
     for (int i = 0; i < s->nparams; i++) {
         struct geo_param *p = &s->params[i];
         if (p->sparse)
@@ -413,7 +484,7 @@ static enum skiff_status geo_stop(struct comm *c, struct skiff_error *err)
 }
 
 static const struct job_class geo_class = {COMM_CLASS_SLOTS, .communicates = true,
-                                           .send_ids = comm_job_ids};
+                                           .send = comm_job_send, .send_ids = comm_job_ids};
 
 const struct comm_mode mode_geo = {.class = &geo_class,
                                    .create = geo_create,
@@ -421,4 +492,6 @@ const struct comm_mode mode_geo = {.class = &geo_class,
                                    .start = geo_start,
                                    .stop = geo_stop,
                                    .settle = geo_settle,
+                                   .send = geo_send,
+                                   .lookup = geo_lookup,
                                    .send_ids = geo_send_ids};

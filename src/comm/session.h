@@ -109,7 +109,7 @@ enum skiff_status session_save_table(struct session *s, const char *dir, const c
  * loads of large tables; STAT: as other requests); progress is said every 10 s. */
 enum skiff_status session_table(struct session *s, const struct ps_table *call,
                                 struct ps_table_state *states, struct skiff_error *err);
-/* The same; sum: of the states, its threshold is the mean. */
+/* The same; sum: of the states, its threshold is the mean of the servers that have shards. */
 enum skiff_status session_table_sum(struct session *s, const struct ps_table *call,
                                     struct ps_table_state *sum, struct skiff_error *err);
 /* Saves of n tables (SAVE or CACHE) that belong together: written first, ABORT for all if one could
@@ -127,8 +127,20 @@ enum skiff_status session_table_save(struct session *s, const struct ps_table *c
 enum skiff_status session_pull_records(struct session *s, const char *tag, int server,
                                        const char *table, uint64_t *cursor, uint64_t max,
                                        struct skiff_tensor *out, struct skiff_error *err);
+/* Values for a dense variable; token: of a load (below), which takes them over, 0: now. */
 enum skiff_status session_put_part(struct session *s, int server, const char *name, uint64_t first,
-                                   const float *data, size_t n, struct skiff_error *err);
+                                   const float *data, size_t n, uint64_t token,
+                                   struct skiff_error *err);
+/* Loads of n tables (LOAD), and of parts that are put with their token, that belong together: all
+ * servers read everything beside their tables; then (good) they take it over, or else forget it.
+ * begin, end: table is any of features.
+ * Whoever dies in between: all of it is taken over, or nothing (server/intake.c). */
+enum skiff_status session_load_begin(struct session *s, const char *table, uint64_t *out_token,
+                                     struct skiff_error *err);
+enum skiff_status session_tables_read(struct session *s, struct ps_table *calls, int n,
+                                      uint64_t token, struct skiff_error *err);
+enum skiff_status session_load_end(struct session *s, const char *table, uint64_t token, bool good,
+                                   struct skiff_error *err);
 
 /* ---- what a job does together (session_job.c) ---- */
 

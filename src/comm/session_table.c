@@ -17,11 +17,14 @@ static const char *call_text(const struct ps_table *call)
     static const char *const texts[] = {[PS_TABLE_STAT] = "state",
                                         [PS_TABLE_SHRINK] = "shrink",
                                         [PS_TABLE_SAVE] = "save",
-                                        [PS_TABLE_COMMIT] = "commit of the save",
-                                        [PS_TABLE_ABORT] = "end of the save",
+                                        [PS_TABLE_COMMIT] = "commit of the save or load",
+                                        [PS_TABLE_ABORT] = "end of the save or load",
                                         [PS_TABLE_LOAD] = "load",
                                         [PS_TABLE_CACHE] = "save of the cache",
-                                        [PS_TABLE_REVERT] = "revert"};
+                                        [PS_TABLE_REVERT] = "revert",
+                                        [PS_TABLE_BEGIN] = "beginning of a load",
+                                        [PS_TABLE_ASK] = "question after a load",
+                                        [PS_TABLE_DAY] = "passing of a day"};
     return texts[call->call];
 }
 
@@ -75,24 +78,104 @@ out:
     return status;
 }
 
-/* Reading first, taking over when all have read. */
+/* ---- loads ---- */
+
+static uint64_t load_token(void)
+{
+    uint64_t token = rng_entropy();
+    return token ? token : 1;
+}
+
+static enum skiff_status read_table(struct session *s, struct ps_table *call,
+                                    struct ps_table_state *states, struct skiff_error *err)
+{
+    int n = s->options.servers;
+    uint64_t elsewhere = 0;
+    TRY(ask(s, 0, n, call, states, err));
+    for (int i = 0; i < n; i++)
+        elsewhere += states[i].elsewhere;
+    call->all = elsewhere > 0; /* rows in files of other shards than theirs */
+    return call->all ? ask(s, 0, n, call, states, err) : SKIFF_OK;
+}
+
+static enum skiff_status load_begin(struct session *s, const char *table, uint64_t token,
+                                    struct ps_table_state *states, struct skiff_error *err)
+{
+    struct ps_table *x = mem_must(sizeof *x);
+    x->call = PS_TABLE_BEGIN;
+    x->token = token;
+    snprintf(x->table, sizeof x->table, "%s", table);
+    enum skiff_status status = ask(s, 0, s->options.servers, x, states, err);
+    free(x);
+    return status;
+}
+
+enum skiff_status session_load_begin(struct session *s, const char *table, uint64_t *out_token,
+                                     struct skiff_error *err)
+{
+    struct ps_table_state *states = mem_must((size_t)s->options.servers * sizeof *states);
+    *out_token = load_token();
+    enum skiff_status status = load_begin(s, table, *out_token, states, err);
+    free(states);
+    return status;
+}
+
+enum skiff_status session_tables_read(struct session *s, struct ps_table *calls, int n,
+                                      uint64_t token, struct skiff_error *err)
+{
+    struct ps_table_state *states = mem_must((size_t)s->options.servers * sizeof *states);
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < n && status == SKIFF_OK; i++) {
+        calls[i].token = token;
+        status = read_table(s, &calls[i], states, err);
+    }
+    free(states);
+    return status;
+}
+
+/* What server 0 has taken over is everybody's: a server that has lost this worker asks it, and
+ * nothing is taken back. */
+static enum skiff_status load_end(struct session *s, const char *table, uint64_t token, bool good,
+                                  struct ps_table_state *states, struct skiff_error *err)
+{
+    int n = s->options.servers;
+    struct ps_table *x = mem_must(sizeof *x);
+    x->call = PS_TABLE_COMMIT;
+    x->token = token;
+    snprintf(x->table, sizeof x->table, "%s", table);
+    enum skiff_status status = good ? ask(s, 0, 1, x, states, err) : SKIFF_OK;
+    if (good && status == SKIFF_OK && n > 1) {
+        status = ask(s, 1, n - 1, x, states + 1, err);
+    } else if (!good || status < 0) {
+        x->call = PS_TABLE_ABORT;
+        ask(s, 0, n, x, states, NULL); /* a dead server's ends with it */
+    }
+    free(x);
+    return status;
+}
+
+enum skiff_status session_load_end(struct session *s, const char *table, uint64_t token, bool good,
+                                   struct skiff_error *err)
+{
+    struct ps_table_state *states = mem_must((size_t)s->options.servers * sizeof *states);
+    enum skiff_status status = load_end(s, table, token, good, states, err);
+    free(states);
+    return status < 0 ? error_prefix(err, status, "taking over what was loaded") : SKIFF_OK;
+}
+
+/* Both halves, of one table. */
 static enum skiff_status load(struct session *s, const struct ps_table *call,
                               struct ps_table_state *states, struct skiff_error *err)
 {
     int n = s->options.servers;
-    uint64_t elsewhere = 0;
     struct ps_table_state *after = mem_must((size_t)n * sizeof *after);
     struct ps_table *x = mem_must(sizeof *x);
     *x = *call;
-    x->token = rng_entropy();
-    enum skiff_status status = ask(s, 0, n, x, states, err);
-    for (int i = 0; i < n && status == SKIFF_OK; i++)
-        elsewhere += states[i].elsewhere;
-    x->all = elsewhere > 0;
-    if (status == SKIFF_OK && elsewhere) /* rows in files of other shards than theirs */
-        status = ask(s, 0, n, x, states, err);
-    x->call = status == SKIFF_OK ? PS_TABLE_COMMIT : PS_TABLE_ABORT;
-    enum skiff_status end = ask(s, 0, n, x, after, status == SKIFF_OK ? err : NULL);
+    x->token = load_token();
+    enum skiff_status status = load_begin(s, x->table, x->token, states, err);
+    if (status == SKIFF_OK)
+        status = read_table(s, x, states, err);
+    enum skiff_status end = load_end(s, x->table, x->token, status == SKIFF_OK, after, err);
     for (int i = 0; i < n && status == SKIFF_OK && end == SKIFF_OK; i++) {
         after[i].done = states[i].done;
         states[i] = after[i];
@@ -101,6 +184,8 @@ static enum skiff_status load(struct session *s, const struct ps_table *call,
     free(x);
     return status < 0 ? status : end;
 }
+
+/* ---- calls ---- */
 
 enum skiff_status session_table(struct session *s, const struct ps_table *call,
                                 struct ps_table_state *states, struct skiff_error *err)
@@ -117,10 +202,13 @@ enum skiff_status session_table_sum(struct session *s, const struct ps_table *ca
     int n = s->options.servers;
     struct ps_table_state *states = mem_must((size_t)n * sizeof *states);
     enum skiff_status status = session_table(s, call, states, err);
+    int having = 0;
     memset(sum, 0, sizeof *sum);
-    for (int i = 0; i < n && status == SKIFF_OK; i++)
+    for (int i = 0; i < n && status == SKIFF_OK; i++) {
         ps_table_state_add(sum, &states[i]);
-    sum->threshold /= n;
+        having += states[i].shards > 0;
+    }
+    sum->threshold /= having ? having : 1;
     free(states);
     return status;
 }
@@ -217,19 +305,22 @@ enum skiff_status session_pull_records(struct session *s, const char *tag, int s
 }
 
 enum skiff_status session_put_part(struct session *s, int server, const char *name, uint64_t first,
-                                   const float *data, size_t n, struct skiff_error *err)
+                                   const float *data, size_t n, uint64_t token,
+                                   struct skiff_error *err)
 {
     struct wire_writer w;
-    struct ps_item item = {.dtype = DTYPE_FP32,
-                           .ndim = 1,
-                           .dims = {(int64_t)n},
-                           .data = (const unsigned char *)data,
-                           .bytes = n * sizeof *data};
+    struct ps_put x = {.token = token,
+                       .first = first,
+                       .item = {.dtype = DTYPE_FP32,
+                                .ndim = 1,
+                                .dims = {(int64_t)n},
+                                .data = (const unsigned char *)data,
+                                .bytes = n * sizeof *data}};
     struct round_ask ask = {.server = server, .method = PS_PUT_PART};
-    TRY(session_text(item.name, sizeof item.name, name, err));
+    TRY(session_text(x.item.name, sizeof x.item.name, name, err));
     ask.shard = ps_shard(name, s->shards[server]);
     writer_init(&w);
-    ps_write_put(&w, first, &item);
+    ps_write_put(&w, &x);
     TRY(writer_finish(&w, &ask.body, err));
     return session_ask(s, &ask, name, NULL, err);
 }

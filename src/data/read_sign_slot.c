@@ -5,58 +5,31 @@
  * Slot "1" is the label; a slot "0" or "show" that no token names is 1 (every line is one show).
  * What stands before a tab is the row's id. Names, missing slots and hash_size as in
  * slot_text. */
-#include <stdlib.h>
-
-#include "base/mem.h"
-#include "data/names.h"
 #include "data/text.h"
 #include "data/tokens.h"
 
 extern const struct reader_class read_sign_slot;
 
 struct reader_sign_slot {
-    struct reader base;
-    struct name_table names;
-    struct row_fill fill;
-    uint64_t mod;
-    int skip;  /* slot of a label that is not looked at, or -1 */
-    int label; /* slot that every row must have, or -1 */
-    int show;  /* slot or -1 */
+    struct named_reader named;
+    int show; /* slot or -1 */
 };
-
-static void sign_slot_destroy(struct reader *base)
-{
-    struct reader_sign_slot *r = (struct reader_sign_slot *)base;
-    name_table_deinit(&r->names);
-    row_fill_deinit(&r->fill);
-    free(r);
-}
 
 static enum skiff_status sign_slot_create(const struct reader_config *config,
                                           const struct schema *schema, struct reader **out,
                                           struct skiff_error *err)
 {
-    struct reader_sign_slot *r = mem_must(sizeof *r);
-    r->base = (struct reader){&read_sign_slot, schema};
-    r->mod = config->hash_size;
-    r->skip = config->skip_label ? schema_label(schema) : -1;
-    r->label = row_label(config, schema);
-    row_fill_init(&r->fill, schema);
-    enum skiff_status status = name_table_init(&r->names, schema, config->slots, "1", err);
-    if (status < 0) {
-        sign_slot_destroy(&r->base);
-        return status;
-    }
+    struct reader_sign_slot *r;
+    TRY(named_reader_create(sizeof *r, &read_sign_slot, config, schema, "1", out, err));
+    r = (struct reader_sign_slot *)*out;
     r->show = schema_find(schema, "show");
     if (r->show < 0)
-        r->show = name_table_find(&r->names, "0\0\0\0\0\0\0\0", 1);
-    *out = &r->base;
+        r->show = name_table_find(&r->named.names, "0\0\0\0\0\0\0\0", 1);
     return SKIFF_OK;
 }
 
-static enum skiff_status sign_slot_tokens(struct reader_sign_slot *r, const char *p,
-                                          const char *end, struct batch *b, int *out_tokens,
-                                          struct skiff_error *err)
+static enum skiff_status sign_slot_tokens(struct named_reader *r, const char *p, const char *end,
+                                          struct batch *b, int *out_tokens, struct skiff_error *err)
 {
     char quoted[64];
     for (;;) {
@@ -84,8 +57,9 @@ static enum skiff_status sign_slot_show(struct reader_sign_slot *r, struct batch
 {
     static const char one[8 + TEXT_PAD] = "1";
     struct column *c = &b->columns[r->show];
-    bool given = c->ragged ? (int64_t)c->count > c->offsets[b->rows] : r->fill.dense[r->show] > 0;
-    return given ? SKIFF_OK : row_fill_put(&r->fill, b, r->show, one, 1, 0, err);
+    bool given =
+        c->ragged ? (int64_t)c->count > c->offsets[b->rows] : r->named.fill.dense[r->show] > 0;
+    return given ? SKIFF_OK : row_fill_put(&r->named.fill, b, r->show, one, 1, 0, err);
 }
 
 static enum skiff_status sign_slot_line(struct reader *base, const char *text, size_t n,
@@ -94,26 +68,16 @@ static enum skiff_status sign_slot_line(struct reader *base, const char *text, s
     struct reader_sign_slot *r = (struct reader_sign_slot *)base;
     int tokens = 0;
     const char *end = text + n, *tab = memchr(text, '\t', n);
-    row_fill_begin(&r->fill, b);
+    row_fill_begin(&r->named.fill, b);
     if (tab)
         batch_row_id(b, text, (size_t)(tab - text));
-    enum skiff_status status = sign_slot_tokens(r, tab ? tab + 1 : text, end, b, &tokens, err);
+    enum skiff_status status =
+        sign_slot_tokens(&r->named, tab ? tab + 1 : text, end, b, &tokens, err);
     if (status == SKIFF_OK && tokens == 0)
         status = error_set(err, SKIFF_FORMAT, "expected sign:slot, found a blank line");
     if (status == SKIFF_OK && r->show >= 0)
         status = sign_slot_show(r, b, err);
-    if (status == SKIFF_OK)
-        status = row_fill_named(&r->fill, &r->names, b, r->label, err);
-    if (status < 0) {
-        batch_row_abort(b);
-        return status;
-    }
-    return row_fill_end(&r->fill, b, err);
-}
-
-static const struct strange_names *sign_slot_strange(const struct reader *base)
-{
-    return &((const struct reader_sign_slot *)base)->names.strange;
+    return named_reader_end(&r->named, b, status, err);
 }
 
 const struct reader_class read_sign_slot = {
@@ -121,7 +85,7 @@ const struct reader_class read_sign_slot = {
     .summary = "slot_dnn text of PaddleRec: 0:1 4351255118977467729:3",
     .drops_zeros = true,
     .create = sign_slot_create,
-    .destroy = sign_slot_destroy,
+    .destroy = named_reader_destroy,
     .line = sign_slot_line,
-    .strange = sign_slot_strange,
+    .strange = named_reader_strange,
 };

@@ -6,54 +6,21 @@
  * look like the name of a slot that the row lacks. A slot without a token is missing: one 0
  * (ragged), zeros (dense); a row without its label is bad, unless the config says input_label
  * False. hash_size takes ids modulo that. */
-#include <stdlib.h>
-
-#include "base/mem.h"
-#include "data/names.h"
 #include "data/text.h"
 #include "data/tokens.h"
 
 extern const struct reader_class read_slot_text;
 
-struct reader_slot_text {
-    struct reader base;
-    struct name_table names;
-    struct row_fill fill;
-    uint64_t mod;
-    int skip;  /* slot of a label that is not looked at, or -1 */
-    int label; /* slot that every row must have, or -1 */
-};
-
-static void slot_text_destroy(struct reader *base)
-{
-    struct reader_slot_text *r = (struct reader_slot_text *)base;
-    name_table_deinit(&r->names);
-    row_fill_deinit(&r->fill);
-    free(r);
-}
-
 static enum skiff_status slot_text_create(const struct reader_config *config,
                                           const struct schema *schema, struct reader **out,
                                           struct skiff_error *err)
 {
-    struct reader_slot_text *r = mem_must(sizeof *r);
-    r->base = (struct reader){&read_slot_text, schema};
-    r->mod = config->hash_size;
-    r->skip = config->skip_label ? schema_label(schema) : -1;
-    r->label = row_label(config, schema);
-    row_fill_init(&r->fill, schema);
-    enum skiff_status status = name_table_init(&r->names, schema, config->slots, "click", err);
-    if (status < 0) {
-        slot_text_destroy(&r->base);
-        return status;
-    }
-    *out = &r->base;
-    return SKIFF_OK;
+    return named_reader_create(sizeof(struct named_reader), &read_slot_text, config, schema,
+                               "click", out, err);
 }
 
-static enum skiff_status slot_text_tokens(struct reader_slot_text *r, const char *p,
-                                          const char *end, struct batch *b, int *out_tokens,
-                                          struct skiff_error *err)
+static enum skiff_status slot_text_tokens(struct named_reader *r, const char *p, const char *end,
+                                          struct batch *b, int *out_tokens, struct skiff_error *err)
 {
     char quoted[64];
     for (;;) {
@@ -79,24 +46,13 @@ static enum skiff_status slot_text_tokens(struct reader_slot_text *r, const char
 static enum skiff_status slot_text_line(struct reader *base, const char *text, size_t n,
                                         struct batch *b, struct skiff_error *err)
 {
-    struct reader_slot_text *r = (struct reader_slot_text *)base;
+    struct named_reader *r = (struct named_reader *)base;
     int tokens = 0;
     row_fill_begin(&r->fill, b);
     enum skiff_status status = slot_text_tokens(r, text, text + n, b, &tokens, err);
     if (status == SKIFF_OK && tokens == 0)
         status = error_set(err, SKIFF_FORMAT, "expected slot:value, found a blank line");
-    if (status == SKIFF_OK)
-        status = row_fill_named(&r->fill, &r->names, b, r->label, err);
-    if (status < 0) {
-        batch_row_abort(b);
-        return status;
-    }
-    return row_fill_end(&r->fill, b, err);
-}
-
-static const struct strange_names *slot_text_strange(const struct reader *base)
-{
-    return &((const struct reader_slot_text *)base)->names.strange;
+    return named_reader_end(r, b, status, err);
 }
 
 const struct reader_class read_slot_text = {
@@ -104,7 +60,7 @@ const struct reader_class read_slot_text = {
     .summary = "PaddleRec's slot text: click:0 dense_feature:0.05 1:737395",
     .drops_zeros = true,
     .create = slot_text_create,
-    .destroy = slot_text_destroy,
+    .destroy = named_reader_destroy,
     .line = slot_text_line,
-    .strange = slot_text_strange,
+    .strange = named_reader_strange,
 };

@@ -116,3 +116,50 @@ enum skiff_status row_fill_end(struct row_fill *f, struct batch *b, struct skiff
     }
     return batch_row_end(b, err);
 }
+
+/* ------------------------------------------------------------------ lines of name:value */
+
+enum skiff_status named_reader_create(size_t size, const struct reader_class *of,
+                                      const struct reader_config *config,
+                                      const struct schema *schema, const char *label_name,
+                                      struct reader **out, struct skiff_error *err)
+{
+    struct named_reader *r = mem_must(size);
+    r->base = (struct reader){of, schema};
+    r->mod = config->hash_size;
+    r->skip = config->skip_label ? schema_label(schema) : -1;
+    r->label = row_label(config, schema);
+    row_fill_init(&r->fill, schema);
+    enum skiff_status status = name_table_init(&r->names, schema, config->slots, label_name, err);
+    if (status < 0) {
+        named_reader_destroy(&r->base);
+        return status;
+    }
+    *out = &r->base;
+    return SKIFF_OK;
+}
+
+void named_reader_destroy(struct reader *base)
+{
+    struct named_reader *r = (struct named_reader *)base;
+    name_table_deinit(&r->names);
+    row_fill_deinit(&r->fill);
+    free(r);
+}
+
+enum skiff_status named_reader_end(struct named_reader *r, struct batch *b,
+                                   enum skiff_status status, struct skiff_error *err)
+{
+    if (status == SKIFF_OK)
+        status = row_fill_named(&r->fill, &r->names, b, r->label, err);
+    if (status < 0) {
+        batch_row_abort(b);
+        return status;
+    }
+    return row_fill_end(&r->fill, b, err);
+}
+
+const struct strange_names *named_reader_strange(const struct reader *base)
+{
+    return &((const struct named_reader *)base)->names.strange;
+}

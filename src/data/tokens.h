@@ -34,4 +34,25 @@ int row_label(const struct reader_config *config, const struct schema *schema);
  * row is gone. */
 enum skiff_status row_fill_end(struct row_fill *f, struct batch *b, struct skiff_error *err);
 
+/* What readers of lines of `name:value` have in common; their own struct begins with it. */
+struct named_reader {
+    struct reader base;
+    struct name_table names;
+    struct row_fill fill;
+    uint64_t mod; /* ids modulo this; 0: as they are */
+    int skip;     /* slot of a label that is not looked at, or -1 */
+    int label;    /* slot that every row must have, or -1 */
+};
+
+/* size: of the reader's own struct, the rest of which is 0. label_name: as name_table_init's. */
+enum skiff_status named_reader_create(size_t size, const struct reader_class *of,
+                                      const struct reader_config *config,
+                                      const struct schema *schema, const char *label_name,
+                                      struct reader **out, struct skiff_error *err);
+void named_reader_destroy(struct reader *base);
+/* Ends the row whose tokens were taken with this status; on failure the row is gone. */
+enum skiff_status named_reader_end(struct named_reader *r, struct batch *b,
+                                   enum skiff_status status, struct skiff_error *err);
+const struct strange_names *named_reader_strange(const struct reader *base);
+
 #endif

@@ -74,6 +74,24 @@ static enum skiff_status add_tensor(struct tensor *to, const struct tensor *from
     }
 }
 
+static bool is_zero(const struct tensor *t)
+{
+    const char *p = t->data;
+    size_t n = tensor_bytes(t);
+    return !p || !n || (!p[0] && !memcmp(p, p + 1, n - 1));
+}
+
+/* An op may give its state another shape than the startup program did (2.x's auc without a window
+ * has one number too many there): a thread that had no batch still has that one, of zeros. */
+static enum skiff_status merge_one(struct skiff_tensor *sum, const struct skiff_tensor *part,
+                                   const char *name, struct skiff_error *err)
+{
+    if (tensor_numel(&sum->tensor) == tensor_numel(&part->tensor) ||
+        !(is_zero(&sum->tensor) || is_zero(&part->tensor)))
+        return add_tensor(&sum->tensor, &part->tensor, name, err);
+    return is_zero(&part->tensor) ? SKIFF_OK : value_copy(sum, part, err);
+}
+
 enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_scope *const *own,
                                       int threads, const struct str_map *names,
                                       struct skiff_error *err)
@@ -86,7 +104,7 @@ enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_sco
             if (t == 0)
                 TRY(value_copy(sum, part, err));
             else
-                TRY(add_tensor(&sum->tensor, &part->tensor, name, err));
+                TRY(merge_one(sum, part, name, err));
         }
     }
     return SKIFF_OK;

@@ -44,8 +44,7 @@ static bool on_servers(const struct collect *c, const char *name)
     return v && v->persistable == IS_TRUE;
 }
 
-/* A table's rows, or a state of its optimizer that has a row for each of them. */
-static bool is_keyed(const struct collect *c, const struct skiff_var *v)
+bool collect_is_keyed(const struct collect *c, const struct skiff_var *v)
 {
     if (job_plan_has_table(c->plan, v->name))
         return true;
@@ -216,7 +215,7 @@ enum skiff_status collect_write(const struct collect *c, const struct skiff_var 
     int n;
     if (!c->session)
         return write_own(c, v, w, err);
-    if (is_keyed(c, v))
+    if (collect_is_keyed(c, v))
         return write_table(c, v, w, err);
     const struct skiff_placement **slices = job_plan_slices(c->plan, v->name, &n);
     enum skiff_status status = SKIFF_OK;

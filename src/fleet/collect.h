@@ -30,7 +30,16 @@ bool collect_has(const struct collect *c, const struct skiff_var *v);
 enum skiff_status collect_write(const struct collect *c, const struct skiff_var *v,
                                 struct file_writer *w, struct skiff_error *err);
 
-/* All records of tables of features, as files of a save (collect_records.c). */
+/* A plain table's rows by id, or a state of its optimizer that has a row for each of them. */
+bool collect_is_keyed(const struct collect *c, const struct skiff_var *v);
+/* All rows of such a variable in files of their own, if some have ids beyond its declared size. */
+enum skiff_status collect_rows(const struct collect *c, const struct skiff_var *v,
+                               struct model_writer *w, struct skiff_error *err);
+/* The ids that wait for admission to tables of features, as files of a save, which *written counts.
+ */
+enum skiff_status collect_waiting(const struct collect *c, struct model_writer *w, int *written,
+                                  struct skiff_error *err);
+/* All records of tables of features, and those ids, as files of a save (collect_records.c). */
 enum skiff_status collect_records(const struct collect *c, struct model_writer *w,
                                   struct skiff_error *err);
 

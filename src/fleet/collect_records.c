@@ -1,6 +1,9 @@
 /* Tables of features in our own saves: all of every record, so that a job that goes on with them is
  * the job that was. Files are pieces of what each server has, SelectedRows with the key as row:
- * __lookup_table__/<table>.pserver_<server>.<piece>; servers read all of them (server/load.c). */
+ * __lookup_table__/<table>.pserver_<server>.<piece>; servers read all of them (server/load.c). Ids
+ * that wait for admission: <table>.waiting.pserver_..., of tables where they have to. Plain tables
+ * get such files, too, when they have ids beyond their declared size: the tensor of that size,
+ * which others read, does not hold them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,8 +62,9 @@ static enum skiff_status next_piece(const struct collect *c, const char *table, 
     return status;
 }
 
+/* *written counts files. Rows without columns are none: nobody waits there. */
 static enum skiff_status write_server(const struct collect *c, const char *table, int server,
-                                      struct model_writer *w, struct skiff_error *err)
+                                      struct model_writer *w, int *written, struct skiff_error *err)
 {
     uint64_t cursor = 0;
     enum skiff_status status = SKIFF_OK;
@@ -69,9 +73,25 @@ static enum skiff_status write_server(const struct collect *c, const char *table
         struct buf name = BUF_INIT;
         buf_printf(&name, "__lookup_table__/%s.pserver_%d.%05d", table, server, piece);
         status = next_piece(c, table, server, &cursor, &rows, err);
-        if (status == SKIFF_OK)
+        if (status == SKIFF_OK && rows.tensor.shape.dims[1]) {
             status = model_writer_value(w, name.data, &rows, err);
+            ++*written;
+        }
         value_deinit(&rows);
+        buf_deinit(&name);
+    }
+    return status;
+}
+
+enum skiff_status collect_waiting(const struct collect *c, struct model_writer *w, int *written,
+                                  struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; c->session && i < c->plan->ntables && status == SKIFF_OK; i++) {
+        struct buf name = BUF_INIT;
+        buf_printf(&name, "%s" PS_WAITING, c->plan->tables[i]);
+        for (int s = 0; c->plan->features[i] && s < c->plan->servers && status == SKIFF_OK; s++)
+            status = write_server(c, name.data, s, w, written, err);
         buf_deinit(&name);
     }
     return status;
@@ -80,8 +100,44 @@ static enum skiff_status write_server(const struct collect *c, const char *table
 enum skiff_status collect_records(const struct collect *c, struct model_writer *w,
                                   struct skiff_error *err)
 {
+    int written = 0;
     for (int i = 0; c->session && i < c->plan->ntables; i++)
         for (int s = 0; c->plan->features[i] && s < c->plan->servers; s++)
-            TRY(write_server(c, c->plan->tables[i], s, w, err));
+            TRY(write_server(c, c->plan->tables[i], s, w, &written, err));
+    return collect_waiting(c, w, &written, err);
+}
+
+/* ---- plain tables ---- */
+
+/* Has a server a row whose id the tensor of the declared shape cannot hold? */
+static enum skiff_status find_outside(const struct collect *c, const struct skiff_var *v, bool *out,
+                                      struct skiff_error *err)
+{
+    struct skiff_tensor some = {0};
+    enum skiff_status status = SKIFF_OK;
+    *out = false;
+    for (int s = 0; s < c->plan->servers && status == SKIFF_OK && !*out; s++) {
+        uint64_t cursor = 0;
+        do {
+            status = session_pull_records(c->session, c->tag, s, v->name, &cursor, ASK_RECORDS,
+                                          &some, err);
+            for (size_t i = 0; status == SKIFF_OK && i < some.sel.nrows; i++)
+                *out |= (uint64_t)some.sel.rows[i] >= (uint64_t)v->shape.dims[0];
+        } while (status == SKIFF_OK && cursor && !*out);
+    }
+    value_deinit(&some);
+    return status;
+}
+
+enum skiff_status collect_rows(const struct collect *c, const struct skiff_var *v,
+                               struct model_writer *w, struct skiff_error *err)
+{
+    bool outside;
+    int written = 0;
+    if (!c->session || collect_skips(c, v) || !collect_is_keyed(c, v))
+        return SKIFF_OK;
+    TRY(find_outside(c, v, &outside, err));
+    for (int s = 0; outside && s < c->plan->servers; s++)
+        TRY(write_server(c, v->name, s, w, &written, err));
     return SKIFF_OK;
 }

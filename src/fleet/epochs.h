@@ -51,5 +51,12 @@ struct epochs_save {
 /* Persistables, program for inference and what they are, in place at one instant. */
 enum skiff_status epochs_save(struct skiff_fleet *f, struct skiff_scope *scope,
                               const struct epochs_save *what, struct skiff_error *err);
+/* Beside the shards of a save of tables of features (skiff_fleet_save_model): ids that wait for
+ * admission, which have no place in Paddle's files; loads of that folder find them. */
+enum skiff_status epochs_save_waiting(struct skiff_fleet *f, const char *dir,
+                                      struct skiff_error *err);
+/* A save of mode 3 has the rows of tables of features as they were before it let a day pass:
+ * whoever goes on from one lets it pass once more. */
+enum skiff_status epochs_pass_day(struct skiff_fleet *f, struct skiff_error *err);
 
 #endif

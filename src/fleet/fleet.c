@@ -20,6 +20,7 @@ void skiff_fleet_destroy(struct skiff_fleet *f)
     else
         skiff_fleet_stop_worker(f, NULL); /* its server is in this process and goes with it */
     fleet_drop_programs(f);
+    folder_lock_release(&f->saving);
     role_deinit(&f->role);
     free(f);
 }

@@ -35,7 +35,7 @@ struct column {
 
 struct dense_param {
     struct column columns[COLUMNS]; /* the first: the parameter itself */
-    int ncolumns;
+    int ncolumns, nread;            /* nread: of a load, so many of them have values */
     int64_t size;
 };
 
@@ -44,6 +44,7 @@ struct dense {
     struct session *session;
     const struct job_plan *plan;
     struct skiff_scope *scope; /* where they are; NULL: on the servers */
+    uint64_t token;            /* of the load that takes over what is put; 0: it counts at once */
     struct dense_param *params;
     int n;
     int64_t size;
@@ -200,7 +201,8 @@ static enum skiff_status pull_slice(struct dense *d, const struct skiff_placemen
 static enum skiff_status put_slice(struct dense *d, const struct skiff_placement *slice,
                                    const char *tag, float *at, int64_t n, struct skiff_error *err)
 {
-    return session_put_part(d->session, slice->server, slice->slice, 0, at, (size_t)n, err);
+    return session_put_part(d->session, slice->server, slice->slice, 0, at, (size_t)n, d->token,
+                            err);
 }
 
 /* The same with a variable of this worker. */
@@ -214,6 +216,8 @@ static enum skiff_status in_scope(struct dense *d, const char *name, bool one, i
                          "%s has no value of %lld numbers here; was the startup program run?", name,
                          (long long)size);
     float *own = tensor_f32(&x->tensor);
+    if (put && d->token) /* when the tables are taken over: fleet_dense_take */
+        return SKIFF_OK;
     memcpy(put ? own : v, put ? v : own, (size_t)(one ? 1 : size) * sizeof(*v));
     return SKIFF_OK;
 }
@@ -477,29 +481,76 @@ static enum skiff_status read_parts(struct reader *r, const char *dir, struct sk
     return status;
 }
 
-/* All is read before anything is put. */
-static enum skiff_status spread(struct reader *r, struct skiff_error *err)
+static enum skiff_status read_files(struct dense *d, const char *dir, struct skiff_error *err)
 {
-    struct dense *d = r->d;
+    struct reader r = {.d = d};
+    enum skiff_status status = read_parts(&r, dir, err);
+    for (int i = 0; i < d->n; i++)
+        d->params[i].nread = r.states ? d->params[i].ncolumns : 1;
+    return status < 0 ? error_prefix(err, status, "loading dense parameters of %s", dir) : status;
+}
+
+/* Weights alone; parameters that are not there stay as they are: rows of them are pulled by id. */
+static enum skiff_status read_scope(struct dense *d, struct skiff_scope *scope,
+                                    struct skiff_error *err)
+{
     for (int i = 0; i < d->n; i++) {
         struct dense_param *p = &d->params[i];
-        for (int k = 0; k < (r->states ? p->ncolumns : 1); k++)
+        struct skiff_tensor *v = scope_find(scope, p->columns[0].name);
+        if (!v || v->kind != VALUE_TENSOR || !v->tensor.data)
+            continue;
+        if (v->tensor.dtype != DTYPE_FP32 || tensor_numel(&v->tensor) != p->size)
+            return error_set(err, SKIFF_SHAPE,
+                             "loading dense parameters: %s has %lld elements of %s, not %lld of "
+                             "float32",
+                             p->columns[0].name, (long long)tensor_numel(&v->tensor),
+                             dtype_name(v->tensor.dtype), (long long)p->size);
+        memcpy(p->columns[0].v, tensor_f32(&v->tensor), (size_t)p->size * sizeof(float));
+        p->nread = 1;
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status fleet_dense_read(struct skiff_fleet *f, struct session *s, const char *dir,
+                                   struct skiff_scope *scope, struct dense **out,
+                                   struct skiff_error *err)
+{
+    struct dense *d = mem_must(sizeof(*d));
+    enum skiff_status status = dense_init(d, f, s, err);
+    *out = NULL;
+    if (status < 0) {
+        free(d);
+        return status;
+    }
+    status = dir ? read_files(d, dir, err) : read_scope(d, scope, err);
+    if (status < 0)
+        fleet_dense_close(d);
+    else
+        *out = d;
+    return status;
+}
+
+enum skiff_status fleet_dense_put(struct dense *d, uint64_t token, struct skiff_error *err)
+{
+    d->token = token;
+    for (int i = 0; i < d->n; i++) {
+        struct dense_param *p = &d->params[i];
+        for (int k = 0; k < p->nread; k++)
             TRY(each_column(d, p, &p->columns[k], NULL, put_slice, err));
     }
     return SKIFF_OK;
 }
 
-enum skiff_status fleet_dense_load(struct skiff_fleet *f, struct session *s, const char *dir,
-                                   struct skiff_error *err)
+enum skiff_status fleet_dense_take(struct dense *d, struct skiff_error *err)
 {
-    struct dense d;
-    TRY(dense_init(&d, f, s, err));
-    struct reader r = {.d = &d};
-    enum skiff_status status = read_parts(&r, dir, err);
-    if (status == SKIFF_OK)
-        status = spread(&r, err);
-    dense_deinit(&d);
-    return status < 0 ? error_prefix(err, status, "loading dense parameters of %s", dir) : status;
+    return d->scope ? fleet_dense_put(d, 0, err) : SKIFF_OK;
+}
+
+void fleet_dense_close(struct dense *d)
+{
+    if (d)
+        dense_deinit(d);
+    free(d);
 }
 
 /* ---- a worker's scope ---- */

@@ -12,6 +12,7 @@
 #include "fleet/settings.h"
 #include "io/io.h"
 #include "passes/split.h"
+#include "store/folder_lock.h"
 #include "store/model_dir.h"
 
 typedef void (*say_call)(void *user, const char *line);
@@ -28,6 +29,8 @@ struct skiff_fleet {
     struct job *job;                               /* comm's or job_server's; NULL: alone */
     unsigned meetings;                             /* tags of collective calls */
     unsigned saves;                                /* snapshots that this worker has made */
+    struct folder_lock saving;                     /* of the folder that tables are saved to */
+    int nsaving;                                   /* begin_save's that are not ended */
     double *thresholds;    /* per table of features: of its last save of mode 1 or 2; NULL: none */
     _Atomic(say_call) say; /* threads of the network look at these */
     _Atomic(log_call) log; /* instead of say, with a level */
@@ -87,8 +90,16 @@ bool fleet_dense_any(const struct skiff_fleet *f);
 /* part-<server>.gz in the folder: a line per element, the weight and its optimizer's states. */
 enum skiff_status fleet_dense_save(struct skiff_fleet *f, struct session *s, const char *dir,
                                    struct skiff_error *err);
-enum skiff_status fleet_dense_load(struct skiff_fleet *f, struct session *s, const char *dir,
+/* Loading: all is read and checked first, of the folder or (NULL) of a scope; then it is brought to
+ * the servers, which take it over with all else of the load (session_load_end). take: a worker that
+ * keeps them itself has them now. */
+struct dense;
+enum skiff_status fleet_dense_read(struct skiff_fleet *f, struct session *s, const char *dir,
+                                   struct skiff_scope *scope, struct dense **out,
                                    struct skiff_error *err);
+enum skiff_status fleet_dense_put(struct dense *d, uint64_t token, struct skiff_error *err);
+enum skiff_status fleet_dense_take(struct dense *d, struct skiff_error *err);
+void fleet_dense_close(struct dense *d); /* NULL is fine */
 
 /* ---- fleet_split.c ---- */
 void fleet_drop_programs(struct skiff_fleet *f);

@@ -1,5 +1,6 @@
 /* save_persistables, save_inference_model: worker 0 gathers from the servers and writes Paddle's
  * files. Everything appears when all of it is written. */
+#include "fleet/epochs.h"
 #include "fleet/fleet_parts.h"
 
 #include <stdio.h>
@@ -116,6 +117,8 @@ static enum skiff_status write_all(const struct collect *g, struct model_writer 
     if (status == SKIFF_OK)
         status = what->params ? write_combined(g, w, &vars, what->params, err)
                               : write_separate(g, w, &vars, err);
+    for (int i = 0; i < vars.n && status == SKIFF_OK; i++)
+        status = collect_rows(g, vars.v[i], w, err);
     if (status == SKIFF_OK && what->program)
         status = write_program(w, what, err);
     else if (status == SKIFF_OK) /* a model for inference has no use for statistics and states */
@@ -172,6 +175,41 @@ enum skiff_status fleet_save(struct skiff_fleet *f, struct skiff_scope *scope,
     else
         status = save_tagged(f, s, scope, what->tag, what, err);
     return status < 0 ? error_prefix(err, status, "saving %s", what->dir) : status;
+}
+
+/* ---- ids that wait for admission ---- */
+
+static enum skiff_status save_waiting(struct skiff_fleet *f, struct session *s, const char *tag,
+                                      const char *dir, struct skiff_error *err)
+{
+    struct collect g;
+    struct model_writer w;
+    int written = 0;
+    TRY(collect_init(&g, s, f->split, NULL, tag, err));
+    enum skiff_status status = model_writer_open(&w, dir, err);
+    if (status == SKIFF_OK) {
+        status = collect_waiting(&g, &w, &written, err);
+        if (status == SKIFF_OK && written)
+            status = model_writer_commit(&w, err);
+        else
+            model_writer_close(&w);
+    }
+    collect_deinit(&g);
+    return status;
+}
+
+enum skiff_status epochs_save_waiting(struct skiff_fleet *f, const char *dir,
+                                      struct skiff_error *err)
+{
+    char tag[64];
+    struct session *s;
+    TRY(fleet_need_session(f, "saving", &s, err));
+    snprintf(tag, sizeof(tag), "waiting %u of worker %d", f->saves++, f->role.id);
+    TRY(session_mark_now(s, tag, err));
+    enum skiff_status status = save_waiting(f, s, tag, dir, err);
+    enum skiff_status end = session_unmark(s, tag, status < 0 ? NULL : err);
+    status = status < 0 ? status : end;
+    return status < 0 ? error_prefix(err, status, "saving ids that wait, %s", dir) : status;
 }
 
 /* ---- calls ---- */

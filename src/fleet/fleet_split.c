@@ -104,6 +104,51 @@ void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e
     };
 }
 
+/* ---- a server inside this worker ---- */
+
+/* Of the server nobody wants to hear what is not worth a warning. */
+static void say_warnings(void *self, enum log_level level, const char *line)
+{
+    if (level >= LOG_WARN)
+        fleet_say(self, level, line);
+}
+
+/* f NULL: nobody hears its warnings. */
+static enum skiff_status make_host(const struct skiff_split *split, const struct settings *settings,
+                                   const struct skiff_program *whole, struct skiff_fleet *f,
+                                   struct comm_host *out, struct skiff_error *err)
+{
+    struct skiff_program *main, *startup;
+    struct server_plan *plan;
+    struct settings patient = *settings;
+    patient.silence_ms = COMM_HOST_SILENCE_MS;
+    TRY(split_server(split, LOCAL_ENDPOINT, &main, &startup, &plan, err));
+    struct job_server_options o = {.plan = plan,
+                                   .main = main,
+                                   .startup = startup,
+                                   .whole = whole,
+                                   .settings = &patient,
+                                   .say = f ? say_warnings : NULL,
+                                   .user = f};
+    enum skiff_status status = local_server_create(&o, out, err);
+    program_destroy(main);
+    program_destroy(startup);
+    return status;
+}
+
+/* GEO with distributed tables: besides the job's servers there is one inside each trainer. */
+static enum skiff_status make_own(const struct skiff_split *split, const struct settings *settings,
+                                  struct skiff_fleet *f, struct comm_options *o,
+                                  struct skiff_error *err)
+{
+    const struct skiff_split *own = split_own(split);
+    if (!own)
+        return SKIFF_OK;
+    TRY(make_host(own, settings, f ? f->origin : NULL, f, &o->host, err));
+    o->own = split_plan(own);
+    return SKIFF_OK;
+}
+
 /* ---- programs ---- */
 
 static enum skiff_status make_trainer(struct skiff_fleet *f, const struct skiff_strategy *s,
@@ -114,6 +159,7 @@ static enum skiff_status make_trainer(struct skiff_fleet *f, const struct skiff_
     fleet_comm_options(s, &f->settings, split_plan(f->split), f->role.id, &o);
     o.session.say = fleet_say;
     o.session.user = f;
+    TRY(make_own(f->split, &f->settings, f, &o, err));
     return comm_create(&o, &f->job, err);
 }
 
@@ -134,7 +180,7 @@ static enum skiff_status make_server(struct skiff_fleet *f, const struct skiff_s
     return job_server_create(&o, &f->job, err);
 }
 
-/* ---- a server inside this worker ---- */
+/* ---- jobs without servers ---- */
 
 static bool is_true(const struct skiff_op *op, const char *attr)
 {
@@ -158,36 +204,6 @@ static bool hosts_tables(const struct skiff_fleet *f, const struct skiff_strateg
            has_tables(main);
 }
 
-/* Of the server nobody wants to hear what is not worth a warning. */
-static void say_warnings(void *self, enum log_level level, const char *line)
-{
-    if (level >= LOG_WARN)
-        fleet_say(self, level, line);
-}
-
-/* Neither side is missed because the machine is busy: both are this process. */
-#define LOCAL_SILENCE_MS (24 * 3600 * 1000)
-
-static enum skiff_status make_host(struct skiff_fleet *f, struct comm_host *out,
-                                   struct skiff_error *err)
-{
-    struct skiff_program *main, *startup;
-    struct server_plan *plan;
-    f->settings.silence_ms = LOCAL_SILENCE_MS;
-    TRY(split_server(f->split, LOCAL_ENDPOINT, &main, &startup, &plan, err));
-    struct job_server_options o = {.plan = plan,
-                                   .main = main,
-                                   .startup = startup,
-                                   .whole = f->origin,
-                                   .settings = &f->settings,
-                                   .say = say_warnings,
-                                   .user = f};
-    enum skiff_status status = local_server_create(&o, out, err);
-    program_destroy(main);
-    program_destroy(startup);
-    return status;
-}
-
 static enum skiff_status split_local(struct skiff_fleet *f, const struct skiff_strategy *s,
                                      struct skiff_error *err)
 {
@@ -203,10 +219,10 @@ static enum skiff_status split_local(struct skiff_fleet *f, const struct skiff_s
     TRY(split_create(&job, &config, &f->split, err));
     TRY(split_trainer(f->split, &f->main, &f->startup, err));
     fleet_comm_options(&local, &f->settings, split_plan(f->split), 0, &o);
-    TRY(make_host(f, &o.host, err));
+    TRY(make_host(f->split, &f->settings, f->origin, f, &o.host, err));
     o.session.say = say_warnings;
     o.session.user = f;
-    o.session.silence_ms = LOCAL_SILENCE_MS;
+    o.session.silence_ms = COMM_HOST_SILENCE_MS;
     return comm_create(&o, &f->job, err);
 }
 
@@ -358,6 +374,7 @@ enum skiff_status skiff_split_attach_trainer(const struct skiff_split *split, in
     TRY(check_trainers(plan, trainers, err));
     TRY(settings_read(&settings, NULL, NULL, err));
     fleet_comm_options(&strategy, &settings, plan, trainer_id, &o);
+    TRY(make_own(split, &settings, NULL, &o, err));
     TRY(comm_create(&o, &job, err));
     return attach(main, startup, job);
 }

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "fleet/epochs.h"
 #include "fs/fs.h"
+#include "store/file.h"
 
 /* ---- which tables ---- */
 
@@ -99,6 +101,36 @@ static enum skiff_status make_call(const struct skiff_fleet *f, uint32_t what, i
     return dir ? folder_of(dir, table, suffix, out->dir, sizeof(out->dir), err) : SKIFF_OK;
 }
 
+/* ---- one save at a time ---- */
+
+enum skiff_status skiff_fleet_begin_save(struct skiff_fleet *f, const char *dir,
+                                         struct skiff_error *err)
+{
+    char who[160], holder[512];
+    struct buf file = BUF_INIT;
+    if (f->nsaving++)
+        return SKIFF_OK;
+    snprintf(who, sizeof(who), "worker %d of job %s", f->role.id, f->settings.job);
+    if (!fs_is_remote(dir)) {
+        buf_printf(&file, "%s/" FOLDER_LOCK_FILE, dir);
+        file_make_parents(file.data, NULL); /* if servers cannot write there, they tell */
+        buf_deinit(&file);
+    }
+    if (folder_lock_take(&f->saving, dir, who, holder, NULL) != SKIFF_END)
+        return SKIFF_OK; /* where this worker may not write there is no lock */
+    f->nsaving--;
+    return error_set(err, SKIFF_STATE,
+                     "%s is being saved to by another job: %s; wait for it, end it, or save to "
+                     "another folder",
+                     dir, holder);
+}
+
+void skiff_fleet_end_save(struct skiff_fleet *f)
+{
+    if (f->nsaving && !--f->nsaving)
+        folder_lock_release(&f->saving);
+}
+
 /* ---- saving ---- */
 
 static void keep_threshold(struct skiff_fleet *f, int table, double threshold)
@@ -110,8 +142,8 @@ static void keep_threshold(struct skiff_fleet *f, int table, double threshold)
 
 /* Tables of features first .. first + n, and the dense parameters. A save that cannot be written
  * leaves all tables as they were: their counters too, which a second try needs. */
-static enum skiff_status save(struct skiff_fleet *f, struct session *s, int first, int n,
-                              bool dense, const char *dir, int mode, struct skiff_error *err)
+static enum skiff_status save_tables(struct skiff_fleet *f, struct session *s, int first, int n,
+                                     bool dense, const char *dir, int mode, struct skiff_error *err)
 {
     struct ps_table *calls = mem_must((size_t)(n + 1) * sizeof(*calls)), *last = &calls[n];
     struct ps_table_state *sums = mem_must((size_t)(n + 1) * sizeof(*sums));
@@ -131,6 +163,15 @@ static enum skiff_status save(struct skiff_fleet *f, struct session *s, int firs
 out:
     free(calls);
     free(sums);
+    return status;
+}
+
+static enum skiff_status save(struct skiff_fleet *f, struct session *s, int first, int n,
+                              bool dense, const char *dir, int mode, struct skiff_error *err)
+{
+    TRY(skiff_fleet_begin_save(f, dir, err));
+    enum skiff_status status = save_tables(f, s, first, n, dense, dir, mode, err);
+    skiff_fleet_end_save(f);
     return status;
 }
 
@@ -184,7 +225,10 @@ enum skiff_status skiff_fleet_save_cache(struct skiff_fleet *f, int table, const
         return SKIFF_OK;
     TRY(make_call(f, PS_TABLE_CACHE, table, dir, "_cache", mode, &call, err));
     call.threshold = f->thresholds ? f->thresholds[table] : 0;
-    TRY(session_table_save(s, &call, &sum, err));
+    TRY(skiff_fleet_begin_save(f, dir, err));
+    enum skiff_status status = session_table_save(s, &call, &sum, err);
+    skiff_fleet_end_save(f);
+    TRY(status);
     if (out_rows)
         *out_rows = (int64_t)sum.done;
     return SKIFF_OK;
@@ -192,17 +236,59 @@ enum skiff_status skiff_fleet_save_cache(struct skiff_fleet *f, int table, const
 
 /* ---- loading ---- */
 
-static enum skiff_status load_one(struct skiff_fleet *f, struct session *s, int table,
-                                  const char *dir, int mode, struct skiff_error *err)
+struct loading {
+    const char *dir;
+    int mode;
+    int first, n;              /* tables of features */
+    bool dense;                /* ... and the dense parameters, of their folder, or */
+    struct skiff_scope *scope; /* of this scope; NULL: of their folder */
+};
+
+static enum skiff_status read_tables(struct skiff_fleet *f, struct session *s,
+                                     const struct loading *l, uint64_t token,
+                                     struct skiff_error *err)
 {
-    struct ps_table call;
-    if (table == skiff_fleet_tables(f)) {
-        TRY(folder_of(dir, table, "", call.dir, sizeof(call.dir), err));
-        return fleet_dense_load(f, s, call.dir, err);
-    }
-    TRY(make_call(f, PS_TABLE_LOAD, table, dir, "", mode, &call, err));
-    struct ps_table_state sum;
-    return session_table_sum(s, &call, &sum, err);
+    struct ps_table *calls = mem_must((size_t)(l->n + 1) * sizeof(*calls));
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < l->n && status == SKIFF_OK; i++)
+        status = make_call(f, PS_TABLE_LOAD, l->first + i, l->dir, "", l->mode, &calls[i], err);
+    if (status == SKIFF_OK)
+        status = session_tables_read(s, calls, l->n, token, err);
+    free(calls);
+    return status;
+}
+
+static enum skiff_status read_dense(struct skiff_fleet *f, struct session *s,
+                                    const struct loading *l, uint64_t token, struct dense **out,
+                                    struct skiff_error *err)
+{
+    char dir[4096];
+    if (!l->dense)
+        return SKIFF_OK;
+    TRY(folder_of(l->dir, skiff_fleet_tables(f), "", dir, sizeof(dir), err));
+    TRY(fleet_dense_read(f, s, l->scope ? NULL : dir, l->scope, out, err));
+    return fleet_dense_put(*out, token, err);
+}
+
+/* Everything is read and checked on all servers, then taken over as a whole. */
+static enum skiff_status load(struct skiff_fleet *f, struct session *s, const struct loading *l,
+                              struct skiff_error *err)
+{
+    const char *table = skiff_fleet_table_name(f, 0);
+    uint64_t token;
+    struct dense *dense = NULL;
+    enum skiff_status status = session_load_begin(s, table, &token, err);
+    if (status == SKIFF_OK)
+        status = read_tables(f, s, l, token, err);
+    if (status == SKIFF_OK)
+        status = read_dense(f, s, l, token, &dense, err);
+    bool good = status == SKIFF_OK;
+    enum skiff_status end = session_load_end(s, table, token, good, good ? err : NULL);
+    status = good ? end : status;
+    if (status == SKIFF_OK && dense)
+        status = fleet_dense_take(dense, err);
+    fleet_dense_close(dense);
+    return status;
 }
 
 enum skiff_status skiff_fleet_load_model(struct skiff_fleet *f, const char *dir, int mode,
@@ -211,11 +297,18 @@ enum skiff_status skiff_fleet_load_model(struct skiff_fleet *f, const char *dir,
     struct session *s;
     TRY(check_mode("load_model", mode, err));
     TRY(begin(f, "load_model", &s, err));
-    int n = skiff_fleet_tables(f) + fleet_dense_any(f);
-    bool writes = fleet_writes(f, "load_model");
-    for (int i = 0; i < n && writes; i++)
-        TRY(load_one(f, s, i, dir, mode, err));
-    return SKIFF_OK;
+    struct loading l = {dir, mode, 0, skiff_fleet_tables(f), fleet_dense_any(f), NULL};
+    return fleet_writes(f, "load_model") ? load(f, s, &l, err) : SKIFF_OK;
+}
+
+enum skiff_status skiff_fleet_load_features(struct skiff_fleet *f, const char *dir, int mode,
+                                            struct skiff_scope *dense, struct skiff_error *err)
+{
+    struct session *s;
+    TRY(check_mode("load_features", mode, err));
+    TRY(begin(f, "load_features", &s, err));
+    struct loading l = {dir, mode, 0, skiff_fleet_tables(f), dense && fleet_dense_any(f), dense};
+    return fleet_writes(f, "load_features") ? load(f, s, &l, err) : SKIFF_OK;
 }
 
 enum skiff_status skiff_fleet_load_table(struct skiff_fleet *f, int table, const char *dir,
@@ -225,7 +318,9 @@ enum skiff_status skiff_fleet_load_table(struct skiff_fleet *f, int table, const
     TRY(check_mode("load_table", mode, err));
     TRY(begin(f, "load_table", &s, err));
     TRY(check_table(f, "load_table", table, true, err));
-    return fleet_writes(f, "load_table") ? load_one(f, s, table, dir, mode, err) : SKIFF_OK;
+    bool dense = table == skiff_fleet_tables(f);
+    struct loading l = {dir, mode, table, !dense, dense, NULL};
+    return fleet_writes(f, "load_table") ? load(f, s, &l, err) : SKIFF_OK;
 }
 
 /* ---- the rest ---- */
@@ -267,6 +362,11 @@ enum skiff_status skiff_fleet_revert(struct skiff_fleet *f, struct skiff_error *
     return each(f, "revert", PS_TABLE_REVERT, -1, err);
 }
 
+enum skiff_status epochs_pass_day(struct skiff_fleet *f, struct skiff_error *err)
+{
+    return each(f, "pass_day", PS_TABLE_DAY, -1, err);
+}
+
 enum skiff_status skiff_fleet_table_state(struct skiff_fleet *f, int table,
                                           struct skiff_table_state *out, struct skiff_error *err)
 {
@@ -287,6 +387,10 @@ enum skiff_status skiff_fleet_table_state(struct skiff_fleet *f, int table,
                                       .misses = sum.misses,
                                       .disk_rows = sum.disk_rows,
                                       .disk_bytes = sum.disk_bytes,
-                                      .written_bytes = sum.written_bytes};
+                                      .written_bytes = sum.written_bytes,
+                                      .limit = sum.limit,
+                                      .waiting = sum.waiting,
+                                      .fetched = sum.fetched,
+                                      .written_rows = sum.written_rows};
     return SKIFF_OK;
 }

@@ -1,5 +1,6 @@
 /* A server inside the worker: what PsLocalServer is to Paddle. A job of one worker without server
- * processes keeps its tables in one, so that everything that servers do with tables (rows by any
+ * processes keeps its tables in one, a worker of a GEO job the rows that it uses of distributed
+ * tables, so that everything that servers do with tables (rows by any
  * id, admission, expiry, saves) is there without servers. No port, no secret: trainer and server
  * talk through queues of this process (net/transport.h, inproc). */
 #ifndef FLEET_LOCAL_SERVER_H
@@ -7,8 +8,9 @@
 
 #include "comm/comm.h"
 #include "fleet/job_server.h"
+#include "passes/split.h"
 
-#define LOCAL_ENDPOINT "127.0.0.1:1" /* a name inside the queues: nobody listens there */
+#define LOCAL_ENDPOINT SPLIT_OWN_ENDPOINT /* a name inside the queues */
 
 /* o: as for job_server_create; the plan is taken over. What *out tells comm_create: the server
  * begins when the trainer first needs it, and ends with the trainer's job. */

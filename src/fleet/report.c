@@ -25,13 +25,14 @@ int report_encode(const struct report *r, char *out, size_t room)
     if (r->epoch < 0)
         return snprintf(out, room, "R %lld %.3f %.6f %.6f %.6f\n", (long long)r->samples,
                         r->seconds, r->loss, r->auc, r->job_auc);
-    return snprintf(out, room, "P %d %.4f %lld %.3f %.6f %.6f\n", r->epoch, r->share,
-                    (long long)r->samples, r->seconds, r->loss, r->auc);
+    return snprintf(out, room, "P %d %.4f %lld %.3f %.6f %.6f%s%s\n", r->epoch, r->share,
+                    (long long)r->samples, r->seconds, r->loss, r->auc, r->tables[0] ? " " : "",
+                    r->tables);
 }
 
 void report_send(const struct report *r)
 {
-    char line[256];
+    char line[512];
     int fd = report_fd(), n = report_encode(r, line, sizeof(line));
     if (fd <= STDERR_FILENO || n <= 0 || (size_t)n >= sizeof(line))
         return;
@@ -44,17 +45,19 @@ bool report_parse(const char *line, struct report *out)
 {
     struct report r = {.epoch = -1, .share = -1, .job_auc = NAN};
     long long samples;
-    int n = 0;
+    int n = 0, rest = 0;
     if (line[0] == 'R')
         n = sscanf(line, "R %lld %lf %lf %lf %lf", &samples, &r.seconds, &r.loss, &r.auc,
                    &r.job_auc) == 5;
     else if (line[0] == 'P')
-        n = sscanf(line, "P %d %lf %lld %lf %lf %lf", &r.epoch, &r.share, &samples, &r.seconds,
-                   &r.loss, &r.auc) == 6 &&
+        n = sscanf(line, "P %d %lf %lld %lf %lf %lf%n", &r.epoch, &r.share, &samples, &r.seconds,
+                   &r.loss, &r.auc, &rest) == 6 &&
             r.epoch >= 0;
     if (!n || samples < 0 || !isfinite(r.seconds))
         return false;
     r.samples = samples;
+    if (rest && line[rest] == ' ')
+        snprintf(r.tables, sizeof(r.tables), "%s", line + rest + 1);
     *out = r;
     return true;
 }

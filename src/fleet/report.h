@@ -2,7 +2,9 @@
  * SKIFF_PROGRESS_FD. Without the variable nothing is written. A full pipe drops the line: progress
  * never holds training up.
  *
- *   P epoch share samples seconds loss auc   the running epoch; unknown: share -1, loss and auc nan
+ *   P epoch share samples seconds loss auc tables...
+ *       the running epoch; unknown: share -1, loss and auc nan; the rest of the line: how the job's
+ *       tables are, if it has any
  *   R samples seconds loss auc               the whole run, at its end */
 #ifndef FLEET_REPORT_H
 #define FLEET_REPORT_H
@@ -11,11 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define REPORT_TABLES 224
+
 struct report {
     int epoch; /* -1: the whole run (R) */
     double share;
     int64_t samples;
     double seconds, loss, auc, job_auc;
+    char tables[REPORT_TABLES];
 };
 
 #define REPORT_FD "SKIFF_PROGRESS_FD"

@@ -1,25 +1,8 @@
 #include "io/io.h"
 
 #include "executor/executor.h"
+#include "io/test_help.h"
 #include "store/tensor_file.h"
-#include "store/test_help.h"
-
-static struct skiff_program *read_program(const char *path)
-{
-    struct skiff_program *p = NULL;
-    struct skiff_error err = {0};
-    if (io_program_read(path, &p, &err) < 0)
-        fail_msg("%s", err.message);
-    return p;
-}
-
-#define MUST(call)                                    \
-    do {                                              \
-        struct skiff_error *err_ = &must_err;         \
-        if ((call) < 0)                               \
-            fail_msg("%s: %s", #call, err_->message); \
-    } while (0)
-static struct skiff_error must_err;
 
 static void check_saved_model(const struct skiff_model *m)
 {

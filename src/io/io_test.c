@@ -2,28 +2,11 @@
 
 #include "base/mem.h"
 #include "io/compat_map.h"
+#include "io/test_help.h"
 #include "store/pickle.h"
 #include "store/tensor_file.h"
-#include "store/test_help.h"
 
 #define INTEROP "tests/data/interop/"
-
-static struct skiff_program *read_program(const char *path)
-{
-    struct skiff_program *p = NULL;
-    struct skiff_error err = {0};
-    if (io_program_read(path, &p, &err) < 0)
-        fail_msg("%s", err.message);
-    return p;
-}
-
-#define MUST(call)                                    \
-    do {                                              \
-        struct skiff_error *err_ = &must_err;         \
-        if ((call) < 0)                               \
-            fail_msg("%s: %s", #call, err_->message); \
-    } while (0)
-static struct skiff_error must_err;
 
 static void parameters_of_a_training_program(void **state)
 {

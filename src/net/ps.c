@@ -312,28 +312,27 @@ enum skiff_status ps_read_scan(const struct blob *b, struct ps_item *out, uint64
     return SKIFF_OK;
 }
 
-void ps_write_put(struct wire_writer *w, uint64_t first, const struct ps_item *item)
+void ps_write_put(struct wire_writer *w, const struct ps_put *x)
 {
-    writer_varint(w, first);
-    ps_write_item(w, item);
+    writer_u64(w, x->token);
+    writer_varint(w, x->first);
+    ps_write_item(w, &x->item);
 }
 
-enum skiff_status ps_read_put(const struct blob *b, uint64_t *out_first, struct ps_item *out,
-                              struct skiff_error *err)
+enum skiff_status ps_read_put(const struct blob *b, struct ps_put *out, struct skiff_error *err)
 {
     struct wire_reader r;
-    struct ps_item item;
+    struct ps_put x;
     reader_init_block(&r, b);
-    uint64_t first = reader_varint(&r);
-    read_item(&r, &item);
-    if (!r.fault && item.has_rows)
+    x.token = reader_u64(&r);
+    x.first = reader_varint(&r);
+    read_item(&r, &x.item);
+    if (!r.fault && x.item.has_rows)
         item_fault(&r, "rows instead of elements");
     enum skiff_status status = reader_end(&r, "values for a variable", err);
-    if (status < 0)
-        return status;
-    *out = item;
-    *out_first = first;
-    return SKIFF_OK;
+    if (status == SKIFF_OK)
+        *out = x;
+    return status;
 }
 
 void ps_write_save_table(struct wire_writer *w, const struct ps_save_table *s)

@@ -21,6 +21,7 @@
 #ifndef NET_PS_H
 #define NET_PS_H
 
+#include "base/buf.h"
 #include "base/mode.h"
 #include "net/blob.h"
 #include "net/wire.h"
@@ -43,7 +44,8 @@ enum ps_method {
     PS_SAVING,       /* server 0: shall I save this epoch? it is saved; it could not be */
     PS_RESULT,       /* every server: why the job's last epoch is not saved */
     PS_TABLE,        /* every server: something with its part of a table of features */
-    PS_PUT_PART,     /* elements first .. of a dense variable are these now (load_model) */
+    PS_PUT_PART,     /* elements first .. of a dense variable are these now, or at a COMMIT */
+    PS_TABLES,       /* every table that is keyed by id, and how it is (inspect); RPC_READ */
 };
 
 #define PS_NAME 256
@@ -131,7 +133,9 @@ enum skiff_status ps_read_save_table(const struct blob *b, struct ps_save_table 
 /* TABLE: what fleet's save_*, load_*, shrink ask of each server's part of a table of features.
  * Saves have two halves, so that a folder is the old one or the new one: SAVE writes beside it
  * under names of `token`, COMMIT (when all servers have answered) brings them in their place, ABORT
- * takes them away. Loads have the same halves. A save of several servers has the values of one
+ * takes them away. Loads have the same halves, for all that is loaded together: from BEGIN on
+ * tables and dense parts (PUT_PART) of one token are read on all servers; COMMIT, said to server 0
+ * before the others, takes over all of them. A save of several servers has the values of one
  * instant each. */
 enum ps_table_call {
     PS_TABLE_STAT,
@@ -142,6 +146,9 @@ enum ps_table_call {
     PS_TABLE_LOAD,   /* reads the files of dir that are this server's; COMMIT takes them over */
     PS_TABLE_CACHE,  /* rows with more shows than `threshold`, as SAVE does */
     PS_TABLE_REVERT, /* patches: what was pushed since the last one is forgotten */
+    PS_TABLE_BEGIN,  /* a load of `token` begins: of LOADs, PUT_PARTs and a COMMIT or ABORT */
+    PS_TABLE_ASK,    /* servers ask server 0: was the load of `token` taken over? done: 1, yes */
+    PS_TABLE_DAY,    /* a day passes for every row, as by a save of mode 3 */
 };
 struct ps_table {
     uint32_t call;
@@ -159,19 +166,42 @@ enum skiff_status ps_read_table(const struct blob *b, struct ps_table *out,
 struct ps_table_state {
     uint64_t rows, bytes, admitted, refused, expired, evicted;   /* of the table */
     uint64_t hits, misses, disk_rows, disk_bytes, written_bytes; /* tiers */
-    uint64_t done;      /* rows written, loaded, or taken away by this call */
-    uint64_t elsewhere; /* LOAD: rows in its files that belong to other servers */
-    double threshold;   /* SAVE 1, 2: of this server, for CACHE */
+    uint64_t limit;                 /* bytes that it may take; 0: as many as there are */
+    uint64_t waiting;               /* ids that are not admitted yet */
+    uint64_t fetched, written_rows; /* tiers: misses that came ahead; rows that went to disk */
+    uint64_t done;                  /* rows written, loaded, or taken away by this call */
+    uint64_t shards;                /* of the table's, that are on this server; perhaps none */
+    uint64_t elsewhere;             /* LOAD: rows in its files that belong to other servers */
+    double threshold;               /* SAVE 1, 2: of this server, for CACHE */
 };
 void ps_write_table_state(struct wire_writer *w, const struct ps_table_state *s);
 enum skiff_status ps_read_table_state(const struct blob *b, struct ps_table_state *out,
                                       struct skiff_error *err);
 void ps_table_state_add(struct ps_table_state *sum, const struct ps_table_state *x);
+/* "12 rows, 3 kB of 64 MB, 12 admitted, 0 refused, 0 expired, ..., hit rate 98.1 %"; what there is
+ * none of is left out: a limit, ids that wait, a disk. brief: for a line of progress. */
+void ps_table_state_text(const struct ps_table_state *s, bool brief, struct buf *out);
+/* "1.23 MB" */
+const char *ps_bytes_text(uint64_t n, char out[static 32]);
 
-/* PUT_PART: one item (dense, float32), written to elements first .. of the variable. */
-void ps_write_put(struct wire_writer *w, uint64_t first, const struct ps_item *item);
-enum skiff_status ps_read_put(const struct blob *b, uint64_t *out_first, struct ps_item *out,
-                              struct skiff_error *err);
+/* TABLES: the request's body is empty; the reply lists all tables of the server. */
+struct ps_table_info {
+    char table[PS_NAME];
+    bool features; /* else a plain one, which is updated by the program's optimizer */
+    struct ps_table_state state;
+};
+void ps_write_tables(struct wire_writer *w, const struct ps_table_info *tables, uint32_t n);
+enum skiff_status ps_read_tables(const struct blob *b, struct ps_table_info **out, uint32_t *out_n,
+                                 struct skiff_error *err); /* free() it */
+
+/* PUT_PART: one item (dense, float32) for elements first .. of the variable; token: of the load
+ * whose COMMIT writes it there, 0: now. */
+struct ps_put {
+    uint64_t token, first;
+    struct ps_item item;
+};
+void ps_write_put(struct wire_writer *w, const struct ps_put *x);
+enum skiff_status ps_read_put(const struct blob *b, struct ps_put *out, struct skiff_error *err);
 
 /* DESCRIBE: the request's body is empty, or the trainer's own description (server 0, shards 1),
  * which the server compares with its own and refuses when they differ. */
@@ -231,7 +261,9 @@ enum skiff_status ps_read_applied(const struct blob *b, struct ps_applied **out,
 
 /* PULL_KEPT: rows first .. first + count of a variable; the reply is a list of one item. With ids
  * (of a table keyed by id): n * width floats and nothing else. Of a table of features: records from
- * the cursor `first` on, as SCAN replies. */
+ * the cursor `first` on, as SCAN replies; with PS_WAITING behind its name: ids that wait for
+ * admission, in the same way (table/admission.h, waiting_pack), of no columns if nobody has to. */
+#define PS_WAITING ".waiting"
 struct ps_kept {
     char tag[PS_NAME], name[PS_NAME];
     uint64_t first, count;

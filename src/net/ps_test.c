@@ -256,7 +256,7 @@ static void calls_for_tables_come_back(void **state)
     assert_string_equal(out.table, "emb");
     assert_string_equal(out.dir, "/data/model/000");
     blob_unref(b);
-    in.call = PS_TABLE_REVERT + 1;
+    in.call = PS_TABLE_DAY + 1;
     ps_write_table(&w, &in);
     b = finish(&w);
     assert_int_equal(ps_read_table(b, &out, &err), SKIFF_FORMAT);
@@ -273,19 +273,19 @@ static void calls_for_tables_come_back(void **state)
 static void values_to_put_come_back(void **state)
 {
     struct wire_writer w;
-    struct ps_item in = dense(), with_ids = rows(), out;
-    uint64_t first;
+    struct ps_put in = {.token = 1ull << 60, .first = 12, .item = dense()}, out;
     struct skiff_error err;
     writer_init(&w);
-    ps_write_put(&w, 12, &in);
+    ps_write_put(&w, &in);
     struct blob *b = finish(&w);
-    assert_int_equal(ps_read_put(b, &first, &out, NULL), SKIFF_OK);
-    assert_true(first == 12);
-    assert_item(&out, &in);
+    assert_int_equal(ps_read_put(b, &out, NULL), SKIFF_OK);
+    assert_true(out.first == 12 && out.token == 1ull << 60);
+    assert_item(&out.item, &in.item);
     blob_unref(b);
-    ps_write_put(&w, 12, &with_ids);
+    in.item = rows();
+    ps_write_put(&w, &in);
     b = finish(&w);
-    assert_int_equal(ps_read_put(b, &first, &out, &err), SKIFF_FORMAT);
+    assert_int_equal(ps_read_put(b, &out, &err), SKIFF_FORMAT);
     assert_non_null(strstr(err.message, "rows instead of elements"));
     blob_unref(b);
 }

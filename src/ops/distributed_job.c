@@ -4,8 +4,8 @@
  * A send names its variable's slices (send_varnames, sections), and the job cuts; or it lists
  * slices that were cut by ops before it, one server each. One variable with several servers and no
  * sections goes to all of them (a step counter), or with `shards` row by row to the server that has
- * the id (a table of features). In GEO a send gives the ids of a batch instead:
- * jobs with send_ids. */
+ * the id (a table of features). In GEO a send with names gives the ids of a batch: jobs with
+ * send_ids. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,9 +96,9 @@ enum skiff_status send_run(struct kernel *k, struct skiff_error *err)
 {
     struct job *j;
     TRY(kernel_job(k, &j, err));
-    if (j->class->send_ids)
-        return send_batch_ids(k, j, err);
     int n = kernel_in_count(k, 0);
+    if (j->class->send_ids && (k->attr[SEND_NAMES].n || !n))
+        return send_batch_ids(k, j, err);
     if (n == 1)
         return send_one(k, j, err);
     if (k->attr[SEND_EPMAP].n != n)

@@ -23,29 +23,6 @@ static void floats_of(struct skiff_tensor *v, struct shape shape, const float *x
     memcpy(v->tensor.data, x, tensor_bytes(&v->tensor));
 }
 
-static void rebind(struct bench *b)
-{
-    assert_int_equal(attrs_bind(b->kernel.op, &b->program->arena, &b->kernel.attr, &b->err),
-                     SKIFF_OK);
-}
-
-/* Binds v[0..] to slots given by name; an empty name ends the inputs. */
-static void bind_all(struct bench *b, struct skiff_tensor *v, const char *const *ins,
-                     const char *const *outs)
-{
-    for (; *ins; ins++, v++)
-        bench_in(b, *ins, 1, &(struct skiff_tensor *){v});
-    for (; *outs; outs++, v++)
-        bench_out(b, *outs, 1, &(struct skiff_tensor *){v});
-}
-
-static void finish(struct bench *b, struct skiff_tensor *v, int n)
-{
-    for (int i = 0; i < n; i++)
-        value_deinit(&v[i]);
-    bench_stop(b);
-}
-
 static void test_labels(void **state)
 {
     static const char *const types[] = {"cross_entropy", "cross_entropy2", "bpr_loss"};
@@ -53,8 +30,8 @@ static void test_labels(void **state)
         struct bench b;
         struct skiff_tensor v[3] = {0};
         bench_start(&b, types[t], NULL);
-        bind_all(&b, v, (const char *const[]){"X", "Label", NULL},
-                 (const char *const[]){"Y", NULL});
+        bench_slots(&b, v, (const char *const[]){"X", "Label", NULL},
+                    (const char *const[]){"Y", NULL});
         floats_of(&v[0], SHAPE(2, 2), (float[]){0.25f, 0.75f, 0.5f, 0.5f});
         ints_of(&v[1], SHAPE(2, 1), (int64_t[]){1, 2});
         assert_int_equal(bench_run(&b), SKIFF_RANGE);
@@ -63,7 +40,7 @@ static void test_labels(void **state)
         assert_int_equal(bench_run(&b), SKIFF_SHAPE);
         tensor_of(&v[1], SHAPE(2, 1), 1);
         assert_int_equal(bench_run(&b), SKIFF_DTYPE);
-        finish(&b, v, 3);
+        bench_finish(&b, v, 3);
     }
 }
 
@@ -73,8 +50,8 @@ static void test_ignored_label_has_no_gradient(void **state)
     struct bench b;
     struct skiff_tensor v[4] = {0};
     bench_start(&b, "softmax_with_cross_entropy_grad", NULL);
-    bind_all(&b, v, (const char *const[]){"Label", "Softmax", "Loss@GRAD", NULL},
-             (const char *const[]){"Logits@GRAD", NULL});
+    bench_slots(&b, v, (const char *const[]){"Label", "Softmax", "Loss@GRAD", NULL},
+                (const char *const[]){"Logits@GRAD", NULL});
     ints_of(&v[0], SHAPE(2, 1), (int64_t[]){-100, 1});
     floats_of(&v[1], SHAPE(2, 2), (float[]){0.5f, 0.5f, 0.25f, 0.75f});
     floats_of(&v[2], SHAPE(2, 1), (float[]){1, 2});
@@ -82,7 +59,7 @@ static void test_ignored_label_has_no_gradient(void **state)
     assert_memory_equal(v[3].tensor.data, ((float[]){0, 0, 0.5f, -0.5f}), 16);
     ints_of(&v[0], SHAPE(2, 1), (int64_t[]){-1, 1});
     assert_int_equal(bench_run(&b), SKIFF_RANGE);
-    finish(&b, v, 4);
+    bench_finish(&b, v, 4);
 }
 
 /* Paddle 1.8 gives 0/0. */
@@ -93,14 +70,15 @@ static void test_normalize_without_labels(void **state)
     bench_start(&b, "sigmoid_cross_entropy_with_logits", NULL);
     op_set_bool(b.program, (struct skiff_op *)b.kernel.op, "normalize", true);
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "ignore_index", -1);
-    rebind(&b);
-    bind_all(&b, v, (const char *const[]){"X", "Label", NULL}, (const char *const[]){"Out", NULL});
+    bench_rebind(&b);
+    bench_slots(&b, v, (const char *const[]){"X", "Label", NULL},
+                (const char *const[]){"Out", NULL});
     tensor_of(&v[0], SHAPE(2, 2), 3);
     tensor_of(&v[1], SHAPE(2, 2), -1);
     assert_int_equal(bench_run(&b), SKIFF_OK);
     for (int i = 0; i < 4; i++)
         assert_true(tensor_f32(&v[2].tensor)[i] == 0);
-    finish(&b, v, 3);
+    bench_finish(&b, v, 3);
 }
 
 static void test_bce_wants_probabilities(void **state)
@@ -108,12 +86,13 @@ static void test_bce_wants_probabilities(void **state)
     struct bench b;
     struct skiff_tensor v[3] = {0};
     bench_start(&b, "bce_loss", NULL);
-    bind_all(&b, v, (const char *const[]){"X", "Label", NULL}, (const char *const[]){"Out", NULL});
+    bench_slots(&b, v, (const char *const[]){"X", "Label", NULL},
+                (const char *const[]){"Out", NULL});
     floats_of(&v[0], SHAPE(2, 1), (float[]){0.5f, 1.5f});
     tensor_of(&v[1], SHAPE(2, 1), 1);
     assert_int_equal(bench_run(&b), SKIFF_RANGE);
     bench_expect(&b, "element 1 is 1.5");
-    finish(&b, v, 3);
+    bench_finish(&b, v, 3);
 }
 
 /* ---- metrics ---- */
@@ -123,9 +102,9 @@ static void auc_start(struct bench *b, struct skiff_tensor *v)
     bench_start(b, "auc", NULL);
     op_set_int(b->program, (struct skiff_op *)b->kernel.op, "num_thresholds", 3);
     op_set_int(b->program, (struct skiff_op *)b->kernel.op, "slide_steps", 0);
-    rebind(b);
-    bind_all(b, v, (const char *const[]){"Predict", "Label", NULL},
-             (const char *const[]){"AUC", NULL});
+    bench_rebind(b);
+    bench_slots(b, v, (const char *const[]){"Predict", "Label", NULL},
+                (const char *const[]){"AUC", NULL});
     bench_bind(b, "StatPos", &v[3]);
     bench_bind(b, "StatNeg", &v[4]);
     ints_of(&v[1], SHAPE(2, 1), (int64_t[]){1, 0});
@@ -153,7 +132,7 @@ static void test_auc(void **state)
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "StatPos (StatPos)");
     bench_expect(&b, "4 counts");
-    finish(&b, v, 5);
+    bench_finish(&b, v, 5);
 }
 
 static void test_accuracy(void **state)
@@ -161,8 +140,8 @@ static void test_accuracy(void **state)
     struct bench b;
     struct skiff_tensor v[6] = {0};
     bench_start(&b, "accuracy", NULL);
-    bind_all(&b, v, (const char *const[]){"Out", "Indices", "Label", NULL},
-             (const char *const[]){"Accuracy", "Correct", "Total", NULL});
+    bench_slots(&b, v, (const char *const[]){"Out", "Indices", "Label", NULL},
+                (const char *const[]){"Accuracy", "Correct", "Total", NULL});
     tensor_of(&v[0], SHAPE(2, 2), 0);
     ints_of(&v[1], SHAPE(2, 2), (int64_t[]){3, 1, 0, 2});
     ints_of(&v[2], SHAPE(2, 1), (int64_t[]){1, 1});
@@ -172,7 +151,7 @@ static void test_accuracy(void **state)
     ints_of(&v[2], SHAPE(2, 1), (int64_t[]){1, -7});
     assert_int_equal(bench_run(&b), SKIFF_RANGE);
     bench_expect(&b, "element 1 is -7");
-    finish(&b, v, 6);
+    bench_finish(&b, v, 6);
 }
 
 /* ---- samplers and streams ---- */
@@ -185,9 +164,9 @@ static void test_nce_labels(void **state)
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "num_total_classes", 3);
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "num_neg_samples", 2);
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "seed", 1);
-    rebind(&b);
-    bind_all(&b, v, (const char *const[]){"Input", "Label", "Weight", NULL},
-             (const char *const[]){"Cost", "SampleLogits", "SampleLabels", NULL});
+    bench_rebind(&b);
+    bench_slots(&b, v, (const char *const[]){"Input", "Label", "Weight", NULL},
+                (const char *const[]){"Cost", "SampleLogits", "SampleLabels", NULL});
     tensor_of(&v[0], SHAPE(1, 2), 1);
     tensor_of(&v[2], SHAPE(3, 2), 0);
     ints_of(&v[1], SHAPE(1, 1), (int64_t[]){2});
@@ -200,7 +179,7 @@ static void test_nce_labels(void **state)
     tensor_of(&v[2], SHAPE(4, 2), 0);
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "Weight (Weight)");
-    finish(&b, v, 6);
+    bench_finish(&b, v, 6);
 }
 
 /* The noise classes that Paddle 1.8.5 and 2.6.2 drew with seed 3 from this distribution. */
@@ -219,11 +198,11 @@ static void test_nce_custom_distribution(void **state)
         op_set_int(b.program, (struct skiff_op *)b.kernel.op, "num_neg_samples", 5);
         op_set_int(b.program, (struct skiff_op *)b.kernel.op, "sampler", 2);
         op_set_int(b.program, (struct skiff_op *)b.kernel.op, "seed", 3);
-        rebind(&b);
-        bind_all(&b, v,
-                 (const char *const[]){"Input", "Label", "Weight", "CustomDistProbs",
-                                       "CustomDistAlias", "CustomDistAliasProbs", NULL},
-                 (const char *const[]){"Cost", "SampleLogits", "SampleLabels", NULL});
+        bench_rebind(&b);
+        bench_slots(&b, v,
+                    (const char *const[]){"Input", "Label", "Weight", "CustomDistProbs",
+                                          "CustomDistAlias", "CustomDistAliasProbs", NULL},
+                    (const char *const[]){"Cost", "SampleLogits", "SampleLabels", NULL});
         tensor_of(&v[0], SHAPE(1, 1), 1);
         ints_of(&v[1], SHAPE(1, 1), (int64_t[]){2});
         tensor_of(&v[2], SHAPE(10, 1), 0);
@@ -232,7 +211,7 @@ static void test_nce_custom_distribution(void **state)
         floats_of(&v[5], SHAPE(10), alias_probs);
         assert_int_equal(bench_run(&b), SKIFF_OK);
         assert_memory_equal(v[8].tensor.data, drawn[g], sizeof drawn[g]);
-        finish(&b, v, 9);
+        bench_finish(&b, v, 9);
     }
 }
 
@@ -244,23 +223,23 @@ static void test_random_streams(void **state)
     bench_start(&b, "uniform_random", NULL);
     op_set_longs(b.program, (struct skiff_op *)b.kernel.op, "shape", 1, (int64_t[]){4});
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "seed", 5);
-    rebind(&b);
+    bench_rebind(&b);
     bench_out(&b, "Out", 1, &to);
     assert_int_equal(bench_run(&b), SKIFF_OK);
     memcpy(first, out.tensor.data, sizeof first);
     assert_int_equal(bench_run(&b), SKIFF_OK); /* a seed starts the stream anew */
     assert_memory_equal(out.tensor.data, first, sizeof first);
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "seed", 0);
-    rebind(&b);
+    bench_rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_true(memcmp(out.tensor.data, first, sizeof first) != 0);
     op_set_longs(b.program, (struct skiff_op *)b.kernel.op, "shape", 2, (int64_t[]){4, -1});
-    rebind(&b);
+    bench_rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_RANGE);
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "dtype", DTYPE_INT64);
-    rebind(&b);
+    bench_rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_DTYPE);
-    finish(&b, &out, 1);
+    bench_finish(&b, &out, 1);
 }
 
 static void test_randint_range(void **state)
@@ -271,7 +250,7 @@ static void test_randint_range(void **state)
     op_set_longs(b.program, (struct skiff_op *)b.kernel.op, "shape", 1, (int64_t[]){1000});
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "low", -2);
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "high", 3);
-    rebind(&b);
+    bench_rebind(&b);
     bench_out(&b, "Out", 1, &to);
     assert_int_equal(bench_run(&b), SKIFF_OK);
     int seen[5] = {0};
@@ -283,10 +262,10 @@ static void test_randint_range(void **state)
     for (int i = 0; i < 5; i++)
         assert_true(seen[i] > 100);
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "high", -2);
-    rebind(&b);
+    bench_rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_INVALID);
     bench_expect(&b, "low is -2, must be below high -2");
-    finish(&b, &out, 1);
+    bench_finish(&b, &out, 1);
 }
 
 int main(void)

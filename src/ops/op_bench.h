@@ -127,4 +127,29 @@ static inline void bench_expect(const struct bench *b, const char *part)
         fail_msg("message '%s' lacks '%s'", b->err.message, part);
 }
 
+/* After an attribute was changed. */
+static inline void bench_rebind(struct bench *b)
+{
+    assert_int_equal(attrs_bind(b->kernel.op, &b->program->arena, &b->kernel.attr, &b->err),
+                     SKIFF_OK);
+}
+
+/* Binds v[0..] to slots given by name; NULL ends the names. */
+static inline void bench_slots(struct bench *b, struct skiff_tensor *v, const char *const *ins,
+                               const char *const *outs)
+{
+    for (; *ins; ins++, v++)
+        bench_in(b, *ins, 1, &(struct skiff_tensor *){v});
+    for (; *outs; outs++, v++)
+        bench_out(b, *outs, 1, &(struct skiff_tensor *){v});
+}
+
+/* bench_stop, and the end of v[0..n). */
+static inline void bench_finish(struct bench *b, struct skiff_tensor *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        value_deinit(&v[i]);
+    bench_stop(b);
+}
+
 #endif

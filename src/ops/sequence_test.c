@@ -37,28 +37,6 @@ static void assert_lod(const struct skiff_tensor *v, int64_t n, const int64_t *o
     assert_memory_equal(l->off, off, (size_t)n * sizeof *off);
 }
 
-static void rebind(struct bench *b)
-{
-    assert_int_equal(attrs_bind(b->kernel.op, &b->program->arena, &b->kernel.attr, &b->err),
-                     SKIFF_OK);
-}
-
-static void bind_all(struct bench *b, struct skiff_tensor *v, const char *const *ins,
-                     const char *const *outs)
-{
-    for (; *ins; ins++, v++)
-        bench_in(b, *ins, 1, &(struct skiff_tensor *){v});
-    for (; *outs; outs++, v++)
-        bench_out(b, *outs, 1, &(struct skiff_tensor *){v});
-}
-
-static void finish(struct bench *b, struct skiff_tensor *v, int n)
-{
-    for (int i = 0; i < n; i++)
-        value_deinit(&v[i]);
-    bench_stop(b);
-}
-
 static void test_concat_of_unequal_batches(void **state)
 {
     struct bench b;
@@ -76,7 +54,7 @@ static void test_concat_of_unequal_batches(void **state)
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_memory_equal(v[2].tensor.data, ((float[]){1, 1, 1, 2, 2}), 20);
     assert_lod(&v[2], 3, (int64_t[]){0, 1, 5});
-    finish(&b, v, 3);
+    bench_finish(&b, v, 3);
 }
 
 static void test_slice_range(void **state)
@@ -84,8 +62,8 @@ static void test_slice_range(void **state)
     struct bench b;
     struct skiff_tensor v[4] = {0};
     bench_start(&b, "sequence_slice", NULL);
-    bind_all(&b, v, (const char *const[]){"X", "Offset", "Length", NULL},
-             (const char *const[]){"Out", NULL});
+    bench_slots(&b, v, (const char *const[]){"X", "Offset", "Length", NULL},
+                (const char *const[]){"Out", NULL});
     floats_of(&v[0], SHAPE(3, 1), (float[]){1, 2, 3});
     lod_of(&v[0], 3, (int64_t[]){0, 2, 3});
     ints_of(&v[1], SHAPE(2, 1), (int64_t[]){1, 0});
@@ -98,7 +76,7 @@ static void test_slice_range(void **state)
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_true(*tensor_f32(&v[3].tensor) == 2);
     assert_lod(&v[3], 3, (int64_t[]){0, 1, 1});
-    finish(&b, v, 4);
+    bench_finish(&b, v, 4);
 }
 
 static void test_unpad_and_mask(void **state)
@@ -106,7 +84,8 @@ static void test_unpad_and_mask(void **state)
     struct bench b;
     struct skiff_tensor v[3] = {0};
     bench_start(&b, "sequence_unpad", NULL);
-    bind_all(&b, v, (const char *const[]){"X", "Length", NULL}, (const char *const[]){"Out", NULL});
+    bench_slots(&b, v, (const char *const[]){"X", "Length", NULL},
+                (const char *const[]){"Out", NULL});
     floats_of(&v[0], SHAPE(2, 2), (float[]){1, 2, 3, 4});
     ints_of(&v[1], SHAPE(2), (int64_t[]){3, 0});
     assert_int_equal(bench_run(&b), SKIFF_RANGE);
@@ -114,17 +93,17 @@ static void test_unpad_and_mask(void **state)
     ints_of(&v[1], SHAPE(2), (int64_t[]){1, 2});
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_memory_equal(v[2].tensor.data, ((float[]){1, 3, 4}), 12);
-    finish(&b, v, 3);
+    bench_finish(&b, v, 3);
 
     struct skiff_tensor m[2] = {0};
     bench_start(&b, "sequence_mask", NULL);
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "out_dtype", DTYPE_BOOL);
-    rebind(&b);
-    bind_all(&b, m, (const char *const[]){"X", NULL}, (const char *const[]){"Y", NULL});
+    bench_rebind(&b);
+    bench_slots(&b, m, (const char *const[]){"X", NULL}, (const char *const[]){"Y", NULL});
     ints_of(&m[0], SHAPE(2), (int64_t[]){-5, 2});
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_memory_equal(m[1].tensor.data, ((uint8_t[]){0, 0, 1, 1}), 4);
-    finish(&b, m, 2);
+    bench_finish(&b, m, 2);
 }
 
 static void test_lod_reset_offsets(void **state)
@@ -132,7 +111,7 @@ static void test_lod_reset_offsets(void **state)
     struct bench b;
     struct skiff_tensor v[3] = {0};
     bench_start(&b, "lod_reset", NULL);
-    bind_all(&b, v, (const char *const[]){"X", "Y", NULL}, (const char *const[]){"Out", NULL});
+    bench_slots(&b, v, (const char *const[]){"X", "Y", NULL}, (const char *const[]){"Out", NULL});
     tensor_of(&v[0], SHAPE(4, 1), 1);
     ints_of(&v[1], SHAPE(3), (int64_t[]){0, 3, 5});
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
@@ -143,12 +122,12 @@ static void test_lod_reset_offsets(void **state)
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_lod(&v[2], 3, (int64_t[]){0, 3, 4});
     op_set_bool(b.program, (struct skiff_op *)b.kernel.op, "append", true);
-    rebind(&b);
+    bench_rebind(&b);
     lod_of(&v[0], 2, (int64_t[]){0, 2}); /* two groups of the new sequences */
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_int_equal(v[2].tensor.lod->nlevels, 2);
     assert_lod(&v[2], 3, (int64_t[]){0, 3, 4});
-    finish(&b, v, 3);
+    bench_finish(&b, v, 3);
 }
 
 static void test_expand_counts(void **state)
@@ -156,17 +135,17 @@ static void test_expand_counts(void **state)
     struct bench b;
     struct skiff_tensor v[3] = {0};
     bench_start(&b, "sequence_expand", NULL);
-    bind_all(&b, v, (const char *const[]){"X", "Y", NULL}, (const char *const[]){"Out", NULL});
+    bench_slots(&b, v, (const char *const[]){"X", "Y", NULL}, (const char *const[]){"Out", NULL});
     tensor_of(&v[0], SHAPE(3, 1), 1);
     tensor_of(&v[1], SHAPE(4, 1), 0);
     lod_of(&v[1], 3, (int64_t[]){0, 2, 4});
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "X (X) has 3 sequences, level 0 of Y (Y) has 2");
     op_set_int(b.program, (struct skiff_op *)b.kernel.op, "ref_level", 1);
-    rebind(&b);
+    bench_rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_RANGE);
     bench_expect(&b, "ref_level is 1");
-    finish(&b, v, 3);
+    bench_finish(&b, v, 3);
 }
 
 /* Nothing is kept: one row that does not count. */
@@ -176,9 +155,9 @@ static void test_filter_keeps_nothing(void **state)
     struct skiff_tensor v[6] = {0};
     bench_start(&b, "filter_by_instag", NULL);
     op_set_long(b.program, (struct skiff_op *)b.kernel.op, "out_val_if_empty", 7);
-    rebind(&b);
-    bind_all(&b, v, (const char *const[]){"Ins", "Ins_tag", "Filter_tag", NULL},
-             (const char *const[]){"Out", "LossWeight", "IndexMap", NULL});
+    bench_rebind(&b);
+    bench_slots(&b, v, (const char *const[]){"Ins", "Ins_tag", "Filter_tag", NULL},
+                (const char *const[]){"Out", "LossWeight", "IndexMap", NULL});
     tensor_of(&v[0], SHAPE(2, 2), 1);
     ints_of(&v[1], SHAPE(2, 1), (int64_t[]){1, 2});
     lod_of(&v[1], 3, (int64_t[]){0, 1, 2});
@@ -189,7 +168,7 @@ static void test_filter_keeps_nothing(void **state)
     lod_of(&v[1], 2, (int64_t[]){0, 2});
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "has 2 samples");
-    finish(&b, v, 6);
+    bench_finish(&b, v, 6);
 }
 
 /* XXH64 of the eight bytes of id 0, and of 40 bytes, which take the wide loop. */
@@ -199,8 +178,8 @@ static void test_hash(void **state)
     struct skiff_tensor v[2] = {0};
     bench_start(&b, "hash", NULL);
     op_set_long(b.program, (struct skiff_op *)b.kernel.op, "mod_by", INT64_MAX);
-    rebind(&b);
-    bind_all(&b, v, (const char *const[]){"X", NULL}, (const char *const[]){"Out", NULL});
+    bench_rebind(&b);
+    bench_slots(&b, v, (const char *const[]){"X", NULL}, (const char *const[]){"Out", NULL});
     ints_of(&v[0], SHAPE(1, 1), (int64_t[]){0});
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_int_equal(*tensor_i64(&v[1].tensor), 0x34c96acdcadb1bbb % INT64_MAX);
@@ -208,10 +187,10 @@ static void test_hash(void **state)
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_int_equal(*tensor_i64(&v[1].tensor), (int64_t)(0xbc50ebd6bc8fa148u % INT64_MAX));
     op_set_long(b.program, (struct skiff_op *)b.kernel.op, "mod_by", 0);
-    rebind(&b);
+    bench_rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "mod_by 0");
-    finish(&b, v, 2);
+    bench_finish(&b, v, 2);
 }
 
 static void test_shapes_that_do_not_fit(void **state)
@@ -219,8 +198,8 @@ static void test_shapes_that_do_not_fit(void **state)
     struct bench b;
     struct skiff_tensor v[8] = {0};
     bench_start(&b, "batch_norm", NULL);
-    bind_all(&b, v, (const char *const[]){"X", "Scale", "Bias", "Mean", "Variance", NULL},
-             (const char *const[]){"Y", NULL});
+    bench_slots(&b, v, (const char *const[]){"X", "Scale", "Bias", "Mean", "Variance", NULL},
+                (const char *const[]){"Y", NULL});
     tensor_of(&v[0], SHAPE(2, 3), 1);
     for (int i = 1; i < 5; i++)
         tensor_of(&v[i], SHAPE(3), 1);
@@ -228,12 +207,12 @@ static void test_shapes_that_do_not_fit(void **state)
     tensor_of(&v[3], SHAPE(2), 1);
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "Mean (Mean) [2]: must have one value for each of 3 channels");
-    finish(&b, v, 8);
+    bench_finish(&b, v, 8);
 
     struct skiff_tensor c[3] = {0};
     bench_start(&b, "conv2d", NULL);
-    bind_all(&b, c, (const char *const[]){"Input", "Filter", NULL},
-             (const char *const[]){"Output", NULL});
+    bench_slots(&b, c, (const char *const[]){"Input", "Filter", NULL},
+                (const char *const[]){"Output", NULL});
     tensor_of(&c[0], SHAPE(1, 2, 2, 2), 1);
     tensor_of(&c[1], SHAPE(1, 2, 3, 3), 1);
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
@@ -241,12 +220,12 @@ static void test_shapes_that_do_not_fit(void **state)
     tensor_of(&c[1], SHAPE(1, 3, 1, 1), 1);
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "Filter (Filter)");
-    finish(&b, c, 3);
+    bench_finish(&b, c, 3);
 
     struct skiff_tensor g[4] = {0};
     bench_start(&b, "gru", NULL);
-    bind_all(&b, g, (const char *const[]){"Input", "H0", "Weight", NULL},
-             (const char *const[]){"Hidden", NULL});
+    bench_slots(&b, g, (const char *const[]){"Input", "H0", "Weight", NULL},
+                (const char *const[]){"Hidden", NULL});
     tensor_of(&g[0], SHAPE(3, 6), 0);
     lod_of(&g[0], 3, (int64_t[]){0, 1, 3});
     tensor_of(&g[1], SHAPE(3, 2), 0);
@@ -257,7 +236,7 @@ static void test_shapes_that_do_not_fit(void **state)
     assert_int_equal(bench_run(&b), SKIFF_OK);
     /* all gates 1/2, candidate 0: the state halves with each step */
     assert_memory_equal(g[3].tensor.data, ((float[]){0.5f, 0.5f, 0.5f, 0.5f, 0.25f, 0.25f}), 24);
-    finish(&b, g, 4);
+    bench_finish(&b, g, 4);
 }
 
 int main(void)

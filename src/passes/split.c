@@ -122,7 +122,7 @@ static enum skiff_status find_tables(struct skiff_split *s, struct skiff_error *
 {
     const struct skiff_block *b = program_root(s->main);
     s->tables = arena_alloc(&s->arena, (size_t)(b->nops + 1) * sizeof *s->tables);
-    for (int i = 0; i < b->nops && s->mode != SKIFF_SPLIT_GEO; i++) {
+    for (int i = 0; i < b->nops; i++) {
         const char *w = is_table_lookup(s, b->ops[i]) ? op_in1(b->ops[i], "W") : NULL;
         if (!w || !attr_bool(b->ops[i], "is_distributed") || find_table(s, w))
             continue;
@@ -399,9 +399,11 @@ static const struct job_plan *make_plan(struct skiff_split *s)
     bool meets = s->config.runtime_split_send_recv && s->config.half_async;
     const char **features = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *features);
     int *shards = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *shards), plain = 0;
+    int *widths = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *widths);
     for (int i = 0; i < s->ntables; i++) {
         features[i] = s->tables[i].features;
         shards[i] = s->tables[i].shards;
+        widths[i] = (int)s->tables[i].var->shape.dims[1];
         plain += !features[i];
     }
     struct job_plan plan = {
@@ -415,10 +417,57 @@ static const struct job_plan *make_plan(struct skiff_split *s)
         .ntables = s->ntables,
         .features = features,
         .shards = shards,
+        .widths = widths,
         .placement = s->placed,
         .nplacement = s->nplaced,
         .sends = s->nparams + plain * s->nendpoints + (s->counter != NULL)};
     return job_plan_create(&plan);
+}
+
+static enum skiff_status create(const struct skiff_split_job *job,
+                                const struct skiff_split_config *config,
+                                const struct split_dispatcher *dispatcher, bool inside,
+                                struct skiff_split **out, struct skiff_error *err);
+
+/* Each thread's rows are there before its next batch: the bare transpiler's async. */
+static enum skiff_status create_own(struct skiff_split *s, const struct skiff_split_job *job,
+                                    struct skiff_error *err)
+{
+    struct skiff_split_config config = split_config_default();
+    struct skiff_split_job own = {
+        .main = job->main, .startup = job->startup, .pservers = SPLIT_OWN_ENDPOINT, .trainers = 1};
+    if (s->mode != SKIFF_SPLIT_GEO || !s->ntables)
+        return SKIFF_OK;
+    TRY(split_config_set_sync_mode(&config, false, err));
+    config.tables_only = true;
+    return create(&own, &config, &split_round_robin, true, &s->own, err);
+}
+
+static enum skiff_status create(const struct skiff_split_job *job,
+                                const struct skiff_split_config *config,
+                                const struct split_dispatcher *dispatcher, bool inside,
+                                struct skiff_split **out, struct skiff_error *err)
+{
+    struct skiff_split *s = mem_must(sizeof *s);
+    arena_init(&s->arena);
+    s->config = *config;
+    s->dispatcher = dispatcher;
+    s->main = split_clone(job->main);
+    s->startup = split_clone(job->startup);
+    s->trainer_id = job->trainer_id;
+    s->trainers = job->trainers;
+    s->inside = inside;
+    enum skiff_status status = work_out(s, job, err);
+    if (status == SKIFF_OK)
+        status = create_own(s, job, err);
+    s->config.tables = NULL; /* the caller's */
+    if (status < 0) {
+        split_destroy(s);
+        return status;
+    }
+    s->plan = make_plan(s);
+    *out = s;
+    return SKIFF_OK;
 }
 
 enum skiff_status split_create_by(const struct skiff_split_job *job,
@@ -432,23 +481,7 @@ enum skiff_status split_create_by(const struct skiff_split_job *job,
     /* what servers get is made here, and may do everything: nothing else may come in */
     TRY(program_check_rights(job->main, -1, err));
     TRY(program_check_rights(job->startup, -1, err));
-    struct skiff_split *s = mem_must(sizeof *s);
-    arena_init(&s->arena);
-    s->config = *config;
-    s->dispatcher = dispatcher;
-    s->main = split_clone(job->main);
-    s->startup = split_clone(job->startup);
-    s->trainer_id = job->trainer_id;
-    s->trainers = job->trainers;
-    enum skiff_status status = work_out(s, job, err);
-    s->config.tables = NULL; /* the caller's */
-    if (status < 0) {
-        split_destroy(s);
-        return status;
-    }
-    s->plan = make_plan(s);
-    *out = s;
-    return SKIFF_OK;
+    return create(job, config, dispatcher, false, out, err);
 }
 
 enum skiff_status split_create(const struct skiff_split_job *job,
@@ -465,6 +498,7 @@ void split_destroy(struct skiff_split *s)
     if (!s)
         return;
     job_plan_unref(s->plan);
+    split_destroy(s->own);
     program_destroy(s->main);
     program_destroy(s->startup);
     buf_deinit(&s->notes);
@@ -476,6 +510,11 @@ void split_destroy(struct skiff_split *s)
 const struct job_plan *split_plan(const struct skiff_split *s)
 {
     return s->plan;
+}
+
+const struct skiff_split *split_own(const struct skiff_split *s)
+{
+    return s->own;
 }
 
 const char *split_notes(const struct skiff_split *s)

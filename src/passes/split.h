@@ -59,6 +59,10 @@ enum skiff_status split_adam_d2sum(struct skiff_program *main, struct skiff_prog
 
 /* The split's; whoever keeps it longer takes a reference. */
 const struct job_plan *split_plan(const struct skiff_split *s);
+/* GEO with distributed tables: the split between a trainer and the server inside it, which keeps
+ * the rows that the trainer uses; that server's address. NULL: there is none. */
+#define SPLIT_OWN_ENDPOINT "127.0.0.1:1" /* a name: nobody listens there */
+const struct skiff_split *split_own(const struct skiff_split *s);
 /* What the user should know, one line each ("" when there is nothing): an optimizer that was
  * replaced, a server without parameters. Lives as long as the split. */
 const char *split_notes(const struct skiff_split *s);

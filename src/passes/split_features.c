@@ -226,7 +226,7 @@ static void note_strangers(struct skiff_split *s)
 {
     for (int i = 0; i < s->config.ntables; i++) {
         bool found = false;
-        for (int k = 0; k < s->ntables; k++)
+        for (int k = 0; k < s->ntables && s->mode != SKIFF_SPLIT_GEO; k++)
             found |= !strcmp(s->tables[k].name, s->config.tables[i].table);
         if (!found)
             buf_printf(&s->notes,
@@ -283,7 +283,7 @@ static bool is_gradient(const struct skiff_op *op, const char *table)
            !strcmp(op_in1(op, "W"), table) && op_in1(op, "Ids") && op_in1(op, "Out@GRAD");
 }
 
-struct pushed { /* in the order of the look-ups */
+struct pushed { /* in the order of the gradients' ops, as in Paddle: the last look-up first */
     const char **ids, **grads;
     int32_t *slots;
     int n, at; /* behind the last op that makes one of the gradients */
@@ -296,7 +296,7 @@ static void list_gradients(const struct skiff_block *b, const char *table, struc
     *out = (struct pushed){.ids = arena_alloc(a, most * sizeof *out->ids),
                            .grads = arena_alloc(a, most * sizeof *out->grads),
                            .slots = arena_alloc(a, most * sizeof *out->slots)};
-    for (int i = b->nops - 1; i >= 0; i--) {
+    for (int i = 0; i < b->nops; i++) {
         const struct skiff_op *op = b->ops[i];
         if (!is_gradient(op, table))
             continue;

@@ -1,6 +1,10 @@
 /* GEO: trainers keep their whole program, optimizer and tables and all, and tell after each batch
  * which rows they touched (one `send` of the ids, send_varnames = the tables). Every few batches
- * the communicator sends differences (X.delta); servers add them (sum). */
+ * the communicator sends differences (X.delta); servers add them (sum).
+ *
+ * Distributed tables have rows by any id, on the servers and in the trainer, whose own part is what
+ * a job without servers has: a server inside its process (s->own). Look-ups and gradients go there,
+ * and the communicator exchanges differences between it and the job's servers. */
 #include <string.h>
 
 #include "passes/split_parts.h"
@@ -31,6 +35,27 @@ static void add_deltas(const struct skiff_split *s, struct skiff_block *b)
     }
 }
 
+static void add_pair(struct skiff_block *b, const char *id, const char *w, struct names_list *ids,
+                     struct names_list *tables)
+{
+    for (int k = 0; k < ids->n; k++)
+        if (!strcmp(ids->v[k], id) && !strcmp(tables->v[k], w))
+            return;
+    names_add(&b->program->arena, ids, id);
+    names_add(&b->program->arena, tables, w);
+}
+
+/* The look-ups of distributed tables are not in the trainer's program any more. */
+static void list_table_lookups(const struct skiff_split *s, struct skiff_block *b,
+                               struct names_list *ids, struct names_list *tables)
+{
+    const struct skiff_block *from = program_root(s->main);
+    for (int i = 0; i < from->nops; i++)
+        for (int k = 0; op_is_lookup(from->ops[i]) && k < s->ntables; k++)
+            if (!strcmp(op_in1(from->ops[i], "W"), s->tables[k].name))
+                add_pair(b, op_in1(from->ops[i], "Ids"), s->tables[k].name, ids, tables);
+}
+
 /* Ids and tables in pairs, each pair once. */
 static void list_lookups(const struct skiff_split *s, struct skiff_block *b, struct names_list *ids,
                          struct names_list *tables)
@@ -41,24 +66,24 @@ static void list_lookups(const struct skiff_split *s, struct skiff_block *b, str
             continue;
         const char *w = op_in1(op, "W"), *id = op_in1(op, "Ids");
         const struct split_param *p = split_find_param(s, w);
-        bool seen = !p || !p->looked_up;
         if (!strcmp(op->type, "lookup_table"))
             op_set_bool(b->program, op, "remote_prefetch", false);
-        for (int k = 0; k < ids->n && !seen; k++)
-            seen = !strcmp(ids->v[k], id) && !strcmp(tables->v[k], w);
-        if (seen)
-            continue;
-        names_add(&b->program->arena, ids, id);
-        names_add(&b->program->arena, tables, w);
+        if (p && p->looked_up)
+            add_pair(b, id, w, ids, tables);
     }
+    list_table_lookups(s, b, ids, tables);
 }
 
 enum skiff_status split_geo_trainer_main(const struct skiff_split *s, struct skiff_program **out,
                                          struct skiff_error *err)
 {
-    struct skiff_program *p = split_clone(s->main);
-    struct skiff_block *b = program_root(p);
+    struct skiff_program *p;
     struct names_list ids = {0}, tables = {0};
+    if (s->own)
+        TRY(split_trainer_main(s->own, &p, err));
+    else
+        p = split_clone(s->main);
+    struct skiff_block *b = program_root(p);
     add_deltas(s, b);
     list_lookups(s, b, &ids, &tables);
     struct skiff_op *op = build_op(b, -1, "send");
@@ -121,6 +146,31 @@ static enum skiff_status add_slice(struct geo_server *v, const struct split_para
     return build_done(b, op, err);
 }
 
+/* Rows by id: what arrives is added to them, and nobody runs the block. */
+static enum skiff_status add_table(const struct skiff_split *s, struct geo_server *v,
+                                   const struct split_table *t, struct skiff_error *err)
+{
+    struct arena *a = &v->p->arena;
+    struct skiff_block *root = program_root(v->p), *b = program_add_block(v->p, 0);
+    const char *pair[] = {t->name, split_table_delta(t, a)};
+    struct shape shape = t->var->shape;
+    shape.dims[0] = (shape.dims[0] + s->nendpoints - 1) / s->nendpoints;
+    build_var(root, t->name, VAR_SELECTED_ROWS, t->var->dtype, &shape, true);
+    build_var(root, pair[1], VAR_SELECTED_ROWS, t->var->dtype, &shape, false);
+    struct skiff_op *op = build_op(b, -1, "sum");
+    build_in(b, op, "X", 2, pair);
+    build_out1(b, op, "Out", t->name);
+    v->blocks[v->nblocks++] = b->idx;
+    names_add(a, &v->grads, arena_printf(a, "%s:%d", pair[1], b->idx));
+    names_add(a, &v->sparse, arena_printf(a, "%s:%s", pair[1], t->name));
+    struct plan_unit *u = server_plan_add(v->plan, t->name, pair[1], b->idx, true);
+    u->sparse = true;
+    plan_names_add(v->plan, &u->pushed, pair[1]);
+    plan_names_add(v->plan, &u->vars, t->name);
+    plan_names_add(v->plan, &u->rows, t->name);
+    return build_done(b, op, err);
+}
+
 static enum skiff_status fill_server(const struct skiff_split *s, struct geo_server *v,
                                      struct skiff_error *err)
 {
@@ -132,6 +182,8 @@ static enum skiff_status fill_server(const struct skiff_split *s, struct geo_ser
         if (k)
             TRY(add_slice(v, &s->params[i], k, err));
     }
+    for (int i = 0; i < s->ntables; i++)
+        TRY(add_table(s, v, &s->tables[i], err));
     struct skiff_op *op = build_op(root, -1, "listen_and_serv");
     op_set_attr(v->p, op, "optimize_blocks", ATTR_BLOCKS,
                 &(struct attr_value){.n = v->nblocks, .ints = v->blocks});
@@ -153,7 +205,7 @@ enum skiff_status split_geo_server_main(const struct skiff_split *s, struct serv
     v.p->generation = s->main->generation;
     v.p->paddle_version = s->main->paddle_version;
     v.p->random_seed = s->main->random_seed;
-    v.blocks = arena_alloc(&v.p->arena, ((size_t)s->nparams + 1) * sizeof *v.blocks);
+    v.blocks = arena_alloc(&v.p->arena, (size_t)(s->nparams + s->ntables + 1) * sizeof *v.blocks);
     enum skiff_status status = fill_server(s, &v, err);
     if (status < 0)
         program_destroy(v.p);

@@ -74,6 +74,11 @@ struct skiff_split {
     int nplaced, placed_cap;
     const struct job_plan *plan;
     struct buf notes;
+    /* GEO with distributed tables: trainers keep the rows that they use in a server inside their
+     * own process; this is the split of it, of which the tables are `inside`: their rows begin with
+     * 0 (what the job's servers have is added to them), and the program's own rule updates them. */
+    struct skiff_split *own;
+    bool inside;
 };
 
 /* ---- split_build.c: ops and variables, as Fluid's append_op and create_var make them ---- */
@@ -165,16 +170,18 @@ enum skiff_status split_features_lookups(const struct skiff_split *s, struct ski
 enum skiff_status split_table_lookups(const struct skiff_split *s, struct skiff_block *b,
                                       const struct split_table *t, const char *control,
                                       struct skiff_error *err);
-/* Is a distributed table updated by the program's own optimizer? In 1.x always by sgd. */
+/* Is a distributed table updated by the program's own optimizer? On servers of 1.x by sgd. */
 static inline bool split_table_rule(const struct skiff_split *s)
 {
-    return s->main->generation == GEN_2X;
+    return s->main->generation == GEN_2X || s->mode == SKIFF_SPLIT_GEO || s->inside;
 }
 /* Names of what is exchanged for a table with server i. */
 const char *split_table_ids(const struct split_table *t, int i, struct arena *a);
 const char *split_table_rows(const struct split_table *t, int i, struct arena *a);
 const char *split_table_grad(const struct skiff_split *s, const struct split_table *t, int trainer,
                              int i, struct arena *a);
+/* Under which differences of its rows arrive, to be added. */
+const char *split_table_delta(const struct split_table *t, struct arena *a);
 
 /* ---- split_features.c: tables of features ---- */
 

@@ -346,6 +346,10 @@ static void plan_table(struct server *v, const struct split_table *t, const stru
     plan_names_add(v->plan, &u->pushed, grad);
     for (int k = 0; s->merge_tables && k < s->trainers; k++)
         plan_names_add(v->plan, &u->pushed, split_table_grad(s, t, k, v->index, arena_of(v)));
+    if (s->inside) {
+        u->delta = arena_strdup(&v->plan->arena, split_table_delta(t, arena_of(v)));
+        plan_names_add(v->plan, &u->pushed, u->delta);
+    }
     plan_var(v, t->name);
     plan_var(v, grad);
     plan_row_var(v, t->name);

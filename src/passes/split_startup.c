@@ -113,15 +113,14 @@ static void drop_optimizer_init(const struct skiff_split *s, struct skiff_block 
 static enum skiff_status finish_trainer(const struct skiff_split *s, struct skiff_block *b,
                                         struct skiff_error *err)
 {
-    if (s->mode == SKIFF_SPLIT_GEO)
-        return split_geo_finish_startup(s, b->program, err);
-    drop_optimizer_init(s, b);
+    if (s->mode != SKIFF_SPLIT_GEO || s->own)
+        drop_optimizer_init(s->own ? s->own : s, b);
     for (int i = 0; i < s->nparams; i++)
         if (s->params[i].remote)
             TRY(fake_init(b, s->params[i].name, err));
     for (int i = 0; i < s->ntables; i++)
         TRY(fake_init(b, s->tables[i].name, err));
-    return SKIFF_OK;
+    return s->mode == SKIFF_SPLIT_GEO ? split_geo_finish_startup(s, b->program, err) : SKIFF_OK;
 }
 
 enum skiff_status split_trainer_startup(const struct skiff_split *s, struct skiff_program **out,
@@ -258,6 +257,27 @@ static void copy_args(const struct skiff_split *s, int server, struct skiff_bloc
     }
 }
 
+/* Rows of this table come from elsewhere. */
+static bool starts_empty(const struct skiff_split *s, const struct skiff_op *from)
+{
+    for (int i = 0; s->inside && i < s->ntables; i++)
+        if (op_writes(from, s->tables[i].name))
+            return true;
+    return false;
+}
+
+static enum skiff_status start_empty(struct skiff_block *b, const struct skiff_op *from,
+                                     struct skiff_error *err)
+{
+    const struct skiff_var *v = block_own_var(b, from->outs[0].names[0]);
+    struct skiff_op *op = build_op(b, -1, "fill_constant");
+    build_out1(b, op, "Out", v->name);
+    op_set_longs(b->program, op, "shape", v->shape.ndim, v->shape.dims);
+    op_set_int(b->program, op, "dtype", (int32_t)v->dtype);
+    op_set_float(b->program, op, "value", 0.0f);
+    return build_done(b, op, err);
+}
+
 /* An op that only rearranges what it reads (coalesce_tensor) is not needed where a part of that
  * lives elsewhere. */
 static enum skiff_status copy_init(const struct skiff_split *s, int server, struct skiff_block *b,
@@ -266,6 +286,8 @@ static enum skiff_status copy_init(const struct skiff_split *s, int server, stru
     struct init_reach r = init_reach(s, server, b, from);
     if (!r.here || ((r.reads_elsewhere || r.elsewhere) && r.writes_only_inputs))
         return SKIFF_OK;
+    if (starts_empty(s, from))
+        return start_empty(b, from, err);
     if (r.reads_elsewhere)
         return error_set(err, SKIFF_UNSUPPORTED,
                          "startup op %s reads variables that do not live on this server",

@@ -206,6 +206,11 @@ const char *split_table_grad(const struct skiff_split *s, const struct split_tab
     return arena_printf(a, "%s.pserver_%d", t->grad, i);
 }
 
+const char *split_table_delta(const struct split_table *t, struct arena *a)
+{
+    return arena_printf(a, "%s.delta", t->name);
+}
+
 static enum skiff_status prefetch_rows(const struct skiff_split *s, struct lookups *l, int at,
                                        const struct split_table *t, struct skiff_error *err)
 {

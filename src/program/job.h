@@ -87,7 +87,7 @@ struct job_class {
                                      struct skiff_error *err);
     void (*lookup_drop)(struct job *j, struct job_ahead *a);
     /* GEO: "param_init" and the ids of a batch. names[i] is the table of ids[i] (NULL: no value). A
-     * job that has it gets all sends here. */
+     * job that has it gets all sends here that name variables. */
     enum skiff_status (*send_ids)(struct job *j, int n, const char *const *names,
                                   const struct tensor *const *ids, struct skiff_error *err);
     /* listen_and_serv: serves until the job is complete. */

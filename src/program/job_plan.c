@@ -62,9 +62,13 @@ static void copy_features(struct job_plan *to, const struct job_plan *from)
     }
     to->features = features;
     int *shards = arena_alloc(&to->arena, (n + 1) * sizeof *shards);
-    for (size_t i = 0; i < n; i++)
+    int *widths = arena_alloc(&to->arena, (n + 1) * sizeof *widths);
+    for (size_t i = 0; i < n; i++) {
         shards[i] = from->shards ? from->shards[i] : 0;
+        widths[i] = from->widths ? from->widths[i] : 0;
+    }
     to->shards = shards;
+    to->widths = widths;
 }
 
 static void copy_placement(struct job_plan *to, const struct job_plan *from)

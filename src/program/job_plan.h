@@ -27,6 +27,7 @@ struct job_plan {
      * settings; shards[i] is its shard_num, which says where a key is (job_slices.shards). */
     const char *const *features;
     const int *shards;
+    const int *widths; /* numbers of a row of each table */
     /* Numbers of tables in saves: features in their order, then all dense parameters. */
     /* Parameters first: slices of one parameter behind each other, in the order of blocks. */
     const struct skiff_placement *placement;

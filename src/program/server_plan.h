@@ -23,6 +23,7 @@ struct plan_unit {
     bool keyed;       /* a distributed table: rows by id, made when they are first touched */
     /* Names under which gradients arrive: grad, and one per trainer where they are merged. */
     struct plan_names pushed;
+    const char *delta; /* one more: differences of rows, which are added; NULL: none */
     /* So many ops at the head of the block add up what the trainers have sent (1), and divide by
      * their number (2). The server does this itself, for those trainers that are there. */
     int merge_ops;

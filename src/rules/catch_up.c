@@ -1,10 +1,14 @@
 /* Steps are numbered 1, 2, ... (c->now is the last one recorded); a row with stamp t has seen steps
  * 1..t. c->floor: every stamp is at least that. For the stamps of the last `window` steps,
  * sums[t] = sum over steps j > t of rate_j * weight[j - t] grows by one term per step; older ones
- * have come to rest and stay as they are until their place in the ring is needed again. */
+ * have come to rest and stay as they are until their place in the ring is needed again.
+ *
+ * Who writes a row has its stamp meanwhile (BUSY stands there): two threads in one row could leave
+ * a new m beside an old v, and m / (sqrt(0) + eps) is a jump by thousands of steps. */
 #include "rules/catch_up.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +16,8 @@
 
 #define MASK (CATCH_UP_HISTORY - 1)
 #define AHEAD 8 /* rows fetched into the cache before their turn */
+#define BUSY UINT32_MAX
+#define TRIES 100 /* a row is written in less time than these take, unless its thread is held up */
 
 struct catch_up {
     const struct rule *rule;
@@ -189,18 +195,34 @@ static void row_fetch(const struct catch_up *c, int64_t row)
         }
 }
 
+/* Keeps other threads off the row until row_give. Its stamp. */
+static uint32_t row_take(struct catch_up *c, int64_t row)
+{
+    for (int i = 0;; i++) {
+        uint32_t stamp = __atomic_exchange_n(&c->stamp[row], BUSY, __ATOMIC_ACQUIRE);
+        if (stamp != BUSY)
+            return stamp;
+        if (i >= TRIES)
+            sched_yield();
+    }
+}
+
+static void row_give(struct catch_up *c, int64_t row, uint32_t stamp)
+{
+    __atomic_store_n(&c->stamp[row], stamp == BUSY ? BUSY - 1 : stamp, __ATOMIC_RELEASE);
+}
+
 /* Takes the gap of one row, if it has one, and settles it up to step `now`. */
 static inline void row_catch_up(struct catch_up *c, int64_t row, uint32_t now)
 {
-    uint32_t *stamp = &c->stamp[row];
-    if ((int32_t)(now - __atomic_load_n(stamp, __ATOMIC_RELAXED)) <= 0)
+    uint32_t seen = __atomic_load_n(&c->stamp[row], __ATOMIC_RELAXED);
+    if (seen != BUSY && (int32_t)(now - seen) <= 0)
         return;
-    uint32_t from = __atomic_exchange_n(stamp, now, __ATOMIC_ACQ_REL);
+    uint32_t from = row_take(c, row);
     int32_t steps = (int32_t)(now - from);
     if (steps > 0 && steps < (int32_t)CATCH_UP_HISTORY)
         row_settle(c, row, from, (uint32_t)steps, NULL);
-    else if (steps < 0) /* another thread has brought it further meanwhile */
-        __atomic_store_n(stamp, from, __ATOMIC_RELAXED);
+    row_give(c, row, steps < 0 ? from : now); /* another thread may have brought it further */
 }
 
 void catch_up_rows(struct catch_up *c, const int64_t *ids, size_t n)
@@ -273,10 +295,8 @@ static void sums_record(struct catch_up *c, uint32_t step, float rate)
     }
 }
 
-/* Returns the number of the step that begins now. */
-static uint32_t step_record(struct catch_up *c, float rate)
+static uint32_t step_record_locked(struct catch_up *c, float rate)
 {
-    pthread_mutex_lock(&c->lock);
     if (c->now - c->floor >= CATCH_UP_HISTORY - 2)
         all_locked(c);
     uint32_t step = c->now + 1;
@@ -288,6 +308,16 @@ static uint32_t step_record(struct catch_up *c, float rate)
                (size_t)c->plan.terms * sizeof(double));
     }
     __atomic_store_n(&c->now, step, __ATOMIC_RELEASE);
+    return step;
+}
+
+/* Returns the number of the step that begins now. */
+static uint32_t step_record(struct catch_up *c, float rate)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->now + 1 == BUSY) /* no stamp: once in 2^32 steps states decay by one step more */
+        (void)step_record_locked(c, 0);
+    uint32_t step = step_record_locked(c, rate);
     pthread_mutex_unlock(&c->lock);
     return step;
 }
@@ -295,17 +325,16 @@ static uint32_t step_record(struct catch_up *c, float rate)
 static void row_update(struct catch_up *c, const struct rule_step *s, uint32_t step, int64_t row,
                        const float *g)
 {
-    uint32_t from = __atomic_exchange_n(&c->stamp[row], step, __ATOMIC_ACQ_REL);
+    uint32_t from = row_take(c, row);
     int32_t missed = (int32_t)(step - 1 - from);
     if (missed > 0 && missed < (int32_t)CATCH_UP_HISTORY)
         row_settle(c, row, from, (uint32_t)missed, &s->rate);
-    else if (missed < -1)
-        __atomic_store_n(&c->stamp[row], from, __ATOMIC_RELAXED);
     size_t at = (size_t)row * (size_t)c->width;
     float *state[RULE_MAX_STATES] = {0};
     for (int i = 0; i < c->rule->states; i++)
         state[i] = c->state[i] ? c->state[i] + at : NULL;
     c->rule->apply(&c->params, s, (size_t)c->width, g, c->p + at, state);
+    row_give(c, row, missed < -1 ? from : step);
 }
 
 void catch_up_step(struct catch_up *c, const struct rule_step *s, const int64_t *ids, size_t n,
@@ -398,7 +427,10 @@ void catch_up_moment_row(const struct catch_up_moment *m, uint32_t stamp, float 
 
 uint32_t catch_up_stamp(const struct catch_up *c, int64_t row)
 {
-    return __atomic_load_n(&c->stamp[row], __ATOMIC_RELAXED);
+    uint32_t stamp;
+    while ((stamp = __atomic_load_n(&c->stamp[row], __ATOMIC_ACQUIRE)) == BUSY)
+        sched_yield();
+    return stamp;
 }
 
 void catch_up_arrays(const struct catch_up *c, const float *out[1 + RULE_MAX_STATES])

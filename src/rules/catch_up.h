@@ -10,9 +10,9 @@
  * which costs one sweep in that many steps.
  *
  * Threads (Hogwild): any number may call rows, step and all at the same time. Steps are counted
- * under a lock; a row's stamp is taken by an atomic exchange, so that a gap is settled once; the
- * floats themselves are raced for, as everywhere in Hogwild. bind, reset and destroy are for the
- * owner alone.
+ * under a lock; one thread at a time writes a row, so that its parameter and states fit each other;
+ * they are read without asking, as everywhere in Hogwild. bind, reset and destroy are for the owner
+ * alone.
  * Ownership: the arrays belong to the caller and must outlive their binding. */
 #ifndef RULES_CATCH_UP_H
 #define RULES_CATCH_UP_H

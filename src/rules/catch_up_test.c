@@ -437,6 +437,62 @@ static void test_threads(void **unused)
     catch_up_destroy(c);
 }
 
+/* Two threads that update the same new rows at the same time: a new m beside a v that is still 0
+ * would be a jump of m / epsilon. */
+enum { NEW_ROWS = 128000, NEW_BATCH = 64 };
+
+static struct new_rows {
+    struct catch_up *c;
+    pthread_barrier_t together;
+} new_rows;
+
+static void *new_rows_run(void *arg)
+{
+    struct new_rows *n = arg;
+    float g[NEW_BATCH * WIDTH];
+    int64_t ids[NEW_BATCH];
+    const struct rule_step s = {.lr = 1e-3f, .rate = 1e-3f, .epsilon = 1e-8f};
+    for (int i = 0; i < NEW_BATCH * WIDTH; i++)
+        g[i] = 0.01f;
+    for (int64_t first = 0; first < NEW_ROWS; first += NEW_BATCH) {
+        for (int i = 0; i < NEW_BATCH; i++)
+            ids[i] = first + i;
+        pthread_barrier_wait(&n->together);
+        catch_up_rows(n->c, ids, NEW_BATCH);
+        catch_up_step(n->c, &s, ids, NEW_BATCH, g);
+    }
+    return NULL;
+}
+
+static void test_new_rows_of_two_threads(void **unused)
+{
+    const struct rule_params params = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+    const size_t cells = (size_t)NEW_ROWS * WIDTH;
+    struct skiff_error err;
+    pthread_t thread[2];
+    pthread_barrier_init(&new_rows.together, NULL, 2);
+    for (int turn = 0; turn < 5; turn++) {
+        float *all = calloc(3 * cells, sizeof *all);
+        assert_non_null(all);
+        float *state[RULE_MAX_STATES] = {all + cells, all + 2 * cells};
+        assert_int_equal(
+            catch_up_create(rule_find("adam"), &params, NEW_ROWS, WIDTH, &new_rows.c, &err),
+            SKIFF_OK);
+        catch_up_bind(new_rows.c, all, state);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, new_rows_run, &new_rows), 0);
+        for (int i = 0; i < 2; i++)
+            pthread_join(thread[i], NULL);
+        catch_up_all(new_rows.c);
+        for (size_t i = 0; i < cells; i++)
+            if (!(fabsf(all[i]) < 0.1f))
+                fail_msg("cell %zu jumped to %g", i, all[i]);
+        catch_up_destroy(new_rows.c);
+        free(all);
+    }
+    pthread_barrier_destroy(&new_rows.together);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_new_rows_of_two_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

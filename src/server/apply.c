@@ -262,9 +262,37 @@ static void compensate_rows(struct unit *u, uint32_t trainer)
 
 /* ---- GEO ---- */
 
+static bool is_delta(const struct unit *u, const struct ps_item *item)
+{
+    return u->add || (u->delta && !strcmp(item->name, u->delta));
+}
+
+/* Whoever has left will not ask: its list would grow to all ids of the table. (Who has died may be
+ * replaced, by somebody who asks before this server has heard of it.) */
+static void tell_trainers(struct server *s, struct unit *u, const struct ps_item *item)
+{
+    for (int t = 0; t < s->plan->trainers; t++)
+        if (people_state(s, (uint32_t)t) == MEMBER_LEFT)
+            keyed_forget_changed(u, t);
+        else
+            keyed_note_changed(u, t, item->rows, (size_t)item->nrows);
+}
+
+/* Rows by id; those of a server inside a trainer have been told by it. */
+static enum skiff_status add_keyed(struct server *s, struct unit *u, const struct ps_item *item,
+                                   struct skiff_error *err)
+{
+    TRY(keyed_add(u, item->rows, (size_t)item->nrows, item->data, err));
+    if (u->add)
+        tell_trainers(s, u, item);
+    return SKIFF_OK;
+}
+
 static enum skiff_status add_delta(struct server *s, struct shard *h, struct unit *u,
                                    const struct ps_item *item, struct skiff_error *err)
 {
+    if (u->table)
+        return add_keyed(s, u, item, err);
     float *p = tensor_f32(&u->param_value->tensor);
     size_t width = (size_t)u->width, n = (size_t)item->nrows;
     const int64_t *rows;
@@ -306,7 +334,7 @@ enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, 
 {
     if (u->features)
         return features_push(s, u, item, err);
-    if (u->add)
+    if (is_delta(u, item))
         return add_delta(s, h, u, item, err);
     if (u->sparse) {
         TRY(take_rows(u, item, err));

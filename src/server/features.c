@@ -67,6 +67,8 @@ static void find_shards(const struct server *s, struct features *f)
     f->nshards = (end < all ? end : all) - f->first_shard;
 }
 
+#define LOAD ".load"
+
 /* <path>/<table>.server_<i>, or in the folder in which the server runs; of a load: .load */
 static void disk_folder(const struct server *s, const struct unit *u, bool stage, struct buf *out)
 {
@@ -74,7 +76,7 @@ static void disk_folder(const struct server *s, const struct unit *u, bool stage
     buf_printf(out, "%s/", path && *path ? path : "skiff-tables");
     for (const char *p = u->param; *p; p++)
         buf_char(out, *p == '/' ? '_' : *p);
-    buf_printf(out, ".server_%d%s", s->index, stage ? ".load" : "");
+    buf_printf(out, ".server_%d%s", s->index, stage ? LOAD : "");
 }
 
 bool features_on_disk(const struct unit *u)
@@ -96,6 +98,7 @@ enum skiff_status features_table(struct server *s, struct unit *u, bool stage, s
         .limit = {.bytes = c->memory_limit,
                   .policy = c->policy == MEMORY_DROP_LOWEST ? TABLE_LOWEST : TABLE_OLDEST}};
     if (disk) {
+        o.limit.policy = TABLE_SELDOM;
         disk_folder(s, u, stage, &folder);
         o.folder = folder.data;
         o.limit.bytes = stage ? c->memory_limit / STAGE_SHARE : c->memory_limit;
@@ -105,6 +108,14 @@ enum skiff_status features_table(struct server *s, struct unit *u, bool stage, s
     enum skiff_status status = disk ? file_make_parents(folder.data, err) : SKIFF_OK;
     if (status == SKIFF_OK)
         status = table_create(disk ? &table_tiered : &table_hash, &o, out, err);
+    if (status == SKIFF_INVALID && o.limit.bytes < c->memory_limit) { /* too small a share */
+        o.limit.bytes = c->memory_limit;
+        status = table_create(&table_tiered, &o, out, err);
+    }
+    if (status == SKIFF_OK && disk && !stage) { /* of a process that was killed while it loaded */
+        buf_str(&folder, LOAD);
+        file_remove_tree(folder.data);
+    }
     buf_deinit(&folder);
     return status < 0 ? error_prefix(err, status, "table %s", u->param) : SKIFF_OK;
 }
@@ -253,6 +264,21 @@ enum skiff_status features_list_kept(struct unit *u, uint64_t *cursor, size_t ma
         memcpy(rows + i * (width + 1) + 1, r->values, width * sizeof *rows);
     }
     mem_free(records);
+    return status;
+}
+
+enum skiff_status features_list_waiting(struct unit *u, uint64_t *cursor, size_t max, int64_t *ids,
+                                        float *rows, size_t *out_n, struct skiff_error *err)
+{
+    void *list;
+    TRY(mem_alloc((max + 1) * sizeof(struct waiting_id), "ids that wait", &list, err));
+    const struct waiting_id *x = list;
+    enum skiff_status status = table_snapshot_waiting(u->table, cursor, max, list, out_n, err);
+    for (size_t i = 0; status >= 0 && i < *out_n; i++) {
+        ids[i] = x[i].id;
+        waiting_pack(&x[i], rows + i * WAITING_WIDTH);
+    }
+    mem_free(list);
     return status;
 }
 

@@ -3,6 +3,7 @@
  * They take minutes, while training goes on: so a thread of its own, the clerk, carries them out,
  * one after the other in the order of their coming. It holds a shard's lock for a piece of a table
  * at a time (CALL_PIECE). Only the state of a table is told at once. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct call {
     struct rpc_request *request;
     struct ps_table x;
     struct unit *unit;
+    enum { CALL_TABLE, CALL_PART, CALL_SETTLE } kind; /* of a table; PUT_PART; no request */
     struct call *next;
 };
 
@@ -24,6 +26,8 @@ struct clerk {
     pthread_mutex_t lock; /* guards the list; a leaf */
     pthread_cond_t came;
     struct call *first, **last;
+    struct rpc_owner owner; /* of the load that has begun */
+    bool loading, settling; /* settling: a CALL_SETTLE waits to be carried out */
     atomic_bool stop;
     struct thread thread;
 };
@@ -50,14 +54,32 @@ enum skiff_status call_pause(struct server *s, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+void call_note_loading(struct server *s, const struct rpc_owner *owner)
+{
+    struct clerk *k = s->clerk;
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->lock);
+    k->loading = owner != NULL;
+    if (owner)
+        k->owner = *owner;
+    pthread_mutex_unlock(&k->lock);
+}
+
 void features_state(struct server *s, struct unit *u, struct ps_table_state *out)
 {
     struct shard *h = unit_shard(s, u);
     pthread_mutex_lock(&h->lock);
     struct table_stats t = {0};
     table_stats(u->table, &t);
-    features_tell(s, u);
+    if (u->features)
+        features_tell(s, u);
+    out->limit = u->table->options.limit.bytes;
     pthread_mutex_unlock(&h->lock);
+    out->shards = u->features ? (uint64_t)u->features->nshards : 0;
+    out->waiting = t.waiting;
+    out->fetched = t.fetched;
+    out->written_rows = t.rows_written;
     out->rows = t.rows;
     out->bytes = t.bytes;
     out->admitted = t.counts.admitted;
@@ -90,8 +112,19 @@ static enum skiff_status shrink(struct server *s, struct unit *u, struct ps_tabl
 
 /* ---- one call ---- */
 
-static enum skiff_status carry_out(struct server *s, struct call *c, struct ps_table_state *state,
-                                   struct skiff_error *err)
+/* Whoever goes from here on is looked for again: the load that this call was for may have ended
+ * meanwhile, and another one have begun. */
+static enum skiff_status carry_out_settle(struct server *s, struct skiff_error *err)
+{
+    struct clerk *k = s->clerk;
+    pthread_mutex_lock(&k->lock);
+    k->settling = false;
+    pthread_mutex_unlock(&k->lock);
+    return intake_review(s, err);
+}
+
+static enum skiff_status carry_out_table(struct server *s, struct call *c,
+                                         struct ps_table_state *state, struct skiff_error *err)
 {
     struct unit *u = c->unit;
     switch (c->x.call) {
@@ -101,21 +134,37 @@ static enum skiff_status carry_out(struct server *s, struct call *c, struct ps_t
     case PS_TABLE_CACHE:
         return features_save(s, u, &c->x, state, err);
     case PS_TABLE_COMMIT:
-        return features_is_loading(u, c->x.token) ? features_take(s, u, err)
-                                                  : features_commit(s, u, &c->x, state, err);
+        return intake_is(s, c->x.token) ? intake_take(s, err)
+                                        : features_commit(s, u, &c->x, state, err);
     case PS_TABLE_LOAD:
+        TRY(intake_need(s, c->x.token, err));
         return features_load(s, u, &c->x, state, err);
+    case PS_TABLE_BEGIN:
+        return intake_begin(s, c->request, c->x.token, err);
     case PS_TABLE_ABORT: /* not another asker's, which may have begun since */
         if (features_is_saving(u, c->x.token))
             features_abort(u);
-        if (features_is_loading(u, c->x.token))
-            features_unload(u);
+        if (intake_is(s, c->x.token))
+            intake_drop(s);
+        return SKIFF_OK;
+    case PS_TABLE_ASK:
+        state->done = intake_counts(s, c->x.token);
         return SKIFF_OK;
     case PS_TABLE_REVERT:
         return features_revert(s, u, err);
+    case PS_TABLE_DAY:
+        return features_day(s, u, err);
     default: /* STAT is answered at once */
         return SKIFF_OK;
     }
+}
+
+static enum skiff_status carry_out(struct server *s, struct call *c, struct ps_table_state *state,
+                                   struct skiff_error *err)
+{
+    if (c->kind == CALL_PART)
+        return intake_keep(s, c->request, err);
+    return c->kind == CALL_SETTLE ? carry_out_settle(s, err) : carry_out_table(s, c, state, err);
 }
 
 static void answer(struct server *s, struct call *c, enum skiff_status status,
@@ -125,8 +174,10 @@ static void answer(struct server *s, struct call *c, enum skiff_status status,
     char text[320];
     if (status < 0) {
         error_prefix(err, status, "%s", server_text(s, text));
-        rpc_fail(c->request, err);
-    } else {
+        c->request ? rpc_fail(c->request, err) : server_fail(s, err);
+    } else if (c->kind == CALL_PART) {
+        rpc_reply(c->request, NULL);
+    } else if (c->request) {
         features_state(s, c->unit, state);
         writer_init(&w);
         ps_write_table_state(&w, state);
@@ -189,9 +240,11 @@ void tables_end(struct server *s, const struct skiff_error *reason)
     thread_join(&k->thread);
     for (struct call *c = k->first, *next; c; c = next) {
         next = c->next;
-        rpc_fail(c->request, reason);
+        if (c->request)
+            rpc_fail(c->request, reason);
         free(c);
     }
+    intake_drop(s);
     pthread_cond_destroy(&k->came);
     pthread_mutex_destroy(&k->lock);
     free(k);
@@ -209,6 +262,49 @@ static enum skiff_status find_table(struct server *s, struct call *c, struct ski
                      c->unit ? ": its rows are updated by the program's optimizer" : "");
 }
 
+static void hand_over(struct clerk *k, struct call *c)
+{
+    pthread_mutex_lock(&k->lock);
+    *k->last = c;
+    k->last = &c->next;
+    pthread_cond_signal(&k->came);
+    pthread_mutex_unlock(&k->lock);
+}
+
+void tables_keep_part(struct server *s, struct rpc_request *q)
+{
+    struct skiff_error err;
+    char text[320];
+    if (!s->clerk) {
+        error_set(&err, SKIFF_STATE, "%s has no tables of features to load", server_text(s, text));
+        rpc_fail(q, &err);
+        return;
+    }
+    struct call *c = mem_must(sizeof *c);
+    c->kind = CALL_PART;
+    c->request = q;
+    hand_over(s->clerk, c);
+}
+
+void tables_review(struct server *s)
+{
+    struct clerk *k = s->clerk;
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->lock);
+    struct rpc_owner owner = k->owner;
+    bool looks = k->loading && !k->settling;
+    pthread_mutex_unlock(&k->lock);
+    if (!looks || !people_gone(s, owner.worker, owner.life))
+        return;
+    pthread_mutex_lock(&k->lock);
+    k->settling = true;
+    pthread_mutex_unlock(&k->lock);
+    struct call *c = mem_must(sizeof *c);
+    c->kind = CALL_SETTLE;
+    hand_over(k, c);
+}
+
 void on_table(void *self, struct rpc_request *q)
 {
     struct server *s = self;
@@ -223,10 +319,26 @@ void on_table(void *self, struct rpc_request *q)
         answer(s, c, status, &state, &err);
         return;
     }
-    struct clerk *k = s->clerk;
-    pthread_mutex_lock(&k->lock);
-    *k->last = c;
-    k->last = &c->next;
-    pthread_cond_signal(&k->came);
-    pthread_mutex_unlock(&k->lock);
+    hand_over(s->clerk, c);
+}
+
+/* Whoever knows the job's secret may look: it changes nothing, and is no member. */
+void on_tables(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct wire_writer w;
+    uint32_t n = 0;
+    struct ps_table_info *tables = mem_must((size_t)(s->nunits + 1) * sizeof *tables);
+    for (int i = 0; i < s->nunits; i++) {
+        struct unit *u = &s->units[i];
+        if (!u->table)
+            continue;
+        snprintf(tables[n].table, sizeof tables[n].table, "%s", u->param);
+        tables[n].features = u->features != NULL;
+        features_state(s, u, &tables[n++].state);
+    }
+    writer_init(&w);
+    ps_write_tables(&w, tables, n);
+    free(tables);
+    reply_written(s, q, &w);
 }

@@ -61,6 +61,7 @@ struct fk {
     const char *load;
     int shard_num;
     bool open_only;
+    void (*say)(void *k, enum log_level level, const char *line); /* NULL: nobody listens */
 };
 
 struct fk_run {
@@ -95,7 +96,9 @@ static inline enum skiff_status fk_server(struct fk *k, int i, struct skiff_erro
                                .job = "test",
                                .secret = "open sesame",
                                .silence_ms = 5000,
-                               .start_ms = 20000};
+                               .start_ms = 20000,
+                               .say = k->say,
+                               .user = k};
     TRY(server_create(&o, &k->server[i], err));
     return k->load ? server_load(k->server[i], k->load, err) : server_init(k->server[i], err);
 }

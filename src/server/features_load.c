@@ -15,6 +15,7 @@
 #include "data/stream.h"
 #include "fs/fs.h"
 #include "server/features.h"
+#include "server/waiting_files.h"
 #include "store/file.h"
 #include "store/leftover.h"
 
@@ -25,6 +26,7 @@ struct table_load {
     uint64_t token;
     struct table *table;
     struct record *record; /* of a line */
+    struct waiting_list waiting;
 };
 
 void features_unload(struct unit *u)
@@ -34,6 +36,7 @@ void features_unload(struct unit *u)
         return;
     u->features->load = NULL;
     table_destroy(l->table);
+    waiting_list_deinit(&l->waiting);
     free(l->record);
     free(l);
 }
@@ -226,6 +229,15 @@ static enum skiff_status read_all(struct reading *r, const struct ps_table *x,
     return SKIFF_OK;
 }
 
+/* Our own saves have them beside the table's folder. */
+static enum skiff_status read_waiting(struct reading *r, const char *dir, struct skiff_error *err)
+{
+    char *parent = path_parent(dir);
+    enum skiff_status status = waiting_files_read(r->s, r->u, parent, &r->load->waiting, err);
+    free(parent);
+    return status;
+}
+
 enum skiff_status features_load(struct server *s, struct unit *u, const struct ps_table *x,
                                 struct ps_table_state *state, struct skiff_error *err)
 {
@@ -236,6 +248,8 @@ enum skiff_status features_load(struct server *s, struct unit *u, const struct p
         status = list_files(x->dir, &files, err);
     if (status == SKIFF_OK)
         status = read_all(&r, x, &files, err);
+    if (status == SKIFF_OK && (x->mode == SAVE_ALL || x->mode == SAVE_BATCH))
+        status = read_waiting(&r, x->dir, err);
     listing_free(&files);
     state->done = r.rows;
     state->elsewhere = x->all || x->mode == SAVE_PATCH ? 0 : r.elsewhere;
@@ -272,6 +286,21 @@ static bool take_whole(struct unit *u, struct table_load *l)
     return true;
 }
 
+static enum skiff_status take_waiting(struct server *s, struct unit *u, const struct table_load *l,
+                                      struct skiff_error *err)
+{
+    struct shard *h = unit_shard(s, u);
+    enum skiff_status status = SKIFF_OK;
+    for (size_t at = 0; at < l->waiting.n && status == SKIFF_OK; at += TAKE_ROWS) {
+        if (s->clerk)
+            TRY(call_pause(s, err));
+        pthread_mutex_lock(&h->lock);
+        status = waiting_list_put(u, &l->waiting, at, TAKE_ROWS, err);
+        pthread_mutex_unlock(&h->lock);
+    }
+    return status;
+}
+
 enum skiff_status features_take(struct server *s, struct unit *u, struct skiff_error *err)
 {
     struct table_load *l = u->features->load;
@@ -290,8 +319,9 @@ enum skiff_status features_take(struct server *s, struct unit *u, struct skiff_e
         pthread_mutex_unlock(&h->lock);
         status = x.status < 0 ? x.status : status;
     }
+    status = status < 0 ? status : take_waiting(s, u, l, err);
     features_unload(u);
-    return status < 0 ? status : SKIFF_OK;
+    return status;
 }
 
 bool features_is_loading(const struct unit *u, uint64_t token)

@@ -39,6 +39,7 @@
 
 #define READ_ROWS 1024   /* of the snapshot, at once */
 #define WAIT_SECONDS 600 /* for another snapshot of the table, an epoch's */
+#define MAKE_SECONDS 10  /* for the folder that is written to */
 #define LOOK_AGAIN (5 * CLOCK_MS)
 
 struct counter_note { /* a row that was written, and what its delta_score was */
@@ -124,13 +125,16 @@ static bool is_still(const char *path, int fd)
 }
 
 /* Servers that share a disk share the folder; each holds a lock on it. Between its making and the
- * lock somebody may take it for a leftover. */
+ * lock somebody may take it for a leftover, and be slow at it. */
 static enum skiff_status make_temp(struct table_save *v, struct skiff_error *err)
 {
-    for (int i = 0; i < 1000; i++) {
+    int64_t until = clock_after(clock_now(), MAKE_SECONDS * 1000);
+    for (; clock_now() < until; clock_sleep(CLOCK_MS)) {
         if (mkdir(v->temp, 0777) < 0 && errno != EEXIST)
-            break;
+            return error_set_sys(err, "cannot write the folder %s", v->temp);
         int fd = open(v->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 && errno != ENOENT)
+            return error_set_sys(err, "cannot write the folder %s", v->temp);
         if (fd < 0)
             continue;
         bool held = flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
@@ -140,7 +144,10 @@ static enum skiff_status make_temp(struct table_save *v, struct skiff_error *err
         }
         close(fd);
     }
-    return error_set_sys(err, "cannot write the folder %s", v->temp);
+    return error_set(err, SKIFF_STATE,
+                     "the folder %s, where the new files are written, is held or removed by "
+                     "another process all the time",
+                     v->temp);
 }
 
 /* Without slashes at its end. */
@@ -556,9 +563,11 @@ enum skiff_status features_commit(struct server *s, struct unit *u, const struct
 {
     struct table_save *v = u->features->save;
     if (!features_is_saving(u, x->token))
-        return error_set(err, SKIFF_STATE,
-                         "table %s: there is no such save to be put in its place (%s); save again",
-                         u->param, v ? "another one has begun since" : "it was ended");
+        return error_set(
+            err, SKIFF_STATE,
+            "table %s: there is no such save or load to be put in its place (%s); save or "
+            "load again",
+            u->param, v || s->intake ? "another one has begun since" : "it was ended");
     if (!v->nothing)
         TRY(place(v, err));
     u->features->save = NULL;
@@ -574,4 +583,9 @@ enum skiff_status features_commit(struct server *s, struct unit *u, const struct
 enum skiff_status features_revert(struct server *s, struct unit *u, struct skiff_error *err)
 {
     return settle_rest(s, u, SAVE_PATCH, UINT32_MAX, err);
+}
+
+enum skiff_status features_day(struct server *s, struct unit *u, struct skiff_error *err)
+{
+    return settle_rest(s, u, SAVE_BATCH, UINT32_MAX, err);
 }

@@ -161,7 +161,7 @@ static enum skiff_status read_unit(const struct reading *r, const char *grad, in
     const char *merged = merge ? op_out1(b->ops[0], "Out") : grad;
     const struct skiff_var *v = block_find_var(b, param), *g = block_find_var(b, merged);
     bool adds = mode_adds(plan->job->mode);
-    bool keyed = !adds && v && v->kind == VAR_SELECTED_ROWS;
+    bool keyed = v && v->kind == VAR_SELECTED_ROWS;
     struct plan_unit *u = server_plan_add(plan, param, merged, block, keyed);
     u->sparse = g && g->kind == VAR_SELECTED_ROWS;
     u->merge_ops = merge;
@@ -170,7 +170,9 @@ static enum skiff_status read_unit(const struct reading *r, const char *grad, in
         add_all(plan, &u->pushed, op_in(b->ops[0], "X"));
     if (adds)
         plan_names_add(plan, &u->vars, param);
-    else
+    if (adds && keyed)
+        plan_names_add(plan, &u->rows, param);
+    if (!adds)
         read_update(r, u, b);
     return SKIFF_OK;
 }

@@ -31,9 +31,12 @@ enum skiff_status keyed_create(struct unit *u, struct skiff_error *err)
     return status < 0 ? error_prefix(err, status, "table %s", u->param) : SKIFF_OK;
 }
 
-void keyed_destroy(struct unit *u)
+void keyed_destroy(struct unit *u, int trainers)
 {
     table_destroy(u->table);
+    for (int t = 0; u->news && t < trainers; t++)
+        keyed_forget_changed(u, t);
+    free(u->news);
     mem_free(u->window.records);
     mem_free(u->window.stamps);
 }
@@ -184,6 +187,89 @@ enum skiff_status keyed_put(struct unit *u, const struct row_var *var, int64_t i
     struct putting x = {var, row, (size_t)u->width};
     return table_each(u->table, (const uint8_t *)&id, 1, TABLE_MAKE | TABLE_CHANGE,
                       u->table->stride, put_block, &x, err);
+}
+
+/* ---- differences (GEO) ---- */
+
+struct adding {
+    const struct unit *u;
+    struct lag *lag;
+    const uint8_t *rows;
+};
+
+static void add_block(void *self, size_t first, size_t n, struct record *const *records)
+{
+    const struct adding *x = self;
+    size_t width = (size_t)x->u->width;
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *from = x->rows + (first + i) * width * sizeof(float);
+        if (x->lag)
+            settle(x->u, x->lag, records[i]);
+        for (size_t k = 0; k < width; k++) {
+            float d;
+            memcpy(&d, from + k * sizeof d, sizeof d);
+            records[i]->values[k] += d;
+        }
+    }
+}
+
+enum skiff_status keyed_add(struct unit *u, const uint8_t *ids, size_t n, const uint8_t *rows,
+                            struct skiff_error *err)
+{
+    struct adding x = {u, value_lag(u->param_value), rows};
+    return table_each(u->table, ids, n, TABLE_MAKE | TABLE_CHANGE, u->table->stride, add_block, &x,
+                      err);
+}
+
+static void note_changed(struct changed_ids *c, const uint8_t *ids, size_t n)
+{
+    bool fresh;
+    if (c->n + n > c->room) {
+        c->room = 2 * (c->n + n);
+        c->ids = mem_must_grow(c->ids, c->room * sizeof *c->ids);
+        id_map_reset(&c->map, c->room);
+        for (size_t i = 0; i < c->n; i++)
+            id_map_add(&c->map, c->ids[i], &fresh);
+    }
+    for (size_t i = 0; i < n; i++) {
+        int64_t id = table_id_at(ids, i);
+        id_map_add(&c->map, id, &fresh);
+        if (fresh)
+            c->ids[c->n++] = id;
+    }
+}
+
+void keyed_note_changed(struct unit *u, int trainer, const uint8_t *ids, size_t n)
+{
+    note_changed(&u->news[trainer], ids, n);
+}
+
+void keyed_forget_changed(struct unit *u, int trainer)
+{
+    struct changed_ids *c = &u->news[trainer];
+    id_map_deinit(&c->map);
+    free(c->ids);
+    *c = (struct changed_ids){0};
+    id_map_init(&c->map);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+size_t keyed_take_changed(struct unit *u, int trainer, const int64_t **out)
+{
+    struct changed_ids *c = &u->news[trainer];
+    size_t n = c->n;
+    if (n) {
+        qsort(c->ids, n, sizeof *c->ids, ascending);
+        id_map_reset(&c->map, c->room);
+    }
+    c->n = 0;
+    *out = c->ids;
+    return n;
 }
 
 /* ---- rules that work on the records ---- */

@@ -14,6 +14,7 @@
 #include "server/features.h"
 #include "server/saved.h"
 #include "server/server_parts.h"
+#include "server/waiting_files.h"
 #include "store/file.h"
 #include "store/model_dir.h"
 
@@ -232,6 +233,17 @@ static enum skiff_status load_rows(struct loading *l, struct unit *u, struct row
     return SKIFF_OK;
 }
 
+/* Ids that waited for admission to it; saves of others have none. */
+static enum skiff_status load_waiting(struct loading *l, struct unit *u, struct skiff_error *err)
+{
+    struct waiting_list list = {0};
+    enum skiff_status status = waiting_files_read(l->s, u, l->model.folder, &list, err);
+    if (status == SKIFF_OK)
+        status = waiting_list_put(u, &list, 0, list.n, err);
+    waiting_list_deinit(&list);
+    return status;
+}
+
 static enum skiff_status load_tables(struct loading *l, struct skiff_error *err)
 {
     struct server *s = l->s;
@@ -240,8 +252,10 @@ static enum skiff_status load_tables(struct loading *l, struct skiff_error *err)
         struct row_var records = {.name = u->param};
         for (int k = 0; k < u->nvars; k++)
             TRY(load_rows(l, u, &u->vars[k], err));
-        if (u->features && !l->shards)
+        if (u->features && !l->shards) {
             TRY(load_rows(l, u, &records, err));
+            TRY(load_waiting(l, u, err));
+        }
     }
     return SKIFF_OK;
 }

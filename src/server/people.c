@@ -249,14 +249,14 @@ static enum skiff_status tell_start(struct server *s, struct rpc_peer *host,
 enum skiff_status people_join(struct server *s, int64_t deadline, struct skiff_error *err)
 {
     struct membership_options options = member_options(s);
-    struct rpc_peer *host;
     if (s->index == 0)
         return SKIFF_OK;
-    TRY(rpc_connect(s->client, s->plan->endpoints[0], (struct net_id){NET_SERVER, 0}, &host, err));
-    TRY(await_host(s, host, deadline, err));
-    TRY(enrolment_join(s->node, host, s->plan->endpoints[s->index], &options,
+    TRY(rpc_connect(s->client, s->plan->endpoints[0], (struct net_id){NET_SERVER, 0}, &s->host,
+                    err));
+    TRY(await_host(s, s->host, deadline, err));
+    TRY(enrolment_join(s->node, s->host, s->plan->endpoints[s->index], &options,
                        clock_after(clock_now(), s->options.silence_ms), &s->enrolment, err));
-    return tell_start(s, host, err);
+    return tell_start(s, s->host, err);
 }
 
 void people_host(struct server *s)
@@ -390,6 +390,7 @@ enum skiff_status people_watch(struct server *s, struct skiff_error *err)
         exchange_review(s);
         meet_review(s);
         snapshot_review(s);
+        tables_review(s);
         int64_t hold = hold_review(s);
         wait_for_news(s, clock_min(hold, complete ? CLOCK_NEVER : start));
     }

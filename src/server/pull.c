@@ -266,6 +266,34 @@ static enum skiff_status changed_unit(struct server *s, const char *name, uint64
     return SKIFF_OK;
 }
 
+/* The message may leave places unaligned: rows of a table come by way of a copy. */
+static enum skiff_status write_changed(struct unit *u, int trainer, const char *name,
+                                       struct wire_writer *w, size_t *out_n,
+                                       struct skiff_error *err)
+{
+    size_t row = (size_t)u->width * sizeof(float);
+    const int64_t *rows = u->changed[trainer].rows;
+    float *copy = NULL;
+    enum skiff_status status = SKIFF_OK;
+    size_t n =
+        u->table ? keyed_take_changed(u, trainer, &rows) : changed_take(&u->changed[trainer]);
+    *out_n = n;
+    if (u->table) {
+        void *p;
+        TRY(mem_alloc(n * row + 1, "changed rows", &p, err));
+        copy = p;
+        status = keyed_pull(u, (const uint8_t *)rows, n, copy, err);
+    }
+    unsigned char *to = status == SKIFF_OK ? write_rows(w, u, name, rows, n) : NULL;
+    for (size_t i = 0; to && i < n; i++)
+        memcpy(to + i * row,
+               copy ? (const char *)copy + i * row
+                    : (const char *)u->param_value->tensor.data + (size_t)rows[i] * row,
+               row);
+    mem_free(copy);
+    return status;
+}
+
 void on_pull_changed(void *self, struct rpc_request *q)
 {
     struct server *s = self;
@@ -274,6 +302,7 @@ void on_pull_changed(void *self, struct rpc_request *q)
     struct skiff_error err;
     struct unit *u = NULL;
     struct wire_writer w;
+    size_t n;
     if (ps_read_range(q->body, name, &trainer, &nothing, &err) < 0 ||
         changed_unit(s, name, trainer, &u, &err) < 0) {
         rpc_fail(q, &err);
@@ -283,14 +312,13 @@ void on_pull_changed(void *self, struct rpc_request *q)
     writer_init(&w);
     writer_varint(&w, 1);
     pthread_mutex_lock(&h->lock);
-    size_t n = changed_take(&u->changed[trainer]);
-    const int64_t *rows = u->changed[trainer].rows;
-    unsigned char *to = write_rows(&w, u, name, rows, n);
-    size_t row = (size_t)u->width * sizeof(float);
-    for (size_t i = 0; to && i < n; i++)
-        memcpy(to + i * row, (const char *)u->param_value->tensor.data + (size_t)rows[i] * row,
-               row);
+    enum skiff_status status = write_changed(u, (int)trainer, name, &w, &n, &err);
     pthread_mutex_unlock(&h->lock);
+    if (status < 0) {
+        writer_deinit(&w);
+        rpc_fail(q, &err);
+        return;
+    }
     metric_add(s->counts.rows_pulled, (int64_t)n);
     reply_written(s, q, &w);
 }
@@ -355,38 +383,49 @@ void on_pull_part(void *self, struct rpc_request *q)
     }
 }
 
-/* Values from a saved model, while nothing trains; a snapshot keeps what was. */
-static enum skiff_status put_part(struct server *s, struct unit *u, uint64_t first,
-                                  const struct ps_item *item, struct skiff_error *err)
+enum skiff_status part_check(struct server *s, const struct ps_put *x, struct unit **out,
+                             struct skiff_error *err)
 {
-    struct skiff_tensor *v = scope_find(s->scope, item->name);
+    const struct ps_item *item = &x->item;
+    struct unit *u = *out = str_map_get(&s->by_var, item->name);
+    struct skiff_tensor *v = u ? scope_find(s->scope, item->name) : NULL;
     if (!v || v->kind != VALUE_TENSOR || u->table)
         return unknown(s, item->name, err);
     uint64_t all = (uint64_t)tensor_numel(&v->tensor), n = item->bytes / sizeof(float);
     if (item->dtype != DTYPE_FP32 || v->tensor.dtype != DTYPE_FP32 || item->bytes % sizeof(float) ||
-        first > all || n > all - first)
-        return error_set(
-            err, SKIFF_RANGE, "%llu float32 elements from %llu on for %s, which has %llu here",
-            (unsigned long long)n, (unsigned long long)first, item->name, (unsigned long long)all);
+        x->first > all || n > all - x->first)
+        return error_set(err, SKIFF_RANGE,
+                         "%llu float32 elements from %llu on for %s, which has %llu here",
+                         (unsigned long long)n, (unsigned long long)x->first, item->name,
+                         (unsigned long long)all);
+    return SKIFF_OK;
+}
+
+/* Values from a saved model, while nothing trains; a snapshot keeps what was. */
+void part_put(struct server *s, struct unit *u, const struct ps_put *x)
+{
+    struct skiff_tensor *v = scope_find(s->scope, x->item.name);
     unit_keep_all(s, u);
     value_settle(v);
-    memcpy(tensor_f32(&v->tensor) + first, item->data, item->bytes);
-    return SKIFF_OK;
+    memcpy(tensor_f32(&v->tensor) + x->first, x->item.data, x->item.bytes);
 }
 
 void on_put_part(void *self, struct rpc_request *q)
 {
     struct server *s = self;
-    struct ps_item item;
+    struct ps_put x;
     struct skiff_error err;
-    uint64_t first;
-    enum skiff_status status = ps_read_put(q->body, &first, &item, &err);
-    struct unit *u = status == SKIFF_OK ? str_map_get(&s->by_var, item.name) : NULL;
-    if (status == SKIFF_OK && !u)
-        status = unknown(s, item.name, &err);
+    struct unit *u;
+    enum skiff_status status = ps_read_put(q->body, &x, &err);
+    if (status == SKIFF_OK && x.token) {
+        tables_keep_part(s, q);
+        return;
+    }
+    if (status == SKIFF_OK)
+        status = part_check(s, &x, &u, &err);
     if (status == SKIFF_OK) {
         pthread_mutex_lock(&unit_shard(s, u)->lock);
-        status = put_part(s, u, first, &item, &err);
+        part_put(s, u, &x);
         pthread_mutex_unlock(&unit_shard(s, u)->lock);
     }
     if (status < 0)

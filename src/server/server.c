@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/features.h"
 #include "server/server_parts.h"
 
 static void say(struct server *s, enum log_level level, const char *format, va_list args)
@@ -115,11 +116,27 @@ static void name_counts(struct server *s)
         .dead = stats_gauge(s->stats, "server_trainers_dead", "trainers that have died")};
 }
 
+/* Of tables of features: what a limit or a disk has done to them. */
+static void say_tables(struct server *s)
+{
+    for (int i = 0; i < s->nunits; i++) {
+        struct ps_table_state state = {0};
+        struct buf text = BUF_INIT;
+        if (!s->units[i].features)
+            continue;
+        features_state(s, &s->units[i], &state);
+        ps_table_state_text(&state, false, &text);
+        server_say(s, "table %s: %s", s->units[i].param, text.data);
+        buf_deinit(&text);
+    }
+}
+
 static void say_counts(struct server *s)
 {
     char text[320];
     struct buf counts = BUF_INIT;
     stats_text(s->stats, &counts);
+    say_tables(s);
     server_say(s, "%s: %s", server_text(s, text), counts.data ? counts.data : "nobody came");
     buf_deinit(&counts);
 }
@@ -226,6 +243,7 @@ static void add_handlers(struct server *s)
     rpc_server_handle(s->rpc, PS_RESULT, RPC_ON_SHARD, on_result, s);
     rpc_server_handle(s->rpc, PS_PULL_KEPT, RPC_ON_SHARD, on_pull_kept, s);
     rpc_server_handle(s->rpc, PS_TABLE, RPC_ON_SHARD, on_table, s);
+    rpc_server_handle(s->rpc, PS_TABLES, RPC_ON_SHARD, on_tables, s);
     rpc_server_handle(s->rpc, PS_PUT_PART, RPC_ON_SHARD, on_put_part, s);
 }
 

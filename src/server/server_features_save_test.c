@@ -1,11 +1,15 @@
 /* Saves of tables of features: Paddle's modes, what they do to counters, commits that are cut. */
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "fs/fs.h"
 #include "server/features_kit_test.h"
+#include "server/shard_files.h"
 
 #define CTR                                          \
     "accessor.accessor_class CtrCommonAccessor\n"    \
@@ -85,7 +89,7 @@ static void counters_change_at_the_commit(void **state)
     x.call = PS_TABLE_COMMIT;
     assert_int_equal(session_table(s, &x, &t, &err), SKIFF_STATE);
     assert_non_null(
-        strstr(err.message, "there is no such save to be put in its place (it was ended)"));
+        strstr(err.message, "there is no such save or load to be put in its place (it was ended)"));
     x.call = PS_TABLE_SAVE;
     assert_ok(session_table(s, &x, &t, &err), err);
     assert_int_equal(t.done, 2); /* still there: nothing was committed */
@@ -104,6 +108,73 @@ static void counters_change_at_the_commit(void **state)
     assert_ok(session_table(s, &x, &t, &err), err);
     fk_save(&k, s, 0, "a2");
     assert_file(&k, "a2" GZ, "1 7 1 0 1 1 0 0 0\n2 7 0 2.3 6 3 0 0 0\n3 7 0 0.1 1 0 0 0 0\n");
+    session_close(s);
+    fk_close(&k);
+}
+
+/* 900 lines for each file; of 100,000 files no more than 4 KB each are gathered. */
+static void many_files_take_bounded_memory(void **state)
+{
+    enum { FILES = 100000, USED = 1000, LINES = 900 };
+    static const char line[] = "a line of forty bytes, without an end...";
+    struct shard_files f;
+    struct skiff_error err;
+    char dir[] = "/tmp/skiff-features-XXXXXX", name[32];
+    size_t gathered = 0;
+    assert_non_null(mkdtemp(dir));
+    shard_files_open(&f, FILES, false, NULL, NULL);
+    for (int i = 0; i < USED; i++) {
+        snprintf(name, sizeof name, "part-%05d", i);
+        shard_files_name(&f, i, dir, name);
+        for (int k = 0; k < LINES; k++)
+            assert_ok(shard_files_add(&f, i, line, strlen(line), &err), err);
+        gathered += f.files[i].text.cap;
+    }
+    assert_true(gathered <= (size_t)USED * 4096);
+    shard_files_close(&f);
+    file_remove_tree(dir);
+}
+
+/* Another server takes the folder for a leftover, and waits for a core before it removes it. */
+static pid_t hold_for_a_while(const char *folder)
+{
+    int told[2];
+    char ready;
+    assert_int_equal(pipe(told), 0);
+    pid_t child = fork();
+    if (!child) {
+        int fd = mkdir(folder, 0777) < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY);
+        bool held = fd >= 0 && flock(fd, LOCK_EX) == 0 && write(told[1], "x", 1) == 1;
+        usleep(200000);
+        _exit(held && rmdir(folder) == 0 ? 0 : 1);
+    }
+    close(told[1]);
+    assert_int_equal(read(told[0], &ready, 1), 1);
+    close(told[0]);
+    return child;
+}
+
+static void save_waits_for_who_sweeps(void **state)
+{
+    struct fk k = one_shard("");
+    struct ps_table_state t;
+    struct skiff_error err;
+    char folder[2 * PATH_MAX];
+    int status;
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1, 1, 0);
+    struct ps_table x = fk_call(&k, PS_TABLE_SAVE, 0, "d");
+    x.token = 5;
+    snprintf(folder, sizeof folder, "%s/.d.skiff-save-0000000000000005", k.root);
+    pid_t child = hold_for_a_while(folder);
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_int_equal(t.done, 1);
+    x.call = PS_TABLE_COMMIT;
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_string_equal(fk_list(&k, "."), "d ");
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
     session_close(s);
     fk_close(&k);
 }
@@ -170,6 +241,35 @@ static void caches_have_the_most_shown(void **state)
     assert_int_equal(t.done, 3);
     assert_string_equal(fk_list(&k, "000_cache"), "part-000 ");
     assert_file(&k, "000_cache/part-000", "5 7 0 0 60 0 0\n6 7 0 0 70 0 0\n7 7 0 0 80 0 0\n");
+    session_close(s);
+    fk_close(&k);
+}
+
+/* Three servers for four shards: two have two each, the third has none, and no part in the mean.
+ * 4 rows * 0.5 / 2 shards = 1 of each shard: shows 50 and 60 of ids 4 and 5 on server 0, 70 and 80
+ * on server 1; the threshold is the mean of 55 and 75. */
+static void caches_do_not_count_servers_without_shards(void **state)
+{
+    struct fk k = {.servers = 3,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .shard_num = 4,
+                   .settings = FK_NAIVE CTR "sparse_table_cache_rate 0.5\n"};
+    struct skiff_error err;
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    for (int64_t id = 0; id < 8; id++) {
+        float row[4] = {7, (float)(10 * id + 10), 0, 0};
+        assert_ok(fk_try_push(&k, s, &id, 1, 4, row, 0, &err), err);
+    }
+    struct ps_table_state t = fk_save(&k, s, 2, "b");
+    assert_true(t.threshold == 65 && t.shards == 4);
+    struct ps_table x = fk_call(&k, PS_TABLE_CACHE, 2, "000_cache");
+    x.threshold = t.threshold;
+    assert_ok(session_table_save(s, &x, &t, &err), err);
+    assert_int_equal(t.done, 2);
+    assert_file(&k, "000_cache/part-000", "");
+    assert_file(&k, "000_cache/part-001", "6 7 0 0 70 0 0\n7 7 0 0 80 0 0\n");
     session_close(s);
     fk_close(&k);
 }
@@ -563,8 +663,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes_have_their_rows_and_counters),
         cmocka_unit_test(counters_change_at_the_commit),
+        cmocka_unit_test(many_files_take_bounded_memory),
+        cmocka_unit_test(save_waits_for_who_sweeps),
         cmocka_unit_test(patches_have_what_was_pushed),
         cmocka_unit_test(caches_have_the_most_shown),
+        cmocka_unit_test(caches_do_not_count_servers_without_shards),
         cmocka_unit_test(caches_have_rows_of_all_servers),
         cmocka_unit_test(converters_are_gone_through),
         cmocka_unit_test(cut_saves_leave_the_old_folder),

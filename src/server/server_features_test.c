@@ -1,5 +1,6 @@
 /* Tables of features on servers: rows, rules, shards, steps, shrinks, saves. */
 #include <math.h>
+#include <sys/stat.h>
 
 #include "server/features_kit_test.h"
 
@@ -461,13 +462,13 @@ static void servers_start_from_records(void **state)
 }
 
 /* 40,000 rows in memory for some thousands of them: the others are on disk, and nothing is lost. */
-static void rows_beyond_memory_are_on_disk(void **state)
+static void lie_on_disk(const char *limit)
 {
     enum { ROWS = 40000, SOME = 4000 };
     struct fk k = {.servers = 1,
                    .trainers = 1,
                    .mode = SKIFF_SPLIT_ASYNC,
-                   .settings = FK_NAIVE "memory_limit 1M\nmemory_policy disk\n",
+                   .settings = FK_NAIVE "memory_policy disk\n",
                    .shard_num = 2};
     struct ps_table_state states[1];
     struct skiff_error err;
@@ -475,9 +476,13 @@ static void rows_beyond_memory_are_on_disk(void **state)
     static int64_t ids[SOME];
     char path[64] = "/tmp/skiff-features-XXXXXX";
     assert_non_null(mkdtemp(path));
-    snprintf(k.settings + strlen(k.settings), sizeof k.settings - strlen(k.settings), "path %s\n",
-             path);
+    snprintf(k.settings + strlen(k.settings), sizeof k.settings - strlen(k.settings),
+             "memory_limit %s\npath %s\n", limit, path);
+    char left[96]; /* by a process that was killed while it loaded */
+    snprintf(left, sizeof left, "%s/emb.server_0.load", path);
+    assert_int_equal(mkdir(left, 0777), 0);
     fk_open(&k);
+    assert_false(file_exists(left));
     struct session *s = fk_session(&k, 0);
     for (int64_t at = 0; at < ROWS; at += SOME) {
         for (int i = 0; i < SOME; i++) {
@@ -503,6 +508,17 @@ static void rows_beyond_memory_are_on_disk(void **state)
     session_close(s);
     fk_close(&k);
     file_remove_tree(path);
+}
+
+static void rows_beyond_memory_are_on_disk(void **state)
+{
+    lie_on_disk("1M");
+}
+
+/* Of which a load's share would be less than a table needs. */
+static void a_small_limit_is_enough_for_loads(void **state)
+{
+    lie_on_disk("100K");
 }
 
 static void numbers_stand_in_the_registry(void **state)
@@ -546,6 +562,7 @@ int main(void)
         cmocka_unit_test(servers_start_from_shard_files),
         cmocka_unit_test(servers_start_from_records),
         cmocka_unit_test(rows_beyond_memory_are_on_disk),
+        cmocka_unit_test(a_small_limit_is_enough_for_loads),
         cmocka_unit_test(numbers_stand_in_the_registry),
         cmocka_unit_test(loads_bring_rows_back),
         cmocka_unit_test(loads_with_faults_change_nothing),

@@ -113,12 +113,12 @@ static void any_number_of_servers_loads(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(try_load(2, dir, &err), SKIFF_NOT_FOUND);
     assert_non_null(strstr(err.message, "w_moment1_0"));
-    assert_non_null(strstr(err.message, "skiff_manifest.yaml"));
+    assert_non_null(strstr(err.message, "__skiff_manifest__"));
     path_of(path, "pickled/model.pdopt");
     assert_int_equal(truncate(path, 100), 0);
     assert_int_equal(try_load(2, prefix, &err), SKIFF_FORMAT);
     assert_non_null(strstr(err.message, "model.pdopt"));
-    path_of(path, "skiff_manifest.yaml");
+    path_of(path, "__skiff_manifest__");
     assert_int_equal(unlink(path), 0);
 
     /* a missing accumulator starts fresh; a missing or misshapen parameter is an error */
@@ -290,15 +290,15 @@ static void parts_are_put(void **state)
     const float values[3] = {7, 8, 9};
     kit_slices(&k, "b", "", false, &w);
     assert_int_equal(w.s.n, 1);
-    assert_ok(session_put_part(s, 0, w.names[0], 5, values, 3, &err), err);
+    assert_ok(session_put_part(s, 0, w.names[0], 5, values, 3, 0, &err), err);
     kit_pull(&k, s, p);
     const float *b = tensor_f32(&p->b.tensor);
     assert_true(b[5] == 7 && b[6] == 8 && b[7] == 9 && b[4] != 7 && b[8] != 9);
-    assert_int_equal(session_put_part(s, 0, w.names[0], FC_WIDTH - 2, values, 3, &err),
+    assert_int_equal(session_put_part(s, 0, w.names[0], FC_WIDTH - 2, values, 3, 0, &err),
                      SKIFF_RANGE);
     assert_non_null(
         strstr(err.message, "3 float32 elements from 1498 on for b, which has 1500 here"));
-    assert_int_equal(session_put_part(s, 0, "nobody", 0, values, 3, &err), SKIFF_NOT_FOUND);
+    assert_int_equal(session_put_part(s, 0, "nobody", 0, values, 3, 0, &err), SKIFF_NOT_FOUND);
     params_free(p);
     session_close(s);
     kit_join(&k, SKIFF_OK);

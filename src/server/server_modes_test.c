@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "server/server_kit_test.h"
+#include "server/server_parts.h"
 #include "store/tensor_file.h"
 
 static float at(const struct skiff_tensor *v, int i)
@@ -214,6 +215,42 @@ static void pull_ids(struct kit *k, struct session *s, const int64_t *ids, size_
 
 static const int64_t far_ids[4] = {INT64_C(1) << 60, 5000000001, -7, 3};
 
+/* GEO: rows of distributed tables; nobody keeps what a trainer that has left would have to hear. */
+static void geo_tells_those_who_are_there(void **state)
+{
+    struct kit k;
+    struct kit_options o = mode_options(1, 2, SKIFF_SPLIT_GEO);
+    struct session *s[2];
+    struct skiff_tensor delta = {0};
+    struct slices e;
+    struct skiff_error err;
+    o.distributed = true;
+    kit_open(&k, &o);
+    for (int i = 0; i < 2; i++)
+        s[i] = kit_session(&k, i);
+    kit_modulo(&k, "emb", "", &e);
+    strcpy(e.name[0], "emb.delta");
+    assert_ok(value_as_rows(&delta, DTYPE_FP32, 4, EMB_WIDTH, 0, &err), err);
+    memcpy(delta.sel.rows, far_ids, sizeof far_ids);
+    memset(delta.tensor.data, 0, 4 * EMB_WIDTH * sizeof(float));
+    struct session_push push = {.to = e.s, .x = &delta};
+    const struct unit *u = str_map_get(&k.server[0]->by_var, "emb");
+    assert_ok(session_exchange(s[0], 0, 0, &push, 1, NULL, 0, &err), err);
+    assert_int_equal(u->news[1].n, 4);
+    assert_ok(session_leave(s[1], &err), err);
+    while (people_state(k.server[0], 1) != MEMBER_LEFT)
+        usleep(1000);
+    assert_ok(session_exchange(s[0], 0, 0, &push, 1, NULL, 0, &err), err);
+    assert_int_equal(u->news[0].n, 4);
+    assert_int_equal(u->news[1].n, 0);
+    assert_null(u->news[1].ids);
+    value_deinit(&delta);
+    for (int i = 0; i < 2; i++)
+        session_close(s[i]);
+    kit_join(&k, SKIFF_OK);
+    kit_close(&k);
+}
+
 /* A job of two trainers with a table keyed by id; what trainer 0 sees first and last. */
 static void table_job(int servers, struct params **first, struct params **last)
 {
@@ -401,6 +438,7 @@ int main(void)
         cmocka_unit_test(rates_follow_the_counters),
         cmocka_unit_test(delays_are_compensated),
         cmocka_unit_test(geo_adds_and_tells_what_changed),
+        cmocka_unit_test(geo_tells_those_who_are_there),
         cmocka_unit_test(tables_do_not_hang_on_the_number_of_servers),
         cmocka_unit_test(accumulators_grow_with_the_table),
         cmocka_unit_test(rules_that_move_all_rows),

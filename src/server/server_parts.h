@@ -37,6 +37,15 @@ struct row_var {
     int first; /* where its row begins in a record */
 };
 
+/* Ids of a keyed table, each once, that are taken as a whole (GEO: what one trainer has not seen
+ * yet); {0} is an empty set. */
+struct changed_ids {
+    struct id_map map;
+    size_t room; /* of the map */
+    int64_t *ids;
+    size_t n;
+};
+
 /* Rows of a keyed table that its variables hold while its block is run (keyed.c). */
 struct window {
     struct record **records;
@@ -69,6 +78,8 @@ struct unit {
     int lag_first[LAG_ARRAYS]; /* where the lag's arrays begin in a record; -1: no such one */
     float **backups;           /* DC-ASGD: by trainer, what it pulled last; NULL: nothing yet */
     struct changed *changed;   /* GEO, sparse: by trainer */
+    struct changed_ids *news;  /* GEO, keyed by id: by trainer */
+    const char *delta;         /* differences come under this name, too; NULL: none */
     struct push *pushes;       /* sync: of the running step */
     int npushes, pushes_cap;
 };
@@ -132,6 +143,7 @@ struct person {
 
 struct features;     /* features.h */
 struct clerk;        /* features_call.c */
+struct intake;       /* intake.c */
 struct meeting_room; /* meet.c */
 struct job_book;     /* book.c */
 
@@ -165,12 +177,15 @@ struct server {
     struct node *node;
     struct rpc_server *rpc;
     struct rpc_client *client;
+    struct rpc_peer *host;         /* server 0, as the others know it; the client's */
     struct membership *membership; /* server 0 */
     struct enrolment *enrolment;   /* the others */
     struct meeting_room *meet;
     struct job_book *book;
-    struct clerk *clerk; /* carries out commands for tables of features; NULL: there are none */
-    char unsaved[512];   /* why the job's last epoch is not saved; guarded by people */
+    struct intake *intake; /* a load that is not taken over; the clerk's. NULL: none */
+    uint64_t taken;        /* the last one that was; the clerk's */
+    struct clerk *clerk;   /* carries out commands for tables of features; NULL: there are none */
+    char unsaved[512];     /* why the job's last epoch is not saved; guarded by people */
     struct snapshot *snapshot; /* NULL: none */
     struct {                   /* hold.c; changes under the locks of all shards */
         bool on;
@@ -235,7 +250,7 @@ enum skiff_status rate_run(struct server *s, struct skiff_error *err);
 
 /* ---- keyed.c: tables keyed by id; the shard's lock is held ---- */
 enum skiff_status keyed_create(struct unit *u, struct skiff_error *err); /* fills are known */
-void keyed_destroy(struct unit *u);
+void keyed_destroy(struct unit *u, int trainers);
 /* Rows of n unaligned ids, made where there are none, up to date. */
 enum skiff_status keyed_pull(struct unit *u, const uint8_t *ids, size_t n, float *out,
                              struct skiff_error *err);
@@ -247,6 +262,14 @@ enum skiff_status keyed_list(struct unit *u, const struct row_var *var, uint64_t
 /* One row of a variable, when a model is loaded. */
 enum skiff_status keyed_put(struct unit *u, const struct row_var *var, int64_t id, const float *row,
                             struct skiff_error *err);
+/* n rows of unaligned floats are added to those of n unaligned ids. */
+enum skiff_status keyed_add(struct unit *u, const uint8_t *ids, size_t n, const uint8_t *rows,
+                            struct skiff_error *err);
+/* The trainer will hear of these. Or of none: what is noted for it is freed. */
+void keyed_note_changed(struct unit *u, int trainer, const uint8_t *ids, size_t n);
+void keyed_forget_changed(struct unit *u, int trainer);
+/* The ids that it has not heard of, ascending, which then it has: valid until the next call. */
+size_t keyed_take_changed(struct unit *u, int trainer, const int64_t **out);
 /* Is the unit's block nothing but a rule that can work on the records? Then u->home says so. */
 void keyed_find_home(struct unit *u, const struct skiff_block *b);
 /* Without a home. The gradient has ids: the rows that the unit's block needs are brought into its
@@ -275,13 +298,20 @@ int64_t features_record_width(const struct unit *u);
 /* Records of the table's snapshot from a cursor on, at most max; END: these are the last. */
 enum skiff_status features_list_kept(struct unit *u, uint64_t *cursor, size_t max, int64_t *ids,
                                      float *rows, size_t *out_n, struct skiff_error *err);
+/* The same for ids that wait for admission, WAITING_WIDTH numbers each. */
+enum skiff_status features_list_waiting(struct unit *u, uint64_t *cursor, size_t max, int64_t *ids,
+                                        float *rows, size_t *out_n, struct skiff_error *err);
 /* One such row, when a model is loaded. */
 enum skiff_status features_put(struct unit *u, int64_t id, const float *row,
                                struct skiff_error *err);
 
 /* ---- features_call.c ---- */
 void on_table(void *self, struct rpc_request *q);
+void on_tables(void *self, struct rpc_request *q);
 enum skiff_status tables_begin(struct server *s, struct skiff_error *err);
+/* A PUT_PART of a load: it is kept for its COMMIT. */
+void tables_keep_part(struct server *s, struct rpc_request *q);
+void tables_review(struct server *s); /* members have changed */
 /* Ends the running command, fails those that wait; the handlers have ended. */
 void tables_end(struct server *s, const struct skiff_error *reason);
 
@@ -329,6 +359,11 @@ void pulls_end(struct shard *h, const struct skiff_error *reason);
 void on_pull_changed(void *self, struct rpc_request *q);
 void on_pull_part(void *self, struct rpc_request *q);
 void on_put_part(void *self, struct rpc_request *q);
+/* Which unit it is for; an error when it does not fit. */
+enum skiff_status part_check(struct server *s, const struct ps_put *x, struct unit **out,
+                             struct skiff_error *err);
+/* The shard's lock is held; it was checked. */
+void part_put(struct server *s, struct unit *u, const struct ps_put *x);
 void on_scan(void *self, struct rpc_request *q);
 void on_save_table(void *self, struct rpc_request *q);
 /* A reply made by a writer, or an error: answers q. */

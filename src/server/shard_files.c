@@ -9,12 +9,21 @@
 #include "base/mem.h"
 #include "data/pipe.h"
 
-#define TEXT_BLOCK ((size_t)64 << 10) /* of a file, gathered before it is written */
+/* Gathered of a file before it is written, and of all files together where there are many. */
+#define TEXT_BLOCK ((size_t)64 << 10)
+#define LEAST_BLOCK ((size_t)4 << 10)
+#define TEXT_ALL ((size_t)64 << 20)
+
+static size_t block_of(int files)
+{
+    size_t share = files ? TEXT_ALL / (size_t)files : TEXT_BLOCK;
+    return share > TEXT_BLOCK ? TEXT_BLOCK : share < LEAST_BLOCK ? LEAST_BLOCK : share;
+}
 
 void shard_files_open(struct shard_files *f, int n, bool gz, const char *converter,
                       const atomic_bool *stop)
 {
-    *f = (struct shard_files){.n = n, .gz = gz, .stop = stop};
+    *f = (struct shard_files){.n = n, .block = block_of(n), .gz = gz, .stop = stop};
     f->converter = converter && *converter ? converter : NULL;
     f->files = mem_must((size_t)(n + 1) * sizeof *f->files);
 }
@@ -82,8 +91,10 @@ enum skiff_status shard_files_add(struct shard_files *f, int i, const char *line
                                   struct skiff_error *err)
 {
     struct shard_file *x = &f->files[i];
+    if (x->text.len && x->text.len + n >= f->block)
+        TRY(flush(f, x, packs_lines(f), err));
     buf_add(&x->text, line, n);
-    return x->text.len < TEXT_BLOCK ? SKIFF_OK : flush(f, x, packs_lines(f), err);
+    return SKIFF_OK;
 }
 
 static enum skiff_status sync_file(const char *path, struct skiff_error *err)

@@ -19,6 +19,7 @@ struct shard_file {
 struct shard_files {
     struct shard_file *files;
     int n;
+    size_t block; /* bytes of text of a file that are gathered */
     bool gz;
     const char *converter;   /* a shell command that the text goes through; NULL: none. Borrowed */
     const atomic_bool *stop; /* ends the converter */

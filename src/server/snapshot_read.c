@@ -134,11 +134,59 @@ static enum skiff_status write_ids(struct server *s, struct unit *u, const struc
 
 #define RECORDS_MOST ((uint64_t)1 << 14)
 
-/* Records of a table of features from the cursor x->first on; the reply is that of a scan. */
-static enum skiff_status write_records(struct server *s, struct unit *u, const struct ps_kept *x,
+static bool is_waiting(const struct unit *u, const char *name)
+{
+    size_t n = strlen(u->param);
+    return !strncmp(name, u->param, n) && !strcmp(name + n, PS_WAITING);
+}
+
+/* The table of features whose ids that wait have this name; NULL: none. */
+static struct unit *waiting_unit(struct server *s, const char *name)
+{
+    for (int i = 0; i < s->nunits; i++)
+        if (s->units[i].features && is_waiting(&s->units[i], name))
+            return &s->units[i];
+    return NULL;
+}
+
+/* Rows of one variable of a plain table: which ids there are, then what they were. */
+static enum skiff_status list_rows(struct unit *u, const struct kept_unit *k,
+                                   const struct row_var *var, uint64_t *cursor, size_t max,
+                                   int64_t *ids, float *rows, size_t *out_n,
+                                   struct skiff_error *err)
+{
+    void *records;
+    TRY(mem_alloc(max * u->table->stride, "rows of a snapshot", &records, err));
+    enum skiff_status status = table_snapshot_list(u->table, cursor, max, records, out_n, err);
+    for (size_t i = 0; status >= 0 && i < *out_n; i++)
+        ids[i] = ((struct record *)(void *)((char *)records + i * u->table->stride))->id;
+    mem_free(records);
+    if (status < 0)
+        return status;
+    TRY(keyed_read_kept(u, var, k->moment, (const uint8_t *)ids, *out_n, rows, err));
+    return status;
+}
+
+static enum skiff_status list_some(struct unit *u, const struct kept_unit *k,
+                                   const struct row_var *var, bool waiting, uint64_t *cursor,
+                                   size_t max, int64_t *ids, float *rows, size_t *out_n,
+                                   struct skiff_error *err)
+{
+    if (var)
+        return list_rows(u, k, var, cursor, max, ids, rows, out_n, err);
+    return (waiting ? features_list_waiting : features_list_kept)(u, cursor, max, ids, rows, out_n,
+                                                                  err);
+}
+
+/* Records of a table of features, ids that wait for it, or (var) rows of a plain one, from the
+ * cursor x->first on; the reply is that of a scan. */
+static enum skiff_status write_records(struct server *s, struct unit *u, const struct kept_unit *k,
+                                       const struct row_var *var, const struct ps_kept *x,
                                        struct wire_writer *w, struct skiff_error *err)
 {
-    int64_t width = features_record_width(u);
+    bool waiting = !var && is_waiting(u, x->name);
+    int64_t open = u->table->waiting ? WAITING_WIDTH : 0; /* 0: everybody comes in, nobody waits */
+    int64_t width = var ? u->width : waiting ? open : features_record_width(u);
     size_t max = x->count < RECORDS_MOST ? (size_t)x->count : RECORDS_MOST, n = 0;
     uint64_t cursor = x->first;
     void *ids, *rows = NULL;
@@ -149,7 +197,7 @@ static enum skiff_status write_records(struct server *s, struct unit *u, const s
     enum skiff_status status =
         mem_alloc((max * (size_t)width + 1) * sizeof(float), "rows of a snapshot", &rows, err);
     if (status == SKIFF_OK)
-        status = features_list_kept(u, &cursor, max, ids, rows, &n, err);
+        status = list_some(u, k, var, waiting, &cursor, max, ids, rows, &n, err);
     if (status >= 0) {
         struct ps_item item = {.dtype = DTYPE_FP32,
                                .ndim = 2,
@@ -191,11 +239,11 @@ static enum skiff_status read_kept(struct server *s, struct unit *u, const struc
     if (x->n)
         return u && u->table && !u->features ? write_ids(s, u, k, x, w, err)
                                              : no_such_var(s, x, err);
-    if (u && u->features && !strcmp(u->param, x->name))
-        return write_records(s, u, x, w, err);
+    if (u && u->features && (!strcmp(u->param, x->name) || is_waiting(u, x->name)))
+        return write_records(s, u, k, NULL, x, w, err);
     for (int i = 0; u && i < u->nvars; i++)
         if (!strcmp(u->vars[i].name, x->name))
-            return error_set(err, SKIFF_INVALID, "%s is keyed by id: ask for ids", x->name);
+            return write_records(s, u, k, &u->vars[i], x, w, err);
     return v ? write_part(u, k, v, x, w, err) : no_such_var(s, x, err);
 }
 
@@ -210,6 +258,7 @@ void on_pull_kept(void *self, struct rpc_request *q)
         return;
     }
     struct unit *u = str_map_get(&s->by_var, x.name);
+    u = u ? u : waiting_unit(s, x.name);
     struct shard *h = u ? unit_shard(s, u) : &s->shards[0]; /* any: the snapshot must stay */
     writer_init(&w);
     pthread_mutex_lock(&h->lock);

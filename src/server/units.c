@@ -92,6 +92,10 @@ static void set_up_table(struct server *s, struct unit *u, const struct plan_uni
             (struct row_var){.name = name, .value = scope_var(s->scope, name)};
     }
     u->shape.dims[0] = -1;
+    u->delta = w->delta;
+    u->news = mem_must((size_t)s->plan->trainers * sizeof *u->news);
+    for (int t = 0; t < s->plan->trainers; t++)
+        id_map_init(&u->news[t].map);
 }
 
 static enum skiff_status check_param(const struct plan_unit *w, const struct skiff_var *v,
@@ -132,6 +136,8 @@ static enum skiff_status set_up_block(struct server *s, struct unit *u, const st
     u->width = u->pushed = shape_cols(&u->shape, 1);
     u->sparse = w->sparse;
     u->add = mode_adds(s->plan->mode);
+    if (u->add && w->keyed)
+        set_up_table(s, u, w);
     return u->add ? SKIFF_OK : set_up_update(s, u, w, b, err);
 }
 
@@ -211,7 +217,7 @@ static void unit_destroy(struct server *s, struct unit *u)
     free(u->pushes);
     plan_destroy(u->plan);
     features_destroy(u);
-    keyed_destroy(u);
+    keyed_destroy(u, s->plan->trainers);
     for (int t = 0; t < s->plan->trainers; t++) {
         if (u->backups)
             mem_free(u->backups[t]);

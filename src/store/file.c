@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "fs/fs.h"
 #include "store/leftover.h"
+#include "store/manifest.h"
 
 #define PIECE (1 << 20)
 
@@ -184,7 +185,7 @@ enum skiff_status file_sum_compare(const char *path, const struct file_sum *want
 {
     static const char *const advice =
         "it is damaged or was changed after it was saved: take an older model, or, if it was "
-        "changed on purpose, remove the skiff_manifest.yaml that lists it";
+        "changed on purpose, remove " MANIFEST_WHICH;
     if (want->bytes != found->bytes)
         return error_set(err, SKIFF_FORMAT, "%s: %lld bytes by its manifest, %lld bytes found; %s",
                          path, (long long)want->bytes, (long long)found->bytes, advice);
@@ -393,6 +394,25 @@ enum skiff_status file_write(const char *path, const void *bytes, size_t n, stru
     struct file_writer w;
     TRY(file_writer_open(&w, path, err));
     return file_writer_end(&w, file_writer_add(&w, bytes, n, err), err);
+}
+
+const char *path_last(const char *path, size_t *out_n)
+{
+    size_t end = strlen(path), start;
+    while (end && path[end - 1] == '/')
+        end--;
+    for (start = end; start && path[start - 1] != '/';)
+        start--;
+    *out_n = end - start;
+    return path + start;
+}
+
+char *path_join(const char *dir, const char *name)
+{
+    struct buf b = BUF_INIT;
+    size_t n = strlen(dir);
+    buf_printf(&b, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+    return b.data;
 }
 
 char *path_parent(const char *path)

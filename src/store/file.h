@@ -84,6 +84,9 @@ enum skiff_status file_writer_end(struct file_writer *w, enum skiff_status statu
 
 /* Where what will lie at `path` is written: beside it, or in TMPDIR. Caller's. */
 char *file_local_place(const char *path);
-char *path_parent(const char *path); /* caller's; "." of "file", "/" of "/file" */
+char *path_join(const char *dir, const char *name); /* caller's */
+char *path_parent(const char *path);                /* caller's; "." of "file", "/" of "/file" */
+/* The last part of a path, without slashes behind it: *out_n letters of it; borrowed. */
+const char *path_last(const char *path, size_t *out_n);
 
 #endif

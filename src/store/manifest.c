@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "fs/fs.h"
 #include "store/model_dir.h"
 
 #define WHOLE "\nwhole: \""
@@ -65,9 +66,43 @@ void manifest_drop(struct manifest *m, const char *name)
 
 bool manifest_named(const char *name)
 {
-    size_t n = strlen(name), end = strlen(MANIFEST_FILE);
-    return n >= end && !strcmp(name + n - end, MANIFEST_FILE) &&
-           (n == end || name[n - end - 1] == '.');
+    size_t n = strlen(name), end = strlen(MANIFEST_ENDING);
+    return !strcmp(name, MANIFEST_FILE) || !strcmp(name, MANIFEST_OLD) ||
+           (n > end && !strcmp(name + n - end, MANIFEST_ENDING));
+}
+
+static bool has_file(const char *dir, const char *name)
+{
+    char *path = path_join(dir, name);
+    bool has = file_exists(path);
+    free(path);
+    return has;
+}
+
+const char *manifest_in(const char *dir)
+{
+    return !has_file(dir, MANIFEST_FILE) && has_file(dir, MANIFEST_OLD) ? MANIFEST_OLD
+                                                                        : MANIFEST_FILE;
+}
+
+enum skiff_status manifest_remove(const char *dir, struct skiff_error *err)
+{
+    char *old = path_join(dir, MANIFEST_OLD), *now = path_join(dir, MANIFEST_FILE);
+    enum skiff_status status = fs_remove(NULL, old, err);
+    if (status == SKIFF_OK)
+        status = fs_remove(NULL, now, err);
+    free(old);
+    free(now);
+    return status;
+}
+
+enum skiff_status manifest_remove_prefix(const char *prefix, struct skiff_error *err)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s" MANIFEST_ENDING, prefix);
+    enum skiff_status status = fs_remove(NULL, path.data, err);
+    buf_deinit(&path);
+    return status;
 }
 
 /* ------------------------------------------------------------------ writing */

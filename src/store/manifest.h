@@ -14,14 +14,19 @@
  *     "fc_0.w_0": {bytes: 1234, xxh3: "0123456789abcdef"}
  *   whole: "fedcba9876543210"    XXH3 of all bytes above
  *
- * "skiff_manifest.yaml" in a folder, "x.skiff_manifest.yaml" of the files x.pdparams and so on. */
+ * In a folder it is named as Paddle names what is no variable there; of the files x.pdparams and so
+ * on it is x.skiff_manifest.yaml. */
 #ifndef STORE_MANIFEST_H
 #define STORE_MANIFEST_H
 
 #include "base/map.h"
 #include "store/file.h"
 
-#define MANIFEST_FILE "skiff_manifest.yaml"
+#define MANIFEST_FILE "__skiff_manifest__"
+#define MANIFEST_OLD "skiff_manifest.yaml"     /* of a folder, before: read, never written anew */
+#define MANIFEST_ENDING ".skiff_manifest.yaml" /* of a prefix */
+/* For messages. */
+#define MANIFEST_WHICH "the manifest that lists it (" MANIFEST_FILE " or *" MANIFEST_ENDING ")"
 
 /* What a saved model is. Steps and samples are those of the epoch. */
 struct model_note {
@@ -65,5 +70,10 @@ enum skiff_status manifest_decode(const char *text, size_t n, const char *what,
 enum skiff_status manifest_read(const char *path, struct manifest *out, bool *there,
                                 struct skiff_error *err);
 bool manifest_named(const char *name); /* is it the name of a manifest? */
+/* What a folder's manifest is called: MANIFEST_OLD when only that is there. */
+const char *manifest_in(const char *dir);
+/* Takes it away: nothing is compared from now on. None there is fine. */
+enum skiff_status manifest_remove(const char *dir, struct skiff_error *err);
+enum skiff_status manifest_remove_prefix(const char *prefix, struct skiff_error *err);
 
 #endif

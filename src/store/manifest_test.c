@@ -147,9 +147,12 @@ static void many_files(void **state)
 
 static void named(void **state)
 {
+    assert_true(manifest_named("__skiff_manifest__"));
     assert_true(manifest_named("skiff_manifest.yaml"));
     assert_true(manifest_named("x.skiff_manifest.yaml"));
     assert_false(manifest_named("xskiff_manifest.yaml"));
+    assert_false(manifest_named(".skiff_manifest.yaml"));
+    assert_false(manifest_named("x.__skiff_manifest__"));
     assert_false(manifest_named("skiff_manifest.yaml.old"));
 }
 

@@ -35,14 +35,6 @@
 #define COMMIT ".skiff-commit-"
 #define LOCK_SECONDS 60
 
-char *path_join(const char *dir, const char *name)
-{
-    struct buf b = BUF_INIT;
-    size_t n = strlen(dir);
-    buf_printf(&b, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
-    return b.data;
-}
-
 char *manifest_of_file(const char *file)
 {
     static const char *const endings[] = {".pdparams", ".pdopt", ".pdmodel", ".pdiparams"};
@@ -51,7 +43,7 @@ char *manifest_of_file(const char *file)
         size_t e = strlen(endings[i]);
         if (n > e && !strcmp(file + n - e, endings[i])) {
             struct buf b = BUF_INIT;
-            buf_printf(&b, "%.*s." MANIFEST_FILE, (int)(n - e), file);
+            buf_printf(&b, "%.*s" MANIFEST_ENDING, (int)(n - e), file);
             return b.data;
         }
     }
@@ -158,16 +150,28 @@ static enum skiff_status move_tree(const char *from, const char *to, int rank,
     return status == SKIFF_OK ? file_sync_dir(to, err) : status;
 }
 
+/* Behind one of the new name nobody looks at it. */
+static void old_manifest_remove(const char *dir)
+{
+    char *new = path_join(dir, MANIFEST_FILE), *old = path_join(dir, MANIFEST_OLD);
+    if (file_exists(new))
+        (void)unlink(old);
+    free(new);
+    free(old);
+}
+
 static enum skiff_status forward(const char *dir, const char *name, struct skiff_error *err)
 {
     char *from = path_join(dir, name);
     enum skiff_status status = SKIFF_OK;
     for (int rank = 0; rank <= 2 && status == SKIFF_OK; rank++)
         status = move_tree(from, dir, rank, err);
-    if (status == SKIFF_OK)
+    if (status == SKIFF_OK) {
+        old_manifest_remove(dir);
         file_remove_tree(from);
-    else
+    } else {
         error_prefix(err, status, "%s holds a save that is not in its place yet", from);
+    }
     free(from);
     return status;
 }
@@ -240,6 +244,20 @@ static enum skiff_status manifest_write(const struct model_writer *w, const char
     return status;
 }
 
+static bool of_folder(const struct model_writer *w)
+{
+    return !strcmp(w->manifest, MANIFEST_FILE);
+}
+
+/* What was saved there before. A damaged manifest is no reason not to save: it is replaced. */
+static void manifest_read_old(const struct model_writer *w, struct manifest *out)
+{
+    bool there;
+    char *path = path_join(w->dir, of_folder(w) ? manifest_in(w->dir) : w->manifest);
+    (void)manifest_read(path, out, &there, NULL);
+    free(path);
+}
+
 /* Files of other saves in the folder stay listed, as long as they are there. */
 static void manifest_merge(struct model_writer *w, const struct manifest *old)
 {
@@ -282,7 +300,8 @@ static enum skiff_status manifest_yield(struct model_writer *w, const char *name
 
 static enum skiff_status manifests_yield(struct model_writer *w, struct skiff_error *err)
 {
-    TRY(manifest_yield(w, MANIFEST_FILE, err));
+    if (!of_folder(w))
+        TRY(manifest_yield(w, manifest_in(w->dir), err));
     for (int i = 0; i < w->contents.n; i++) {
         char *name = manifest_of_file(w->contents.files[i]->name);
         enum skiff_status status = name ? manifest_yield(w, name, err) : SKIFF_OK;
@@ -295,11 +314,7 @@ static enum skiff_status manifests_yield(struct model_writer *w, struct skiff_er
 enum skiff_status commit_manifests(struct model_writer *w, struct manifest *old,
                                    struct skiff_error *err)
 {
-    bool there;
-    char *path = path_join(w->dir, w->manifest);
-    /* A damaged manifest is no reason not to save: it is replaced. */
-    (void)manifest_read(path, old, &there, NULL);
-    free(path);
+    manifest_read_old(w, old);
     manifest_merge(w, old);
     TRY(manifest_write(w, w->manifest, &w->contents, err));
     return manifests_yield(w, err);
@@ -324,17 +339,22 @@ static enum skiff_status sync_tree(const char *dir, struct skiff_error *err)
     return status == SKIFF_OK ? file_sync_dir(dir, err) : status;
 }
 
+/* What a save puts into its folder besides its files. */
+static bool is_own(const struct model_writer *w, const char *name)
+{
+    return !strcmp(name, strrchr(w->temp, '/') + 1) || !strcmp(name, w->manifest) ||
+           (of_folder(w) && !strcmp(name, MANIFEST_OLD));
+}
+
 /* Is everything below the folder listed in its manifest, and replaced by this save? What others are
  * writing in there is not. */
 static bool all_replaced(const struct model_writer *w, const struct manifest *old, const char *sub)
 {
     char *dir = sub ? path_join(w->dir, sub) : mem_must_strdup(w->dir);
-    const char *temp = strrchr(w->temp, '/') + 1;
     DIR *d = opendir(dir);
     bool all = d != NULL, any = false;
     for (struct dirent *e; all && (e = readdir(d));) {
-        if (is_dot(e->d_name) ||
-            (!sub && (!strcmp(e->d_name, temp) || !strcmp(e->d_name, w->manifest))))
+        if (is_dot(e->d_name) || (!sub && is_own(w, e->d_name)))
             continue;
         any = true;
         char *name = sub ? path_join(sub, e->d_name) : mem_must_strdup(e->d_name);
@@ -440,17 +460,11 @@ out:
 static enum skiff_status commit_existing(struct model_writer *w, struct skiff_error *err)
 {
     struct manifest old = MANIFEST_INIT;
-    bool there;
     int lock;
-    char *path = path_join(w->dir, w->manifest);
-    enum skiff_status status = commit_lock(w->dir, &lock, err);
-    if (status < 0) {
-        free(path);
-        return status;
-    }
+    enum skiff_status status;
+    TRY(commit_lock(w->dir, &lock, err));
     TRY_OUT(settle_locked(w->dir, err));
-    /* A damaged manifest is no reason not to save: it is replaced. */
-    (void)manifest_read(path, &old, &there, NULL);
+    manifest_read_old(w, &old);
     bool alone = may_exchange(w, &old);
     manifest_merge(w, &old);
     TRY_OUT(manifest_write(w, w->manifest, &w->contents, err));
@@ -459,7 +473,6 @@ static enum skiff_status commit_existing(struct model_writer *w, struct skiff_er
 out:
     lock_release(lock);
     manifest_deinit(&old);
-    free(path);
     return status;
 }
 

@@ -29,7 +29,6 @@ enum skiff_status remote_commit(struct model_writer *w, struct skiff_error *err)
 enum skiff_status remote_list(const char *dir, struct fs_list *out, struct skiff_error *err);
 enum skiff_status remote_settle(const char *dir, struct skiff_error *err);
 
-char *path_join(const char *dir, const char *name); /* caller's */
 /* The manifest of files <stem>.pdparams and so on; NULL when the name has none of these endings. */
 char *manifest_of_file(const char *file); /* caller's */
 

@@ -139,7 +139,7 @@ enum skiff_status model_writer_open_prefix(struct model_writer *w, const char *p
 {
     const char *slash = strrchr(prefix, '/');
     struct buf manifest = BUF_INIT;
-    buf_printf(&manifest, "%s." MANIFEST_FILE, slash ? slash + 1 : prefix);
+    buf_printf(&manifest, "%s" MANIFEST_ENDING, slash ? slash + 1 : prefix);
     return writer_open(w, path_parent(prefix), manifest.data, err);
 }
 
@@ -302,7 +302,10 @@ static enum skiff_status manifest_find_read(const char *dir, struct manifest *ou
     char *base = prefix ? path_parent(dir) : strip_slashes(dir);
     struct buf path = BUF_INIT;
     enum skiff_status status = model_settle(base, err);
-    buf_printf(&path, prefix ? "%s." MANIFEST_FILE : "%s/" MANIFEST_FILE, prefix ? dir : base);
+    if (prefix)
+        buf_printf(&path, "%s" MANIFEST_ENDING, dir);
+    else
+        buf_printf(&path, "%s/%s", base, manifest_in(base));
     if (status == SKIFF_OK)
         status = manifest_read(path.data, out, there, err);
     buf_deinit(&path);
@@ -332,8 +335,8 @@ static enum skiff_status listed_check(const char *path, const struct file_sum *w
         return SKIFF_OK;
     return error_set(err, SKIFF_NOT_FOUND,
                      "%s is missing, its manifest lists it with %lld bytes: the model is not "
-                     "whole; take an older one, or, if it was removed on purpose, remove the "
-                     "skiff_manifest.yaml that lists it",
+                     "whole; take an older one, or, if it was removed on purpose, "
+                     "remove " MANIFEST_WHICH,
                      path, (long long)want->bytes);
 }
 
@@ -421,13 +424,13 @@ enum skiff_status model_file_release(const char *path, struct skiff_error *err)
     int lock = -1;
     enum skiff_status status = model_settle(dir, err);
     bool listed =
-        status == SKIFF_OK && (has_manifest(dir, of_prefix) || has_manifest(dir, MANIFEST_FILE));
+        status == SKIFF_OK && (has_manifest(dir, of_prefix) || has_manifest(dir, manifest_in(dir)));
     if (listed)
         status = commit_lock(dir, &lock, err);
     if (listed && status == SKIFF_OK && of_prefix)
         status = release_from(dir, of_prefix, file, err);
     if (listed && status == SKIFF_OK)
-        status = release_from(dir, MANIFEST_FILE, file, err);
+        status = release_from(dir, manifest_in(dir), file, err);
     if (lock >= 0)
         lock_release(lock);
     free(of_prefix);
@@ -462,7 +465,7 @@ static enum skiff_status manifests_take(const char *dir, const char *file, struc
     if (status == SKIFF_OK && of_prefix)
         status = manifest_take(dir, of_prefix, out, err);
     if (status == SKIFF_OK)
-        status = manifest_take(dir, MANIFEST_FILE, out, err);
+        status = manifest_take(dir, manifest_in(dir), out, err);
     free(of_prefix);
     if (status < 0)
         manifest_deinit(out);

@@ -282,14 +282,14 @@ static void damage_is_found(void **state)
             assert_int_equal(read_some(dir, some[i], &err), k < 5 ? SKIFF_FORMAT : SKIFF_NOT_FOUND);
             assert_message_has(&err, path);
             assert_message_has(&err, k < 4 ? "checksum" : k == 4 ? "40 bytes found" : "missing");
-            assert_message_has(&err, "purpose, remove the skiff_manifest.yaml");
+            assert_message_has(&err, "purpose, remove the manifest that lists it (" MANIFEST_FILE);
             assert_int_equal(model_check(dir, &note, &err), k < 5 ? SKIFF_FORMAT : SKIFF_NOT_FOUND);
             assert_message_has(&err, path);
             for (int other = 0; other < 4; other++) /* what is whole is read */
                 assert_int_equal(read_some(dir, some[other], &err) == SKIFF_OK, other != i);
         }
     }
-    unlink(temp_path("damage/skiff_manifest.yaml"));
+    unlink(temp_path("damage/" MANIFEST_FILE));
     assert_int_equal(model_check(dir, &note, &err), SKIFF_OK); /* nobody knows */
     assert_false(note.known);
     assert_int_equal(read_some(dir, "a", &err), SKIFF_OK);
@@ -395,6 +395,85 @@ static void saves_share_a_folder(void **state)
     add_file(temp_path("alone"), NULL, "three", "3", true);
     assert_int_equal(count_files(temp_path("alone")), 2);
     assert_true(file_exists(temp_path("alone/three")));
+}
+
+static void rename_manifest(const char *from, const char *to)
+{
+    char old[300], new[300];
+    snprintf(old, sizeof old, "%s", temp_path(from));
+    snprintf(new, sizeof new, "%s", temp_path(to));
+    assert_int_equal(rename(old, new), 0);
+}
+
+/* Folders of earlier saves, with the manifest's old name: compared as others, and the next save
+ * there leaves the new name alone. */
+static void manifest_of_the_old_name(void **state)
+{
+    struct skiff_error err;
+    struct model_note note;
+    char dir[200];
+    snprintf(dir, sizeof dir, "%s", temp_path("earlier"));
+    for (int shared = 0; shared < 2; shared++) { /* by one rename; file by file */
+        save_some(dir, 1, NULL);
+        rename_manifest("earlier/" MANIFEST_FILE, "earlier/" MANIFEST_OLD);
+        int files = count_files(dir);
+        assert_int_equal(read_some(dir, "a", &err), SKIFF_OK);
+        flip(temp_path("earlier/a"), 0);
+        assert_int_equal(read_some(dir, "a", &err), SKIFF_FORMAT);
+        assert_int_equal(model_check(dir, &note, &err), SKIFF_FORMAT);
+        if (shared)
+            assert_int_equal(file_write(temp_path("earlier/other"), "x", 1, NULL), SKIFF_OK);
+        save_some(dir, 2, NULL);
+        assert_int_equal(count_files(dir), files + shared);
+        assert_false(file_exists(temp_path("earlier/" MANIFEST_OLD)));
+        assert_int_equal(model_check(dir, &note, &err), SKIFF_OK);
+        flip(temp_path("earlier/a"), 0);
+        assert_int_equal(model_check(dir, &note, &err), SKIFF_FORMAT);
+    }
+}
+
+/* Saves that replace a part of such a folder. */
+static void parts_of_the_old_name(void **state)
+{
+    struct skiff_error err;
+    struct model_note note;
+    char dir[200];
+    snprintf(dir, sizeof dir, "%s", temp_path("parts"));
+    add_file(dir, NULL, "x.pdparams", "old", false);
+    add_file(dir, NULL, "kept", "k", false);
+    rename_manifest("parts/" MANIFEST_FILE, "parts/" MANIFEST_OLD);
+    add_file(NULL, temp_path("parts/x"), "x.pdparams", "newer", false);
+    assert_int_equal(model_check(dir, &note, &err), SKIFF_OK);
+    assert_int_equal(model_file_release(temp_path("parts/kept"), &err), SKIFF_OK);
+    assert_int_equal(file_write(temp_path("parts/kept"), "newer", 5, NULL), SKIFF_OK);
+    assert_int_equal(model_check(dir, &note, &err), SKIFF_OK);
+    add_file(dir, NULL, "one", "1", false);
+    rename_manifest("parts/" MANIFEST_FILE, "parts/" MANIFEST_OLD);
+    add_file(dir, NULL, "two", "2", false); /* what was listed stays listed */
+    flip(temp_path("parts/one"), 0);
+    assert_int_equal(model_check(dir, &note, &err), SKIFF_FORMAT);
+    /* cut between the new manifest's move and the old one's end */
+    add_file(dir, NULL, "one", "1", false);
+    assert_int_equal(file_write(temp_path("parts/" MANIFEST_OLD), "stale", 5, NULL), SKIFF_OK);
+    assert_int_equal(mkdir(temp_path("parts/.skiff-commit-7"), 0777), 0);
+    assert_int_equal(model_check(dir, &note, &err), SKIFF_OK);
+    assert_false(file_exists(temp_path("parts/" MANIFEST_OLD)));
+}
+
+static void manifest_is_removed(void **state)
+{
+    struct model_note note;
+    const char *dir = temp_path("bare");
+    add_file(dir, NULL, "a", "1", false);
+    add_file(NULL, temp_path("bare/x"), "x.pdparams", "1", false);
+    assert_int_equal(file_write(temp_path("bare/" MANIFEST_OLD), "stale", 5, NULL), SKIFF_OK);
+    assert_int_equal(manifest_remove(dir, NULL), SKIFF_OK);
+    assert_int_equal(count_files(dir), 3);
+    flip(temp_path("bare/a"), 0);
+    assert_int_equal(model_check(dir, &note, NULL), SKIFF_OK);
+    assert_int_equal(manifest_remove_prefix(temp_path("bare/x"), NULL), SKIFF_OK);
+    assert_int_equal(count_files(dir), 2);
+    assert_int_equal(manifest_remove(dir, NULL), SKIFF_OK); /* nothing there */
 }
 
 /* Written alone, by a save op say: its writer's care from now on. */
@@ -506,8 +585,8 @@ static void commits_stay_inside(void **state)
     assert_int_equal(count_files(temp_path("outside")), 1);
     assert_int_equal(unlink(temp_path("evil/.skiff-commit-8")), 0);
     /* nor do variables take names that mean something here */
-    const char *const kept[] = {"skiff_manifest.yaml", "x.skiff_manifest.yaml", ".skiff-commit-1/a",
-                                ".skiff-save-0", ".a.skiff-save-0/b"};
+    const char *const kept[] = {MANIFEST_FILE,       MANIFEST_OLD,    ("x" MANIFEST_ENDING),
+                                ".skiff-commit-1/a", ".skiff-save-0", ".a.skiff-save-0/b"};
     assert_int_equal(model_writer_open(&w, temp_path("evil"), NULL), SKIFF_OK);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         assert_int_equal(model_writer_bytes(&w, kept[i], "x", 1, &err), SKIFF_INVALID);
@@ -546,7 +625,7 @@ static void no_regular_files(void **state)
     for (int i = 0; i < 4; i++) {
         char dir[300], path[330];
         snprintf(dir, sizeof dir, "%s/odd%d", temp_root(), i);
-        snprintf(path, sizeof path, "%s/%s", dir, i % 2 ? "skiff_manifest.yaml" : "a");
+        snprintf(path, sizeof path, "%s/%s", dir, i % 2 ? MANIFEST_FILE : "a");
         save_some(dir, 1, NULL);
         assert_int_equal(unlink(path), 0);
         assert_int_equal(i < 2 ? symlink("/dev/zero", path) : mkfifo(path, 0600), 0);
@@ -613,6 +692,9 @@ int main(void)
         cmocka_unit_test(files_are_read_once),
         cmocka_unit_test(notes),
         cmocka_unit_test(saves_share_a_folder),
+        cmocka_unit_test(manifest_of_the_old_name),
+        cmocka_unit_test(parts_of_the_old_name),
+        cmocka_unit_test(manifest_is_removed),
         cmocka_unit_test(file_written_alone),
         cmocka_unit_test(files_written_alone_by_many),
         cmocka_unit_test(places_of_all_kinds),

@@ -196,12 +196,15 @@ enum skiff_status remote_clean(const char *dir, struct skiff_error *err)
 
 /* ------------------------------------------------------------------ the instant */
 
-/* The marker: what of the folder's last save is not in this one, when this one replaces it. */
+/* The marker: what of the folder's last save is not in this one, when this one replaces it; a
+ * manifest of the old name. */
 static void list_gone(const struct model_writer *w, const struct manifest *old, struct buf *out)
 {
     for (int i = 0; i < old->n && w->replaces; i++)
         if (!manifest_find(&w->contents, old->files[i]->name))
             buf_printf(out, "%s\n", old->files[i]->name);
+    if (!strcmp(w->manifest, MANIFEST_FILE) && !strcmp(manifest_in(w->dir), MANIFEST_OLD))
+        buf_str(out, MANIFEST_OLD "\n");
 }
 
 /* Nobody else has it: it stays here, under a name that is not removed as a leftover. */

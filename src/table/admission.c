@@ -74,7 +74,14 @@ enum skiff_status admission_parse(const char *text, struct admission *out, struc
 struct waiter {
     int64_t id;
     uint32_t asked;  /* 0: nobody is here */
-    uint32_t unseen; /* shrinks since then */
+    uint16_t unseen; /* shrinks since then */
+    uint16_t moment; /* when it was last kept, or came */
+};
+
+struct waiting_snapshot {
+    struct pages kept; /* what waiters were before they changed */
+    uint32_t top;      /* places at the beginning */
+    bool lost;         /* one could not be kept */
 };
 
 struct waiting {
@@ -84,6 +91,8 @@ struct waiting {
     struct id_index index;
     size_t most;   /* bytes */
     uint32_t hand; /* who is looked at next when somebody must go */
+    uint16_t moment;
+    struct waiting_snapshot *snapshot; /* borrowed; NULL: none is being read */
 };
 
 static size_t growth(const struct waiting *w, size_t n)
@@ -104,6 +113,8 @@ enum skiff_status waiting_create(const struct admission *a, uint64_t seed, size_
     w->seed = seed;
     if (!w->admission.forget)
         w->admission.forget = FORGET_DEFAULT;
+    if (w->admission.forget >= UINT16_MAX)
+        w->admission.forget = UINT16_MAX - 1;
     pages_init(&w->waiters, sizeof(struct waiter), false, "ids that wait for admission");
     enum skiff_status status = id_index_init(&w->index, &w->waiters, err);
     w->most = most;
@@ -131,6 +142,20 @@ void waiting_destroy(struct waiting *w)
     free(w);
 }
 
+/* The waiter is about to change. */
+static void keep(struct waiting *w, struct waiter *x)
+{
+    struct waiting_snapshot *s = w->snapshot;
+    uint32_t place;
+    if (!s || x->moment == w->moment || !x->asked)
+        return;
+    x->moment = w->moment;
+    if (pages_take(&s->kept, &place, NULL) < 0)
+        s->lost = true;
+    else
+        memcpy(pages_at(&s->kept, place), x, sizeof *x);
+}
+
 /* The one of a few that has asked least often goes. */
 static void make_room(struct waiting *w)
 {
@@ -151,7 +176,7 @@ static enum skiff_status enter(struct waiting *w, int64_t id, uint32_t *out,
         make_room(w);
     TRY(pages_take(&w->waiters, out, err));
     struct waiter *x = pages_at(&w->waiters, *out);
-    *x = (struct waiter){.id = id};
+    *x = (struct waiter){.id = id, .moment = w->moment};
     enum skiff_status status = id_index_add(&w->index, id, *out, err);
     if (status < 0)
         pages_give_back(&w->waiters, *out);
@@ -177,6 +202,7 @@ enum skiff_status waiting_ask(struct waiting *w, int64_t id, uint32_t times, boo
     if (place == PAGES_NONE)
         TRY(enter(w, id, &place, err));
     struct waiter *x = pages_at(&w->waiters, place);
+    keep(w, x);
     times = w->admission.kind == ADMIT_COUNT ? times : 1;
     x->asked += times < UINT32_MAX - x->asked ? times : UINT32_MAX - x->asked;
     x->unseen = 0;
@@ -191,7 +217,9 @@ void waiting_forget(struct waiting *w, int64_t id)
     uint32_t place = id_index_remove(&w->index, id);
     if (place == PAGES_NONE)
         return;
-    ((struct waiter *)pages_at(&w->waiters, place))->asked = 0;
+    struct waiter *x = pages_at(&w->waiters, place);
+    keep(w, x);
+    x->asked = 0;
     pages_give_back(&w->waiters, place);
 }
 
@@ -199,7 +227,10 @@ bool waiting_age(struct waiting *w, uint64_t *at, size_t max)
 {
     for (; max && *at < w->waiters.top; max--, ++*at) {
         struct waiter *x = pages_at(&w->waiters, (uint32_t)*at);
-        if (x->asked && ++x->unseen > (uint32_t)w->admission.forget)
+        if (!x->asked)
+            continue;
+        keep(w, x);
+        if (++x->unseen > w->admission.forget)
             waiting_forget(w, x->id);
     }
     return *at >= w->waiters.top;
@@ -213,4 +244,108 @@ size_t waiting_count(const struct waiting *w)
 size_t waiting_bytes(const struct waiting *w)
 {
     return sizeof *w + pages_bytes(&w->waiters) + id_index_bytes(&w->index);
+}
+
+/* ---- saving and loading ---- */
+
+void waiting_pack(const struct waiting_id *x, float out[static WAITING_WIDTH])
+{
+    out[0] = (float)(x->asked >> 16);
+    out[1] = (float)(x->asked & 0xffff);
+    out[2] = (float)x->unseen;
+}
+
+/* A whole number of 16 bits? NaN is none. */
+static bool is_half(float x)
+{
+    return x >= 0 && x <= UINT16_MAX && (float)(uint32_t)x == x;
+}
+
+bool waiting_unpack(int64_t id, const float row[static WAITING_WIDTH], struct waiting_id *out)
+{
+    if (!is_half(row[0]) || !is_half(row[1]) || !is_half(row[2]) || (row[0] == 0 && row[1] == 0))
+        return false;
+    *out = (struct waiting_id){id, (uint32_t)row[0] << 16 | (uint32_t)row[1], (uint32_t)row[2]};
+    return true;
+}
+
+enum skiff_status waiting_put(struct waiting *w, const struct waiting_id *x,
+                              struct skiff_error *err)
+{
+    uint32_t place = id_index_find(&w->index, x->id);
+    if (place == PAGES_NONE)
+        TRY(enter(w, x->id, &place, err));
+    struct waiter *to = pages_at(&w->waiters, place);
+    keep(w, to);
+    to->asked = x->asked ? x->asked : 1; /* 0 is nobody */
+    to->unseen = x->unseen < UINT16_MAX ? (uint16_t)x->unseen : UINT16_MAX - 1;
+    return SKIFF_OK;
+}
+
+struct waiting_snapshot *waiting_snapshot_begin(struct waiting *w)
+{
+    struct waiting_snapshot *s = w->snapshot = mem_must(sizeof *s);
+    pages_init(&s->kept, sizeof(struct waiter), false, "what a snapshot keeps of ids that wait");
+    s->top = w->waiters.top;
+    for (uint32_t i = 0; w->moment == UINT16_MAX && i < s->top; i++)
+        ((struct waiter *)pages_at(&w->waiters, i))->moment = 0; /* once in 65535 snapshots */
+    w->moment = w->moment == UINT16_MAX ? 1 : w->moment + 1;
+    return s;
+}
+
+#define LIST_KEPT (UINT64_C(1) << 63) /* those in their places first */
+
+static size_t list_places(const struct waiting *w, uint64_t *cursor, size_t max,
+                          struct waiting_id *out)
+{
+    size_t n = 0;
+    for (size_t looked = 0; looked < max && *cursor < w->snapshot->top; looked++, ++*cursor) {
+        const struct waiter *x = pages_at(&w->waiters, (uint32_t)*cursor);
+        if (x->asked && x->moment != w->moment)
+            out[n++] = (struct waiting_id){x->id, x->asked, x->unseen};
+    }
+    if (*cursor >= w->snapshot->top)
+        *cursor = LIST_KEPT;
+    return n;
+}
+
+enum skiff_status waiting_snapshot_list(const struct waiting *w, uint64_t *cursor, size_t max,
+                                        struct waiting_id *out, size_t *out_n,
+                                        struct skiff_error *err)
+{
+    const struct waiting_snapshot *s = w->snapshot;
+    if (!s || s->lost)
+        return error_set(err, s ? SKIFF_NOMEM : SKIFF_STATE,
+                         s ? "no memory to keep what ids that wait were while a snapshot is read"
+                           : "no snapshot of ids that wait is being read");
+    if (!(*cursor & LIST_KEPT)) {
+        *out_n = list_places(w, cursor, max, out);
+        return SKIFF_OK;
+    }
+    size_t n = 0;
+    for (uint64_t at = *cursor & ~LIST_KEPT; n < max && at < s->kept.top; at++, n++) {
+        const struct waiter *x = pages_at(&s->kept, (uint32_t)at);
+        out[n] = (struct waiting_id){x->id, x->asked, x->unseen};
+    }
+    *out_n = n;
+    *cursor += n;
+    return (*cursor & ~LIST_KEPT) < s->kept.top ? SKIFF_OK : SKIFF_END;
+}
+
+size_t waiting_snapshot_bytes(const struct waiting_snapshot *s)
+{
+    return s ? pages_bytes(&s->kept) : 0;
+}
+
+void waiting_snapshot_take_off(struct waiting *w)
+{
+    w->snapshot = NULL;
+}
+
+void waiting_snapshot_free(struct waiting_snapshot *s)
+{
+    if (!s)
+        return;
+    pages_deinit(&s->kept);
+    free(s);
 }

@@ -47,4 +47,32 @@ void waiting_forget(struct waiting *w, int64_t id); /* it has a record now */
 size_t waiting_count(const struct waiting *w);
 size_t waiting_bytes(const struct waiting *w);
 
+/* ---- saving and loading ---- */
+
+struct waiting_id {
+    int64_t id;
+    uint32_t asked;  /* times; probability: draws */
+    uint32_t unseen; /* shrinks since then */
+};
+/* As numbers of a row, exactly; unpack, false: numbers that pack never gives. */
+#define WAITING_WIDTH 3 /* asked / 65536, asked % 65536, unseen */
+void waiting_pack(const struct waiting_id *x, float out[static WAITING_WIDTH]);
+bool waiting_unpack(int64_t id, const float row[static WAITING_WIDTH], struct waiting_id *out);
+/* It waits, with these counts, whatever it had before. */
+enum skiff_status waiting_put(struct waiting *w, const struct waiting_id *x,
+                              struct skiff_error *err);
+
+/* Those who wait at one instant, read a piece at a time while others ask: before one changes what
+ * it was is kept. One at a time. */
+struct waiting_snapshot;
+struct waiting_snapshot *waiting_snapshot_begin(struct waiting *w);
+/* From a cursor on (0: the beginning; the next one is told), at most max; END: these are the last.
+ * One may be given twice, the same. NOMEM: one could not be kept, it is worth nothing. */
+enum skiff_status waiting_snapshot_list(const struct waiting *w, uint64_t *cursor, size_t max,
+                                        struct waiting_id *out, size_t *out_n,
+                                        struct skiff_error *err);
+size_t waiting_snapshot_bytes(const struct waiting_snapshot *s); /* NULL: 0 */
+void waiting_snapshot_take_off(struct waiting *w);               /* nothing more is kept for it */
+void waiting_snapshot_free(struct waiting_snapshot *s);          /* by any thread; NULL is fine */
+
 #endif

@@ -18,58 +18,57 @@ static const char *const libraries[] = {"librocksdb.so.7.8", "librocksdb.so.8.9"
                                         "librocksdb.so.9.10", "librocksdb.so", NULL};
 
 /* The calls of RocksDB: found at run time, so that whoever has no tiered table needs none of it. */
-#define CALLS(X)                                    \
-    X(free)                                         \
-    X(open_column_families)                         \
-    X(column_family_handle_destroy)                 \
-    X(close)                                        \
-    X(destroy_db)                                   \
-    X(options_create)                               \
-    X(options_destroy)                              \
-    X(options_set_create_if_missing)                \
-    X(options_set_compression)                      \
-    X(options_set_write_buffer_size)                \
-    X(options_set_max_write_buffer_number)          \
-    X(options_set_target_file_size_base)            \
-    X(options_set_max_bytes_for_level_base)         \
-    X(options_set_max_open_files)                   \
-    X(options_set_max_background_jobs)              \
-    X(options_set_keep_log_file_num)                \
-    X(options_set_info_log_level)                   \
-    X(options_set_memtable_prefix_bloom_size_ratio) \
-    X(options_set_memtable_whole_key_filtering)     \
-    X(property_value)                               \
-    X(options_set_block_based_table_factory)        \
-    X(block_based_options_create)                   \
-    X(block_based_options_destroy)                  \
-    X(block_based_options_set_filter_policy)        \
-    X(block_based_options_set_block_cache)          \
-    X(block_based_options_set_block_size)           \
-    X(filterpolicy_create_bloom_full)               \
-    X(cache_create_lru)                             \
-    X(cache_destroy)                                \
-    X(readoptions_create)                           \
-    X(readoptions_destroy)                          \
-    X(readoptions_set_fill_cache)                   \
-    X(writeoptions_create)                          \
-    X(writeoptions_destroy)                         \
-    X(writeoptions_disable_WAL)                     \
-    X(batched_multi_get_cf)                         \
-    X(pinnableslice_value)                          \
-    X(pinnableslice_destroy)                        \
-    X(writebatch_create)                            \
-    X(writebatch_destroy)                           \
-    X(writebatch_put)                               \
-    X(writebatch_delete)                            \
-    X(write)                                        \
-    X(create_iterator)                              \
-    X(iter_destroy)                                 \
-    X(iter_seek)                                    \
-    X(iter_next)                                    \
-    X(iter_valid)                                   \
-    X(iter_key)                                     \
-    X(iter_value)                                   \
-    X(iter_get_error)                               \
+#define CALLS(X)                                      \
+    X(free)                                           \
+    X(open_column_families)                           \
+    X(column_family_handle_destroy)                   \
+    X(close)                                          \
+    X(destroy_db)                                     \
+    X(options_create)                                 \
+    X(options_destroy)                                \
+    X(options_set_create_if_missing)                  \
+    X(options_set_compression)                        \
+    X(options_set_write_buffer_size)                  \
+    X(options_set_max_write_buffer_number)            \
+    X(options_set_target_file_size_base)              \
+    X(options_set_compaction_style)                   \
+    X(options_set_level0_file_num_compaction_trigger) \
+    X(options_set_max_open_files)                     \
+    X(options_set_max_background_jobs)                \
+    X(options_set_keep_log_file_num)                  \
+    X(options_set_info_log_level)                     \
+    X(options_set_memtable_prefix_bloom_size_ratio)   \
+    X(options_set_memtable_whole_key_filtering)       \
+    X(options_set_allow_concurrent_memtable_write)    \
+    X(property_value)                                 \
+    X(options_set_block_based_table_factory)          \
+    X(block_based_options_create)                     \
+    X(block_based_options_destroy)                    \
+    X(block_based_options_set_filter_policy)          \
+    X(block_based_options_set_no_block_cache)         \
+    X(block_based_options_set_block_size)             \
+    X(filterpolicy_create_bloom_full)                 \
+    X(readoptions_create)                             \
+    X(readoptions_destroy)                            \
+    X(writeoptions_create)                            \
+    X(writeoptions_destroy)                           \
+    X(writeoptions_disable_WAL)                       \
+    X(batched_multi_get_cf)                           \
+    X(pinnableslice_value)                            \
+    X(pinnableslice_destroy)                          \
+    X(writebatch_create)                              \
+    X(writebatch_destroy)                             \
+    X(writebatch_put)                                 \
+    X(writebatch_delete)                              \
+    X(write)                                          \
+    X(create_iterator)                                \
+    X(iter_destroy)                                   \
+    X(iter_seek)                                      \
+    X(iter_next)                                      \
+    X(iter_valid)                                     \
+    X(iter_key)                                       \
+    X(iter_value)                                     \
+    X(iter_get_error)                                 \
     X(property_int)
 
 static struct {
@@ -96,8 +95,7 @@ struct disk {
     rocksdb_t *db;
     rocksdb_column_family_handle_t *rows;
     rocksdb_options_t *options;
-    rocksdb_cache_t *cache;
-    rocksdb_readoptions_t *reading, *walking;
+    rocksdb_readoptions_t *reading;
     rocksdb_writeoptions_t *writing;
 };
 
@@ -114,44 +112,47 @@ static enum skiff_status say(const struct disk *d, char *fault, const char *what
 
 /* ---- life ---- */
 
-#define SMALLEST_BUFFER ((size_t)8 << 20)
+#define SMALLEST_BUFFER ((size_t)256 << 10)
 #define LARGEST_BUFFER ((size_t)64 << 20)
 #define FILTER_BITS 10.0 /* of a row on disk: one in a hundred that are not there is looked for */
-#define BLOCK 2048
+#define BLOCK 4096
 #define MEMTABLE_FILTER 0.05 /* of its memory */
-#define BUFFERS 3
+#define BUFFERS 2
+#define RUNS 8 /* sorted files that may lie over each other */
 #define OPEN_FILES 512
 
-/* Half of the memory is for writes that wait to be sorted, half for blocks. Rows are not
- * compressed: they are numbers. */
+/* All of the memory is for writes that wait to be sorted: blocks hold rows that have little to do
+ * with each other, and the system keeps those that are read often, as far as it has room. One
+ * thread writes, rows in order, so that each is sorted in behind the last. Rows are not compressed:
+ * they are numbers. Files are merged with those of their size (universal): rows are rewritten half
+ * as often as by levels, and take up to three times their room for it. */
 static void set_options(struct disk *d, size_t memory)
 {
     rocksdb_options_t *o = d->options = lib.options_create();
     rocksdb_block_based_table_options_t *b = lib.block_based_options_create();
-    size_t buffer = memory / 2 / BUFFERS;
+    size_t buffer = memory / BUFFERS;
     buffer = buffer < SMALLEST_BUFFER ? SMALLEST_BUFFER : buffer;
     buffer = buffer > LARGEST_BUFFER ? LARGEST_BUFFER : buffer;
-    d->cache = lib.cache_create_lru(memory / 2);
     lib.options_set_create_if_missing(o, 1);
     lib.options_set_compression(o, rocksdb_no_compression);
     lib.options_set_write_buffer_size(o, buffer);
     lib.options_set_max_write_buffer_number(o, BUFFERS);
     lib.options_set_target_file_size_base(o, 2 * buffer);
-    lib.options_set_max_bytes_for_level_base(o, 8 * buffer);
+    lib.options_set_compaction_style(o, rocksdb_universal_compaction);
+    lib.options_set_level0_file_num_compaction_trigger(o, RUNS);
     lib.options_set_max_open_files(o, OPEN_FILES);
     lib.options_set_max_background_jobs(o, 2);
     lib.options_set_keep_log_file_num(o, 1);
     lib.options_set_info_log_level(o, 3); /* errors */
     lib.options_set_memtable_prefix_bloom_size_ratio(o, MEMTABLE_FILTER);
     lib.options_set_memtable_whole_key_filtering(o, 1);
+    lib.options_set_allow_concurrent_memtable_write(o, 0);
     lib.block_based_options_set_filter_policy(b, lib.filterpolicy_create_bloom_full(FILTER_BITS));
-    lib.block_based_options_set_block_cache(b, d->cache);
+    lib.block_based_options_set_no_block_cache(b, 1);
     lib.block_based_options_set_block_size(b, BLOCK);
     lib.options_set_block_based_table_factory(o, b);
     lib.block_based_options_destroy(b);
     d->reading = lib.readoptions_create();
-    d->walking = lib.readoptions_create();
-    lib.readoptions_set_fill_cache(d->walking, 0);
     d->writing = lib.writeoptions_create();
     lib.writeoptions_disable_WAL(d->writing, 1);
 }
@@ -208,10 +209,8 @@ void disk_close(struct disk *d)
         lib.free(fault); /* scratch that stays behind is wiped by the next one */
     }
     lib.readoptions_destroy(d->reading);
-    lib.readoptions_destroy(d->walking);
     lib.writeoptions_destroy(d->writing);
     lib.options_destroy(d->options);
-    lib.cache_destroy(d->cache);
     free(d->folder);
     free(d);
 }
@@ -259,17 +258,36 @@ enum skiff_status disk_read(struct disk *d, size_t n, const uint64_t *positions,
     return status;
 }
 
+struct order {
+    uint64_t position;
+    size_t i;
+};
+
+/* Of those at one position the last one counts: they stay in their order. */
+static int by_position(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+    if (x->position != y->position)
+        return x->position < y->position ? -1 : 1;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
 enum skiff_status disk_write(struct disk *d, size_t n, const uint64_t *positions,
                              struct record *const *records, struct skiff_error *err)
 {
     rocksdb_writebatch_t *batch = lib.writebatch_create();
+    struct order order[DISK_MANY];
     char *fault = NULL;
+    for (size_t i = 0; i < n; i++)
+        order[i] = (struct order){positions[i], i};
+    qsort(order, n, sizeof *order, by_position);
     for (size_t i = 0; i < n; i++) {
-        uint64_t key = htobe64(positions[i]);
-        if (records[i]->changed == RECORD_FREE)
+        uint64_t key = htobe64(order[i].position);
+        const struct record *r = records[order[i].i];
+        if (r->changed == RECORD_FREE)
             lib.writebatch_delete(batch, (const char *)&key, sizeof key);
         else
-            lib.writebatch_put(batch, (const char *)&key, sizeof key, (const char *)records[i],
+            lib.writebatch_put(batch, (const char *)&key, sizeof key, (const char *)r,
                                d->record_bytes);
     }
     lib.write(d->db, d->writing, batch, &fault);
@@ -289,7 +307,7 @@ struct disk_iterator *disk_iterate(struct disk *d)
 {
     struct disk_iterator *it = mem_must(sizeof *it);
     it->disk = d;
-    it->it = lib.create_iterator(d->db, d->walking);
+    it->it = lib.create_iterator(d->db, d->reading);
     it->copy = mem_must(d->record_bytes);
     return it;
 }
@@ -365,6 +383,5 @@ void disk_stats(struct disk *d, struct disk_stats *out)
 size_t disk_memory(struct disk *d)
 {
     return property(d, "rocksdb.size-all-mem-tables") +
-           property(d, "rocksdb.estimate-table-readers-mem") +
-           property(d, "rocksdb.block-cache-usage");
+           property(d, "rocksdb.estimate-table-readers-mem");
 }

@@ -16,7 +16,7 @@
 struct disk;
 
 /* UNSUPPORTED: no librocksdb; IO: the folder cannot be used, or somebody else does. memory: bytes
- * of writes that may wait in memory to be sorted, and of blocks that are kept after reading. */
+ * of writes that may wait in memory to be sorted. */
 enum skiff_status disk_open(const char *folder, size_t record_bytes, size_t memory,
                             struct disk **out, struct skiff_error *err);
 void disk_close(struct disk *d); /* NULL is fine */

@@ -11,13 +11,15 @@
 /* Ages are told apart up to here; the hand sees to it, once in a round, that none grows past what
  * five bits can say. */
 #define AGE_MAX 24
+#define FADE 4
+#define GUARD 4 /* who was asked for within so many ticks is still needed: updates follow pulls */
 /* Groups without anybody above the bar are passed over, this many times. */
 #define TRIES 8
 
 void leaving_init(struct leaving *l)
 {
     *l = (struct leaving){0};
-    pages_init(&l->flags, LEAVING_GROUP, false, "ages of a table's records");
+    pages_init(&l->flags, sizeof(struct leaving_group), false, "ages of a table's records");
 }
 
 void leaving_deinit(struct leaving *l)
@@ -52,6 +54,7 @@ enum skiff_status leaving_come(struct leaving *l, uint32_t place, uint8_t bits,
             tick(l);
     }
     *leaving_flags(l, place) = (uint8_t)(HERE | bits | l->tick);
+    leaving_group(l, place)->uses[place % LEAVING_GROUP] = 0;
     return SKIFF_OK;
 }
 
@@ -69,13 +72,6 @@ struct candidate {
 static bool goes_before(const struct candidate *a, const struct candidate *b)
 {
     return a->rank != b->rank ? a->rank > b->rank : a->age > b->age;
-}
-
-static double rank_of(const struct accessor *a, enum table_policy policy, const struct record *r)
-{
-    if (policy == TABLE_LOWEST)
-        return -a->class->score(a, r);
-    return a->class->unseen ? a->class->unseen(a, r) : 0;
 }
 
 static int age_of(const struct leaving *l, uint8_t *flags)
@@ -117,20 +113,29 @@ struct search {
     const struct accessor *accessor;
     enum table_policy policy;
     const struct pages *records;
-    bool by_age;
     struct candidate best[LEAVING_MANY];
     size_t n, seen;
     double least; /* rank */
 };
 
+static double rank_of(const struct search *s, uint32_t place, int age, int uses)
+{
+    const struct accessor_class *class = s->accessor->class;
+    if (s->policy == TABLE_SELDOM)
+        return age <= GUARD ? -LEAVING_USES - 1 - uses : -uses;
+    if (s->policy == TABLE_LOWEST)
+        return -class->score(s->accessor, pages_at(s->records, place));
+    return class->unseen ? class->unseen(s->accessor, pages_at(s->records, place)) : age;
+}
+
 static void look_at(struct leaving *l, uint32_t group, struct search *s)
 {
-    uint8_t *flags = pages_at(&l->flags, group);
+    struct leaving_group *g = pages_at(&l->flags, group);
     for (uint32_t i = 0; i < LEAVING_GROUP; i++) {
-        if (!(flags[i] & HERE))
+        if (!(g->flags[i] & HERE))
             continue;
-        struct candidate c = {group * LEAVING_GROUP + i, age_of(l, &flags[i]), 0};
-        c.rank = s->by_age ? c.age : rank_of(s->accessor, s->policy, pages_at(s->records, c.place));
+        struct candidate c = {group * LEAVING_GROUP + i, age_of(l, &g->flags[i]), 0};
+        c.rank = rank_of(s, c.place, c.age, g->uses[i]);
         s->n = insert(s->best, s->n, c);
         if (!s->seen++ || c.rank < s->least)
             s->least = c.rank;
@@ -147,6 +152,17 @@ static void look(struct leaving *l, struct search *s)
         s->n--;
 }
 
+/* Uses count half when FADE times as many records have gone as there is room for. */
+static void fade(struct leaving *l, uint32_t going)
+{
+    for (l->gone += going; l->gone >= FADE * LEAVING_GROUP; l->gone -= FADE * LEAVING_GROUP) {
+        l->faded = l->faded + 1 < l->flags.top ? l->faded + 1 : 0;
+        struct leaving_group *g = pages_at(&l->flags, l->faded);
+        for (int i = 0; i < LEAVING_GROUP; i++)
+            g->uses[i] /= 2;
+    }
+}
+
 /* The bar rises when there are more above it than can be named at once, and falls when groups have
  * been passed over in vain: so it comes to be where as many are above it as must go. */
 size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_policy policy,
@@ -154,7 +170,6 @@ size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_po
 {
     struct search s = {.accessor = a, .policy = policy, .records = records};
     double highest = -HUGE_VAL;
-    s.by_age = policy == TABLE_OLDEST && !a->class->unseen;
     for (int i = 0; i < TRIES; i++) {
         look(l, &s);
         if (s.n && s.best[0].rank >= l->bar)
@@ -174,5 +189,6 @@ size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_po
         step(l); /* else there may be more of them here */
     for (size_t i = 0; i < s.n; i++)
         out[i] = s.best[i].place;
+    fade(l, (uint32_t)s.n);
     return s.n;
 }

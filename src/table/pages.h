@@ -46,6 +46,9 @@ enum skiff_status pages_take(struct pages *p, uint32_t *out, struct skiff_error 
 void pages_prepare(struct pages *p);
 /* Its first four bytes belong to the free list from now on. */
 void pages_give_back(struct pages *p, uint32_t place);
+/* Places from `top` on, none of which is in use, are no more; their memory goes back to the
+ * system. */
+void pages_cut(struct pages *p, uint32_t top);
 /* Bytes that taking so many more places would add to pages_bytes. */
 size_t pages_growth(const struct pages *p, size_t places);
 /* Exactly what is held: places that were touched, to the last 4 KB or 2 MB, and the list of

@@ -84,6 +84,62 @@ static void another_thread_prepares(void **state)
     assert_int_equal(mem_in_use(), before);
 }
 
+/* Places at the end go back to the system; those before them keep what they hold. */
+static void the_last_places_are_given_up(void **state)
+{
+    enum { STRIDE = 24, N = 700000 };
+    struct pages p;
+    uint32_t place, zero = 0;
+    size_t before = mem_in_use();
+    pages_init(&p, STRIDE, false, "places");
+    for (uint32_t i = 0; i < N; i++) {
+        assert_int_equal(pages_take(&p, &place, NULL), SKIFF_OK);
+        memset(pages_at(&p, place), 0xff, STRIDE);
+        memcpy(pages_at(&p, place), &i, sizeof i);
+    }
+    size_t all = pages_bytes(&p);
+    uint32_t top = N / 3 + 1;
+    for (uint32_t i = top; i < N; i += 2) /* free or not, they go */
+        pages_give_back(&p, i);
+    pages_give_back(&p, 7);
+    pages_cut(&p, top);
+    assert_int_equal(p.nfree, 1);
+    assert_true(pages_bytes(&p) < all / 3 + (3 << 20));
+    assert_true(mem_in_use() - before < all / 3 + (3 << 20));
+    assert_int_equal(pages_take(&p, &place, NULL), SKIFF_OK);
+    assert_int_equal(place, 7);
+    for (uint32_t i = 8; i < top; i++)
+        assert_memory_equal(pages_at(&p, i), &i, sizeof i);
+    for (uint32_t i = top; i < N; i++) {
+        assert_int_equal(pages_take(&p, &place, NULL), SKIFF_OK);
+        assert_int_equal(place, i);
+        if (i >= top + (2 << 20) / STRIDE) /* behind what is left of the last 2 MB */
+            assert_memory_equal(pages_at(&p, i), &zero, sizeof zero);
+    }
+    assert_int_equal(pages_bytes(&p), all);
+    pages_deinit(&p);
+    assert_int_equal(mem_in_use(), before);
+}
+
+/* What is prepared next lies behind what is used, also when there are more pages since a cut. */
+static void after_a_cut_the_right_page_is_prepared(void **state)
+{
+    enum { PAGES = 30, LEFT = 24, STRIDE = 24 };
+    struct pages p;
+    uint32_t place;
+    pages_init(&p, STRIDE, true, "places");
+    for (uint32_t i = 0; i < (uint32_t)PAGES << PAGE_BITS; i++)
+        assert_int_equal(pages_take(&p, &place, NULL), SKIFF_OK);
+    pages_cut(&p, (uint32_t)LEFT << PAGE_BITS);
+    assert_int_equal(atomic_load(&p.ahead), 0);
+    for (uint32_t i = 0; !atomic_load(&p.ahead) && i < PAGE_PLACES; i++)
+        assert_int_equal(pages_take(&p, &place, NULL), SKIFF_OK);
+    size_t within = (2 << 20), bytes = (size_t)STRIDE << PAGE_BITS;
+    assert_int_equal(atomic_load(&p.ahead),
+                     ((uintptr_t)p.page[LEFT] + within) | (bytes - within) / (2 << 20));
+    pages_deinit(&p);
+}
+
 static void full_pages_say_so(void **state)
 {
     struct pages p;
@@ -107,6 +163,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_are_used_again),
         cmocka_unit_test(another_thread_prepares),
+        cmocka_unit_test(the_last_places_are_given_up),
+        cmocka_unit_test(after_a_cut_the_right_page_is_prepared),
         cmocka_unit_test(full_pages_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

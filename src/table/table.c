@@ -108,7 +108,8 @@ size_t table_budget(const struct table_options *o)
 {
     if (!o->limit.bytes)
         return SIZE_MAX;
-    return o->limit.bytes - (lets_wait(&o->admission) ? o->limit.bytes / WAITING_SHARE : 0);
+    return o->limit.bytes - o->limit.bytes / GONE_SHARE -
+           (lets_wait(&o->admission) ? o->limit.bytes / WAITING_SHARE : 0);
 }
 
 void table_evicted(struct table *t, int64_t id)
@@ -287,6 +288,21 @@ enum skiff_status table_put(struct table *t, const struct record *from, struct s
     r->stamp = from->stamp;
     memcpy(r->values, from->values, (size_t)t->accessor->width * sizeof *r->values);
     return SKIFF_OK;
+}
+
+static void note_record(void *self, size_t first, size_t n, struct record *const *records)
+{
+    *(bool *)self = records[0] != NULL;
+}
+
+enum skiff_status table_put_waiting(struct table *t, const struct waiting_id *x,
+                                    struct skiff_error *err)
+{
+    bool has = false;
+    if (!t->waiting)
+        return SKIFF_OK;
+    TRY(table_each(t, (const uint8_t *)&x->id, 1, TABLE_LOOK, 0, note_record, &has, err));
+    return has ? SKIFF_OK : waiting_put(t->waiting, x, err);
 }
 
 static enum skiff_status take_away(struct table *t, int64_t id, bool *out_was,

@@ -64,10 +64,10 @@ struct table_stats {
 
 /* Bytes that the table's rows, its index and the ids that wait may take; 0: as many as there are.
  * At the limit rows leave by the policy, a few for each that comes: for good (hash), or to disk
- * (tiered). Which is lowest or oldest is decided among 256 (leaving.h). An eighth is for
- * ids that wait, if the table has an admission that lets them wait; of those the least asked for
- * are forgotten. What a running snapshot keeps, notes for deltas, and memory that table_prepare
- * makes ready come on top of it. */
+ * (tiered, whose database's memory counts, too). Which is lowest or oldest is decided among 256
+ * (leaving.h). An eighth is for ids that wait, if the table has an admission that lets them wait;
+ * of those the least asked for are forgotten. What a running snapshot keeps, notes for deltas, and
+ * memory that table_prepare makes ready come on top of it. */
 struct table_limit {
     size_t bytes;
     enum table_policy policy;
@@ -197,6 +197,9 @@ enum skiff_status table_scatter(struct table *t, const uint8_t *ids, size_t n, u
 /* A whole record as it stands in `from` (id, stamp, values; stride bytes), new or in the place of
  * what was there; admission is not asked. */
 enum skiff_status table_put(struct table *t, const struct record *from, struct skiff_error *err);
+/* The id waits for admission with these counts, unless it has a record, or everybody comes in. */
+enum skiff_status table_put_waiting(struct table *t, const struct waiting_id *x,
+                                    struct skiff_error *err);
 /* UNSUPPORTED: records of this kind cannot go. *out_was: there was one. */
 enum skiff_status table_remove(struct table *t, int64_t id, bool *out_was, struct skiff_error *err);
 

@@ -83,14 +83,16 @@ void hash_prepare(struct table *t)
     id_index_prepare(&h->index);
 }
 
-/* A free place begins with numbers of the free list, which may look like the id. */
+/* A free place begins with numbers of the free list, which may look like the id, and so may the
+ * zeros of one that was given up. */
 size_t hash_find_here(const struct hash *h, const struct id_ahead *ahead, const uint8_t *ids,
                       size_t n, uint32_t *places, struct record **out)
 {
     size_t found = 0;
     id_index_find_many(&h->index, ahead, ids, n, places, (void **)out);
     for (size_t i = 0; i < n; i++) {
-        if (is_limited(h) && out[i] && out[i]->changed == RECORD_FREE) {
+        if (is_limited(h) && out[i] &&
+            (places[i] >= h->records.top || out[i]->changed == RECORD_FREE)) {
             places[i] = id_index_find(&h->index, table_id_at(ids, i));
             out[i] = places[i] == PAGES_NONE ? NULL : pages_at(&h->records, places[i]);
         }
@@ -179,6 +181,17 @@ enum skiff_status hash_make_room(struct hash *h, size_t n, hash_leave_fn *leave,
             TRY(leave(h, places[i], err));
         empty = going ? 0 : empty + 1;
     }
+    return SKIFF_OK;
+}
+
+enum skiff_status hash_give_up(struct hash *h, uint32_t n, hash_leave_fn *leave,
+                               struct skiff_error *err)
+{
+    uint32_t top = h->records.top > n ? h->records.top - n : 0;
+    for (uint32_t place = top; place < h->records.top; place++)
+        if (((struct record *)pages_at(&h->records, place))->changed != RECORD_FREE)
+            TRY(leave(h, place, err));
+    pages_cut(&h->records, top);
     return SKIFF_OK;
 }
 

@@ -47,5 +47,8 @@ void hash_take_out(struct hash *h, uint32_t place);
 typedef enum skiff_status hash_leave_fn(struct hash *h, uint32_t place, struct skiff_error *err);
 enum skiff_status hash_make_room(struct hash *h, size_t n, hash_leave_fn *leave,
                                  struct skiff_error *err);
+/* The last n places, or fewer, are given up; records there leave. */
+enum skiff_status hash_give_up(struct hash *h, uint32_t n, hash_leave_fn *leave,
+                               struct skiff_error *err);
 
 #endif

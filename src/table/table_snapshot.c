@@ -17,6 +17,8 @@ struct table_snapshot {
     bool given_up;     /* what went away is not known any more */
     bool by_id;
     struct id_index index; /* by_id: of the kept ones */
+    struct waiting_snapshot
+        *waiting; /* by_id: of those who wait for admission; NULL: nobody does */
 };
 
 struct table_gone {
@@ -122,8 +124,8 @@ enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, si
                          "no memory to keep what records were while a snapshot is read");
     if (s->given_up)
         return error_set(err, SKIFF_STATE,
-                         "changes since snapshot %u: more rows went away meanwhile than the table "
-                         "has; take a full snapshot",
+                         "changes since snapshot %u: more rows went away meanwhile than can be "
+                         "noted; take a full snapshot",
                          s->since);
     *out_n = n;
     return s->walked && s->drained == s->kept.top ? SKIFF_END : SKIFF_OK;
@@ -135,6 +137,8 @@ enum skiff_status table_snapshot_by_id(struct table *t, struct skiff_error *err)
 {
     TRY(id_index_init(&t->snapshot->index, &t->snapshot->kept, err));
     t->snapshot->by_id = true;
+    if (t->waiting)
+        t->snapshot->waiting = waiting_snapshot_begin(t->waiting);
     return SKIFF_OK;
 }
 
@@ -190,6 +194,14 @@ enum skiff_status table_snapshot_list(struct table *t, uint64_t *cursor, size_t 
     return SKIFF_OK;
 }
 
+enum skiff_status table_snapshot_waiting(struct table *t, uint64_t *cursor, size_t max,
+                                         struct waiting_id *out, size_t *out_n,
+                                         struct skiff_error *err)
+{
+    *out_n = 0;
+    return t->waiting ? waiting_snapshot_list(t->waiting, cursor, max, out, out_n, err) : SKIFF_END;
+}
+
 bool table_snapshot_lost(const struct table *t)
 {
     return t->snapshot->lost || t->snapshot->given_up;
@@ -198,7 +210,8 @@ bool table_snapshot_lost(const struct table *t)
 /* ---- what went away ---- */
 
 /* More have gone than there are: a full snapshot is less than what a delta would be, so the notes
- * are given up. A delta that is being read would miss them. */
+ * are given up; so they are when their part of the table's limit is full. A delta that is being
+ * read would miss them. */
 static void give_up(struct table *t)
 {
     if (t->snapshot && t->snapshot->since)
@@ -207,15 +220,27 @@ static void give_up(struct table *t)
     t->gone->from = t->moment;
 }
 
+/* A table with a limit has room for so many. */
+static size_t most_gone(const struct table *t)
+{
+    size_t limit = t->options.limit.bytes;
+    return limit ? limit / GONE_SHARE / (sizeof *t->gone->ids + sizeof *t->gone->moments)
+                 : SIZE_MAX;
+}
+
 void table_snapshot_note_gone(struct table *t, int64_t id)
 {
     struct table_gone *g = t->gone;
     if (!g)
         return;
-    if (g->n >= GONE_LEAST && g->n > table_count(t))
+    size_t most = most_gone(t);
+    if (g->n >= most || (g->n >= GONE_LEAST && g->n > table_count(t)))
         give_up(t);
+    if (!most)
+        return;
     if (g->n == g->cap) {
         g->cap = g->cap ? g->cap + g->cap / 2 : 64;
+        g->cap = g->cap < most ? g->cap : most;
         g->ids = mem_must_grow(g->ids, g->cap * sizeof *g->ids);
         g->moments = mem_must_grow(g->moments, g->cap * sizeof *g->moments);
     }
@@ -273,6 +298,8 @@ struct table_snapshot *table_snapshot_take_off(struct table *t)
 {
     struct table_snapshot *s = t->snapshot;
     t->snapshot = NULL;
+    if (s && s->waiting)
+        waiting_snapshot_take_off(t->waiting);
     return s;
 }
 
@@ -282,6 +309,7 @@ void table_snapshot_free(struct table_snapshot *s)
         return;
     if (s->by_id)
         id_index_deinit(&s->index);
+    waiting_snapshot_free(s->waiting);
     pages_deinit(&s->kept);
     free(s);
 }
@@ -302,6 +330,7 @@ size_t table_snapshot_bytes(const struct table *t)
     size_t bytes = t->snapshot ? pages_bytes(&t->snapshot->kept) : 0;
     if (t->snapshot && t->snapshot->by_id)
         bytes += id_index_bytes(&t->snapshot->index);
+    bytes += waiting_snapshot_bytes(t->snapshot ? t->snapshot->waiting : NULL);
     if (t->gone)
         bytes += t->gone->cap * (sizeof *t->gone->ids + sizeof *t->gone->moments);
     return bytes;

@@ -8,12 +8,14 @@
  * for records that change between the beginning and their turn.
  *
  * A delta also needs the ids that went away. They are noted from the first snapshot on, until a
- * full one has been completed, or until more have gone than the table has: then a full one is due.
- */
+ * full one has been completed, or until more have gone than the table has, or than their part of
+ * its limit (GONE_SHARE) has room for: then a full one is due. */
 #ifndef TABLE_TABLE_SNAPSHOT_H
 #define TABLE_TABLE_SNAPSHOT_H
 
 #include "table/table.h"
+
+#define GONE_SHARE 32 /* of a table's limit, one in so many bytes is for these ids */
 
 /* since: 0 for all records, else the moment of an earlier snapshot: what has changed after it.
  * *out_moment is this one's. STATE: one is running, or what went away after `since` is not known
@@ -40,6 +42,10 @@ const struct record *table_snapshot_was(const struct table *t, int64_t id,
  * after it was given may be given once more, as it was. */
 enum skiff_status table_snapshot_list(struct table *t, uint64_t *cursor, size_t max, void *out,
                                       size_t *out_n, struct skiff_error *err);
+/* Those who wait for admission, in the same way (admission.h). */
+enum skiff_status table_snapshot_waiting(struct table *t, uint64_t *cursor, size_t max,
+                                         struct waiting_id *out, size_t *out_n,
+                                         struct skiff_error *err);
 bool table_snapshot_lost(const struct table *t); /* one could not be kept: it is worth nothing */
 /* Ends it, too, but leaves the memory, which may be much, to be freed at leisure by any thread. */
 struct table_snapshot *table_snapshot_take_off(struct table *t); /* NULL: none runs */

@@ -18,10 +18,12 @@
 #include "table/table_hash.h"
 #include "table/traffic.h"
 
-/* Of the limit, one in so many bytes is for rows that are read ahead, and for RocksDB. */
-#define AHEAD_SHARE 8
-#define DISK_SHARE 8
-#define LEAST_AHEAD (4 * DISK_MANY)
+/* Of the limit, one in so many bytes is for rows that are read ahead, and for rows that RocksDB has
+ * not written yet. */
+#define AHEAD_SHARE 16
+#define DISK_SHARE 16
+#define LEAST_AHEAD (32 * DISK_MANY)
+#define FIT_EVERY 1024 /* rows that leave between two looks at what RocksDB takes */
 
 struct tiered {
     struct hash h;
@@ -30,6 +32,8 @@ struct tiered {
     struct record *one; /* room for one row */
     uint64_t disk_rows; /* that are not in memory */
     uint64_t hits, misses, fetched, spilled;
+    size_t most;        /* bytes of rows in memory, together with RocksDB's */
+    uint64_t fit_again; /* when so many have been spilled */
     /* a walk */
     struct disk_iterator *iterator; /* NULL: something was sent to disk since it was made */
     char *guests, *before;          /* TABLE_BLOCK records each; before: as they are on disk */
@@ -55,6 +59,7 @@ static enum skiff_status tiered_create(const struct table_options *o, struct tab
         free(d);
         return status;
     }
+    d->most = d->h.budget;
     d->one = mem_must(stride);
     status = disk_open(o->folder, stride, o->limit.bytes / DISK_SHARE, &d->disk, err);
     if (status == SKIFF_OK)
@@ -107,6 +112,20 @@ static enum skiff_status spill(struct hash *h, uint32_t place, struct skiff_erro
     d->disk_rows++;
     d->spilled++;
     return SKIFF_OK;
+}
+
+/* What RocksDB keeps to find rows grows with their number on disk (a hundredth of their bytes):
+ * rows in memory make room for it, a few at a time, down to half of what they had. */
+static enum skiff_status fit(struct tiered *d, struct skiff_error *err)
+{
+    if (d->spilled < d->fit_again || d->h.t.held)
+        return SKIFF_OK;
+    size_t taken = disk_memory(d->disk), half = d->most / 2;
+    size_t budget = d->most - (taken < half ? taken : half);
+    d->fit_again = d->spilled + FIT_EVERY;
+    if (budget < d->h.budget) /* it goes up and down: what it took once it will take again */
+        d->h.budget = budget;
+    return hash_held(&d->h) > d->h.budget ? hash_give_up(&d->h, FIT_EVERY, spill, err) : SKIFF_OK;
 }
 
 /* What a walk has changed of its guests goes to disk. */
@@ -199,6 +218,7 @@ static enum skiff_status find_both(struct tiered *d, const struct id_ahead *ahea
 {
     size_t unknown[TABLE_BLOCK], nunknown = 0;
     TRY(settle_guests(d, err));
+    TRY(fit(d, err));
     TRY(hash_make_room(&d->h, n, spill, err));
     size_t here = hash_find_here(&d->h, ahead, ids, n, places, out);
     d->hits += here;
@@ -234,10 +254,11 @@ static enum skiff_status tiered_fetch_ahead(struct table *t, const uint8_t *ids,
         const uint8_t *at = ids + 8 * first;
         hash_ahead(t, at, m, &ahead);
         hash_near(t, at, m, sizeof(int64_t), &ahead);
-        if (hash_find_here(&d->h, &ahead, at, m, places, records) == m)
-            continue;
+        hash_find_here(&d->h, &ahead, at, m, places, records);
         for (size_t i = 0; i < m; i++)
-            if (!records[i])
+            if (records[i])
+                leaving_used(&d->h.leaving, places[i], 0); /* it must not leave before its time */
+            else
                 TRY(traffic_read_ahead(d->traffic, table_id_at(at, i), err));
     }
     traffic_read_now(d->traffic);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The cases that take little time.
+# The cases that take little time, and those that look at files of saves by name and number.
 set -euo pipefail
 case ${BUILD:-build} in
 *-address) # the sanitizer's library must be in Python from the start; Python itself leaks
@@ -7,4 +7,4 @@ case ${BUILD:-build} in
 *-thread) exit 0 ;; # Python is not built for TSan
 esac
 exec "$(dirname "$0")/acceptance.sh" --only quickstart_reader --only ctr_get_data --only ctr_generator --only ctr_debug_dataset \
-    --only ctr_real_rows --only faq_q4 --only faq_q7_local
+    --only ctr_real_rows --only ctr_incremental --only faq_q1 --only faq_q4 --only faq_q7_local

@@ -318,7 +318,7 @@ static void try_case(void *user, const char *dir, const char *name)
 {
     struct grad_case c;
     char path[PATH_MAX_LEN];
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     if (!case_open(&c, path))
         return;
     for (int i = 0; i < c.nfeeds; i++)
@@ -341,7 +341,7 @@ static void try_op(void *user, const char *dir, const char *name)
     const char *part = getenv("PART");
     if (part && !strstr(name, part))
         return;
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     each_entry(path, try_case, user);
 }
 
@@ -349,7 +349,7 @@ static void try_op(void *user, const char *dir, const char *name)
 static void try_set(void *user, const char *dir, const char *name)
 {
     char path[PATH_MAX_LEN];
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     if (strncmp(name, "ops", 3) == 0)
         each_entry(path, try_op, user);
 }

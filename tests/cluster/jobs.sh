@@ -1,6 +1,7 @@
 # Jobs of `skiff train`, process by process, for the scripts beside this one (source it): a folder with data and a config,
 # and words to start processes and to say what is expected of them. failed is 1 when something was not as expected.
 set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/small.sh"
 build=$(realpath "${BUILD:-build}")
 skiff=$build/skiff
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
@@ -13,24 +14,7 @@ failed=0
 export SKIFF_JOB=jobs-$$ SKIFF_SECRET=secret SKIFF_SILENCE_MS=2000 FLAGS_rpc_deadline=20000
 
 "$skiff" synth --rows 3000 --test-rows 100 --files 2 --out data >/dev/null || exit 1
-cat >config.yaml <<'END'
-runner:
-  model: rank/dnn
-  train_data_dir: data/train
-  input_format: criteo
-  train_batch_size: 100
-  epochs: 1
-  split_file_list: True
-  model_save_path: model
-hyper_parameters:
-  optimizer: {class: SGD, learning_rate: 0.001}
-  network: documents
-  sparse_inputs_slots: 27
-  sparse_feature_number: 5001
-  sparse_feature_dim: 8
-  dense_input_dim: 13
-  fc_sizes: [32]
-END
+small_config SGD 'train_data_dir: data/train' 'input_format: criteo' 'train_batch_size: 100' 'epochs: 1' 'split_file_list: True' >config.yaml
 
 fault() {
     echo "$name: $*"

@@ -2,6 +2,7 @@
 # Launching of collective jobs, with ranks that are shell scripts: what they are told, how jobs end, what is named, how
 # machines meet (two loopback addresses), restarts, that nothing is left behind.
 set -uo pipefail
+. "$(dirname "$0")/small.sh"
 skiff=$(realpath "${BUILD:-build}")/skiff
 work=$(mktemp -d)
 mark=skiff-ranks-test-$$-$RANDOM
@@ -230,30 +231,9 @@ is "restarts" "$(grep -c 'skiff launch: restart' err)" 0
 nothing_left
 
 name="restarts of skiff train go on behind the last epoch that this job has saved"
-mkdir slots
-awk 'BEGIN { srand(1); for (i = 0; i < 300; i++) { printf "13"; for (d = 0; d < 13; d++) printf " %g", rand()
-    for (s = 0; s < 26; s++) printf " 1 %d", int(rand() * 5000); print " 1 " i % 2 } }' >rows
-split -n l/2 -d rows slots/part-
-cat >config.yaml <<'END_OF_CONFIG'
-runner:
-  model: rank/dnn
-  sync_mode: collective
-  split_file_list: True
-  train_data_dir: slots
-  pipe_command: 'if [ "$SKIFF_RESTART.$PADDLE_TRAINER_ID" = 0.1 ] && [ -e $FAIL_BEHIND ]; then exit 1; fi; cat'
-  train_batch_size: 50
-  epochs: 3
-  model_save_path: model
-hyper_parameters:
-  optimizer: {class: SGD, learning_rate: 0.001}
-  network: documents
-  sparse_inputs_slots: 27
-  sparse_feature_number: 5001
-  sparse_feature_dim: 8
-  dense_input_dim: 13
-  fc_sizes: [32]
-END_OF_CONFIG
-epochs() { sed -n 's/^Epoch: \([0-9]\),.*/\1/p' "$1" | tr -d '\n'; }
+slot_files 2
+small_config SGD 'sync_mode: collective' 'split_file_list: True' 'train_data_dir: slots' 'train_batch_size: 50' 'epochs: 3' \
+    "pipe_command: 'if [ \"\$SKIFF_RESTART.\$PADDLE_TRAINER_ID\" = 0.1 ] && [ -e \$FAIL_BEHIND ]; then exit 1; fi; cat'" >config.yaml
 FAIL_BEHIND=model/0 run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -m config.yaml
 is "epochs" "$(epochs log/workerlog.0)" 012
 says log/workerlog.0 "going on from $work/model/0, saved after epoch 0"

@@ -120,7 +120,7 @@ by_epochs() {
     options="runner.split_file_list=True"
     all
     each 0 60 $(everybody)
-    [ -s model/1/000/part-001-00003.gz ] && [ -s model/1/skiff_manifest.yaml ] || fault "epoch 1 is not saved"
+    [ -s model/1/000/part-001-00003.gz ] && [ -s model/1/__skiff_manifest__ ] || fault "epoch 1 is not saved"
     epochs=3 options="runner.split_file_list=True --resume"
     all
     each 0 60 $(everybody)
@@ -128,6 +128,27 @@ by_epochs() {
     [ -s model/2/000/part-000-00000.gz ] || fault "epoch 2 is not saved"
     "$skiff" infer -m epochs.yaml -o runner.test_data_dir=data/test >infer.log 2>&1 || fault "infer ends with $?"
     says infer "Epoch: 0," "Epoch: 1," "Epoch: 2,"
+    options=
+}
+counted() { # ids wait for their 40th occurrence; a job that goes on has not forgotten how often they were seen
+    config=counted.yaml
+    sed 's/^\( *\)shard_num: 4/&\n\1entry: "count_filter_entry:40"/' epochs.yaml >counted.yaml
+    local rows first
+    begin "who waits for admission, two epochs" async 2 1 2
+    all
+    each 0 60 $(everybody)
+    rows=$(zcat model/1/000/*.gz | wc -l) first=$(zcat model/0/000/*.gz | wc -l)
+    [ "$first" -lt "$rows" ] || fault "nobody waits: $first rows, and $rows after two epochs"
+    begin "who waits for admission, one epoch" async 2 1 1
+    all
+    each 0 60 $(everybody)
+    ls model/0/__lookup_table__/SparseFeatFactors.waiting.pserver_[01].00000 >/dev/null || fault "ids that wait are not saved"
+    name="who waits for admission, resumed"
+    epochs=2 options=--resume
+    all
+    each 0 60 $(everybody)
+    first=$(zcat model/1/000/*.gz | wc -l)
+    [ "$first" = "$rows" ] || fault "$first rows, not $rows as without a break"
     options=
 }
 alone() {
@@ -139,6 +160,19 @@ alone() {
     all_done
     "$skiff" train -m features.yaml -o runner.end_day=20190722 runner.data_donefile= >alone.log 2>&1 && fault "no data, no error"
     says alone "going on from $PWD/model/20190722/0" "there is no folder $PWD/passes/20190722/0000"
+}
+day_by_day() {
+    local whole
+    name="each day by a run of its own: rows grow old as in one run"
+    ages() { zcat model/20190722/0/000/*.gz | cut -d' ' -f1,3 | sort; }
+    whole=$(ages)
+    grep -q ' 1$' <<<"$whole" || fault "no row is a day old"
+    rm -rf model
+    for day in 20190720 20190721; do
+        "$skiff" train -m features.yaml -o runner.end_day=$day >alone.log 2>&1 || fault "$day ended with $?"
+    done
+    says alone "all days before 20190721 are done"
+    [ "$(ages)" = "$whole" ] || fault "days of rows: $(ages | cut -d' ' -f2 | sort | uniq -c | xargs), $(cut -d' ' -f2 <<<"$whole" | sort | uniq -c | xargs) in one run"
 }
 rows_of() { sed -n 's/.*table SparseFeatFactors: \([0-9]*\) rows.*/\1/p' "$1" | tail -n 1; }
 killed_at() { # N: in one process with tables of features, at the n-th file operation below the models' folder
@@ -173,6 +207,10 @@ limits() {
         fault "entry: ended with $?"
     grep -q " [1-9][0-9]* refused" limits.log || fault "nobody was refused"
     [ "$(rows_of limits.log)" -lt "$free" ] || fault "entry: $(rows_of limits.log) rows, $free without"
+    rm -rf model
+    (ulimit -f 8 && "$skiff" train -m features.yaml >limits.log 2>&1)
+    [ $? = 1 ] || fault "ulimit -f: ended with $?"
+    says limits "delta-1: " "File too large"
 }
 refused() { # TEXT SETTING...
     "$skiff" train -m features.yaml -o "${@:2}" >refused.log 2>&1 && fault "takes ${*:2}"
@@ -214,8 +252,10 @@ dies features.yaml worker1
 dies features.yaml server0
 told_to_stop
 by_epochs
+counted
 finish
 alone
+day_by_day
 kills
 limits
 wrong_settings

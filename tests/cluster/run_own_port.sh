@@ -10,6 +10,7 @@ if [ $# -eq 0 ]; then
     unshare -rn ip link set lo up 2>/dev/null || { echo "skipped: network namespaces are not allowed here"; exit 0; }
     exec unshare -rn "$0" "$(realpath "${BUILD:-build}")/skiff"
 fi
+. "$(dirname "$0")/small.sh"
 skiff=$1
 work=$(mktemp -d)
 worker=
@@ -17,23 +18,7 @@ trap '[ -z "$worker" ] || kill -9 $worker 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 ip link set lo up && echo "40010 40011" >/proc/sys/net/ipv4/ip_local_port_range || exit 1
 "$skiff" synth --rows 500 --test-rows 50 --files 1 --out data >/dev/null || exit 1
-cat >config.yaml <<'END'
-runner:
-  model: rank/dnn
-  train_data_dir: data/train
-  input_format: criteo
-  train_batch_size: 100
-  epochs: 1
-  model_save_path: model
-hyper_parameters:
-  optimizer: {class: SGD, learning_rate: 0.001}
-  network: documents
-  sparse_inputs_slots: 27
-  sparse_feature_number: 5001
-  sparse_feature_dim: 8
-  dense_input_dim: 13
-  fc_sizes: [16]
-END
+small_config SGD 'train_data_dir: data/train' 'input_format: criteo' 'train_batch_size: 100' 'epochs: 1' >config.yaml
 export SKIFF_JOB=own-port SKIFF_SECRET=secret PADDLE_PSERVERS_IP_PORT_LIST=127.0.0.1:40010 PADDLE_TRAINERS_NUM=1
 TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID=0 "$skiff" train -m config.yaml >worker.log 2>&1 &
 worker=$!

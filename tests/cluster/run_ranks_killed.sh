@@ -2,6 +2,7 @@
 # Two ranks of skiff train, one killed by kill -9 in epoch 2: --restarts goes on from the last saved epoch, and the job
 # ends with the parameters of one that nobody disturbed, to the bit.
 set -uo pipefail
+. "$(dirname "$0")/small.sh"
 skiff=$(realpath "${BUILD:-build}")/skiff
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -15,32 +16,11 @@ fault() {
     tail -n 20 out err log/* 2>/dev/null | sed 's/^/    /'
     failed=1
 }
-epochs() { sed -n 's/^Epoch: \([0-9]\),.*/\1/p' "$1" | tr -d '\n'; }
 
-mkdir slots
-awk 'BEGIN { srand(1); for (i = 0; i < 300; i++) { printf "13"; for (d = 0; d < 13; d++) printf " %g", rand()
-    for (s = 0; s < 26; s++) printf " 1 %d", int(rand() * 5000); print " 1 " i % 2 } }' >rows
-split -n l/4 -d rows slots/part-
+slot_files 4
 # the reader of rank 1 kills its rank in epoch 2, when it has begun to read: two files in each of the epochs before
-cat >config.yaml <<'END_OF_CONFIG'
-runner:
-  model: rank/dnn
-  sync_mode: collective
-  split_file_list: True
-  train_data_dir: slots
-  pipe_command: './reader.sh'
-  train_batch_size: 20
-  epochs: 4
-  model_save_path: model
-hyper_parameters:
-  optimizer: {class: Adam, learning_rate: 0.001}
-  network: documents
-  sparse_inputs_slots: 27
-  sparse_feature_number: 5001
-  sparse_feature_dim: 8
-  dense_input_dim: 13
-  fc_sizes: [32]
-END_OF_CONFIG
+small_config Adam 'sync_mode: collective' 'split_file_list: True' 'train_data_dir: slots' 'pipe_command: ./reader.sh' \
+    'train_batch_size: 20' 'epochs: 4' >config.yaml
 cat >reader.sh <<'END_OF_READER'
 #!/bin/bash
 # a rank is the nearest ancestor that is no shell

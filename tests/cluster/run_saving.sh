@@ -4,14 +4,14 @@
 . "$(dirname "$0")/jobs.sh"
 
 whole() { # EPOCH [FOLDER]: it is there, complete, and its manifest says what it is
-    local manifest=${2:-model}/$1/skiff_manifest.yaml text
+    local manifest=${2:-model}/$1/__skiff_manifest__ text
     [ -s "${2:-model}/$1/__model__" ] || fault "epoch $1 has no program"
     [ -s "$manifest" ] || { fault "epoch $1 has no manifest"; return; }
     for text in "epoch: $1" "complete: True" "run: " "samples: " "steps: " '"fc_0.w_0"' '"__model__"'; do
         grep -qF -- "$text" "$manifest" || fault "epoch $1: its manifest does not say: $text"
     done
 }
-run_of() { sed -n 's/^run: *//p' "$1/skiff_manifest.yaml"; }
+run_of() { sed -n 's/^run: *//p' "$1/__skiff_manifest__"; }
 cutting() { # as tests/saves/cut.h has it: variables for a process whose saving fails
     echo LD_PRELOAD="$build/tests/libcut.so" SKIFF_TEST_CUT="$1" SKIFF_TEST_CUT_BELOW=/model/
 }
@@ -65,12 +65,12 @@ job_is_told_to_stop() {
     kill -CONT "${pid[worker1]}"
     each 1 15 worker0 worker1
     ends server0 0 15
-    for manifest in model/*/skiff_manifest.yaml; do
+    for manifest in model/*/__skiff_manifest__; do
         grep -q "complete: False" "$manifest" || grep -q "samples: 30300" "$manifest" ||
             fault "$manifest is complete, with $(grep samples: "$manifest")"
     done
     epochs=$(($(ls model | grep -x "[0-9]*" | sort -n | tail -n 1) + 1))
-    grep -q "complete: False" "model/$((epochs - 1))/skiff_manifest.yaml" || fault "nothing was saved at the end"
+    grep -q "complete: False" "model/$((epochs - 1))/__skiff_manifest__" || fault "nothing was saved at the end"
     options="--resume -o runner.train_data_dir=uneven"; all; options=
     each 0 30 worker0 worker1 server0
     says worker0 "model/$((epochs - 1)) was saved in the middle of its epoch" "the job goes on with epoch $((epochs - 1))"

@@ -2,6 +2,7 @@
 # Secrets of jobs with real processes: who needs one, how it is made and handed out, where it must not be seen, what strangers
 # are told. On loopback; the other machine of --share_secret is this one under an ssh that runs what it is given here.
 set -uo pipefail
+. "$(dirname "$0")/small.sh"
 skiff=$(realpath "${BUILD:-build}")/skiff
 work=$(mktemp -d)
 pids=()
@@ -29,24 +30,7 @@ run() { # STATUS command
 }
 
 "$skiff" synth --rows 600 --test-rows 100 --files 2 --out data >/dev/null || exit 1
-cat >config.yaml <<'END'
-runner:
-  model: rank/dnn
-  train_data_dir: data/train
-  input_format: criteo
-  train_batch_size: 100
-  epochs: 1
-  split_file_list: True
-  model_save_path: model
-hyper_parameters:
-  optimizer: {class: SGD, learning_rate: 0.001}
-  network: documents
-  sparse_inputs_slots: 27
-  sparse_feature_number: 5001
-  sparse_feature_dim: 8
-  dense_input_dim: 13
-  fc_sizes: [32]
-END
+small_config SGD 'train_data_dir: data/train' 'input_format: criteo' 'train_batch_size: 100' 'epochs: 1' 'split_file_list: True' >config.yaml
 
 name="skiff secret"
 run 0 "$skiff" secret new --out home/.skiff/secret

@@ -29,7 +29,7 @@ for p in "${pids[@]}"; do
     [ $got = 143 ] || fault "a launcher ended with $got, expected 143"
 done
 pids=()
-grep -q "complete: False" model/0/skiff_manifest.yaml 2>/dev/null || fault "the part of the running epoch is not saved: $(ls model 2>&1)"
+grep -q "complete: False" model/0/__skiff_manifest__ 2>/dev/null || fault "the part of the running epoch is not saved: $(ls model 2>&1)"
 grep -h "has ended before the job" ./*.log log.*/* && fault "servers have left too early"
-[ $failed = 0 ] && echo "the part is saved, $(sed -n 's/^samples: //p' model/0/skiff_manifest.yaml) samples"
+[ $failed = 0 ] && echo "the part is saved, $(sed -n 's/^samples: //p' model/0/__skiff_manifest__) samples"
 exit $failed

@@ -38,7 +38,7 @@ expect() { grep -qF -- "$1" "$work/log" "$work"/logs/* || { echo "expected: $1";
 job() { rm -rf "$work/logs"; run launch --server_num 2 --worker_num 2 --log_dir "$work/logs" -m models/rank/dnn/ctr_documents.yaml "$@"; }
 ranks() { rm -rf "$work/logs"; run launch --nproc_per_node 2 --log_dir "$work/logs" -m models/rank/dnn/ctr_documents.yaml "$@"; }
 same() { # FOLDER FOLDER: the same models, apart from when and by whom
-    diff -rq -x skiff_manifest.yaml -x 'report.*' "$1" "$2" || { echo "$1 and $2 differ"; exit 1; }
+    diff -rq -x __skiff_manifest__ -x 'report.*' "$1" "$2" || { echo "$1 and $2 differ"; exit 1; }
 }
 
 job -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/local" runner.epochs=1

@@ -82,7 +82,8 @@ static void slots_fit(const struct comm_mode *m, const char *name)
     assert_int_equal(!m->threads_begin, !m->thread_end);
     assert_int_equal(!m->send, !c->send);
     assert_int_equal(!m->send_ids, !c->send_ids);
-    assert_true(!m->send != !m->send_ids); /* gradients, or the ids of batches */
+    assert_non_null(m->send);
+    assert_int_equal(!m->send_ids, !m->lookup); /* the ids of batches: rows are in the worker */
     assert_int_equal(!m->ahead, !c->lookup_ahead);
     assert_int_equal(!m->ahead, !c->lookup_take);
     assert_int_equal(!m->ahead, !c->lookup_drop);

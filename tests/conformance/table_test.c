@@ -62,7 +62,7 @@ static struct table *make(const struct table_class *kind, const struct accessor 
     struct table_options o = {.accessor = a, .rows = kind->fixed ? ROWS : 0};
     snprintf(place, sizeof place, "%s/%d", folder, made++);
     if (kind == &table_tiered) {
-        o.limit.bytes = (size_t)56 << 10;
+        o.limit.bytes = (size_t)64 << 10;
         o.folder = place;
     }
     if (table_create(kind, &o, &t, &err) < 0)

@@ -34,7 +34,7 @@ static struct accessor *plain(void)
 static enum skiff_status create(const char *name, struct table **out, struct skiff_error *err)
 {
     char place[128];
-    struct table_options o = {.accessor = plain(), .limit = {LIMIT, TABLE_OLDEST}, .folder = place};
+    struct table_options o = {.accessor = plain(), .limit = {LIMIT, TABLE_SELDOM}, .folder = place};
     snprintf(place, sizeof place, "%s/%s", folder, name);
     return table_create(&table_tiered, &o, out, err);
 }
@@ -166,6 +166,35 @@ static void rows_are_fetched_ahead(void **state)
     for (int64_t id = 2000; id < ROWS; id += 7)
         assert_true(get(t, id) == (float)id);
     assert_int_equal(table_count(t), ROWS - 1);
+    table_destroy(t);
+}
+
+/* What the database takes, which grows with the rows on disk, is part of the limit: rows in memory
+ * make room for it. */
+static void the_database_is_within_the_limit(void **state)
+{
+    enum { MANY = 400000, AT_ONCE = 1000, MEMORY = 6 << 20 };
+    char place[128];
+    struct table *t;
+    struct table_options o = {
+        .accessor = plain(), .limit = {MEMORY, TABLE_SELDOM}, .folder = place};
+    snprintf(place, sizeof place, "%s/rows", folder);
+    assert_int_equal(table_create(&table_tiered, &o, &t, NULL), SKIFF_OK);
+    for (int64_t id = 0; id < MANY; id += AT_ONCE) {
+        int64_t ids[AT_ONCE];
+        float rows[AT_ONCE][WIDTH] = {{0}};
+        for (int64_t i = 0; i < AT_ONCE; i++) {
+            ids[i] = id + i;
+            rows[i][WIDTH - 1] = (float)(id + i);
+        }
+        assert_int_equal(
+            table_scatter(t, (const uint8_t *)ids, AT_ONCE, TABLE_MAKE, 0, WIDTH, rows[0], NULL),
+            SKIFF_OK);
+    }
+    assert_int_equal(table_count(t), MANY);
+    assert_true(stats(t).bytes < MEMORY * 11 / 10);
+    for (int64_t id = 0; id < MANY; id += 37)
+        assert_true(get(t, id) == (float)id);
     table_destroy(t);
 }
 
@@ -312,6 +341,7 @@ int main(void)
         cmocka_unit_test(most_rows_are_on_disk_and_none_is_lost),
         cmocka_unit_test(only_what_changed_is_written),
         cmocka_unit_test(rows_are_fetched_ahead),
+        cmocka_unit_test(the_database_is_within_the_limit),
         cmocka_unit_test(a_walk_sees_every_row_once),
         cmocka_unit_test(removed_rows_stay_away),
         cmocka_unit_test(folders_that_cannot_be),

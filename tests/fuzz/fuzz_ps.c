@@ -105,7 +105,9 @@ static void fuzz_small(uint8_t which, const struct blob *b)
     struct ps_begun begun;
     struct ps_saving saving;
     struct ps_applied *applied;
+    struct ps_put put;
     struct ps_table_state state;
+    struct ps_table_info *tables;
     uint32_t count;
     char name[PS_NAME];
     uint64_t first, second;
@@ -167,8 +169,15 @@ static void fuzz_small(uint8_t which, const struct blob *b)
         ps_read_table_state(b, &state, NULL);
         return;
     case 17:
-        if (ps_read_put(b, &first, &item, NULL) == SKIFF_OK)
-            check_item(b, &item);
+        if (ps_read_put(b, &put, NULL) == SKIFF_OK)
+            check_item(b, &put.item);
+        return;
+    case 18:
+        if (ps_read_tables(b, &tables, &count, NULL) < 0)
+            return;
+        for (uint32_t i = 0; i < count; i++)
+            require(strlen(tables[i].table) < PS_NAME);
+        free(tables);
         return;
     default:
         return;

@@ -19,6 +19,11 @@
  * push the others out of memory, which has room for about half of them */
 #define CROWD 900
 #define LIMIT ((size_t)44 << 10)
+/* or so many, with a limit that RocksDB takes its share of only when rows have been written: places
+ * are given up (fit in table_tiered.c) */
+#define WIDE_CROWD 3000
+#define WIDE_LIMIT ((size_t)160 << 10)
+#define WIDE_OPERATIONS 32 /* each takes long */
 #define ALL (IDS + 1)
 #define EMBEDX 2
 #define PULLED (3 + EMBEDX)
@@ -68,6 +73,8 @@ static int64_t id_of(const struct world *w, int i)
         return i * 11;
     if (i >= IDS)
         return 1000000 + i;
+    if (i >= IDS - 2) /* -1, and the last of all in the order of walks, as 0 is the first */
+        return i == IDS - 1 ? -1 : INT64_C(0x71ea5f50a8983211);
     return i % 3 ? i : (int64_t)((uint64_t)i * UINT64_C(0x4000000000000001));
 }
 
@@ -184,7 +191,7 @@ static struct table *make(struct world *w, bool admits)
     struct table_options o = {.accessor = &w->accessor, .rows = w->kind->fixed ? IDS * 11 : 0};
     if (w->kind == &table_tiered) {
         snprintf(folder, sizeof folder, "%s/%d", temporary(), w->made++);
-        o.limit.bytes = LIMIT;
+        o.limit.bytes = w->crowd == CROWD ? LIMIT : WIDE_LIMIT;
         o.folder = folder;
     }
     if (admits && w->now.least > 1)
@@ -217,20 +224,20 @@ static void push(struct world *w)
 /* Everybody of the crowd, fetched ahead or not. */
 static void push_crowd(struct world *w)
 {
-    int64_t ids[CROWD];
-    float rows[CROWD][3 + 1 + EMBEDX];
+    static int64_t ids[WIDE_CROWD];
+    static float rows[WIDE_CROWD][3 + 1 + EMBEDX];
+    size_t n = (size_t)w->crowd;
     uint8_t what = next(w);
     float show = (float)(what % 4), click = (float)(what / 4 % 2), g = (float)(what / 8 % 9) - 4;
-    for (int i = 0; i < CROWD; i++) {
+    for (size_t i = 0; i < n; i++) {
         float row[6] = {1, show, click, g, g, g};
-        ids[i] = id_of(w, IDS + i);
+        ids[i] = id_of(w, IDS + (int)i);
         memcpy(rows[i], row, sizeof row);
     }
     model_push(&w->now, IDS, TABLE_MAKE, show, click, g);
     if (what & 128)
-        require(table_fetch_ahead(w->table, (const uint8_t *)ids, CROWD, NULL) == SKIFF_OK);
-    require(table_push(w->table, (const uint8_t *)ids, CROWD, TABLE_MAKE, rows[0], NULL) ==
-            SKIFF_OK);
+        require(table_fetch_ahead(w->table, (const uint8_t *)ids, n, NULL) == SKIFF_OK);
+    require(table_push(w->table, (const uint8_t *)ids, n, TABLE_MAKE, rows[0], NULL) == SKIFF_OK);
 }
 
 /* Hints change nothing. */
@@ -382,7 +389,7 @@ static void set_up(struct world *w)
     struct accessor_options o = {.ctr = ctr_defaults(), .embedx = EMBEDX};
     uint8_t head = next(w);
     w->kind = head & 1 ? &table_array : head & 128 ? &table_tiered : &table_hash;
-    w->crowd = w->kind == &table_tiered ? CROWD : 0;
+    w->crowd = w->kind != &table_tiered ? 0 : head & 64 ? WIDE_CROWD : CROWD;
     w->now.least = w->kind != &table_hash ? 1 : head / 2 % 4;
     o.ctr.nonclk_coeff = 0.25f;
     o.ctr.base_threshold = 0.5f;
@@ -410,7 +417,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     w->data = data;
     w->n = n;
     set_up(w);
-    while (w->n)
+    for (int i = 0; w->n && (w->crowd != WIDE_CROWD || i < WIDE_OPERATIONS); i++)
         operate(w);
     while (piece(w))
         ;

@@ -387,7 +387,7 @@ static void check_case(void *user, const char *dir, const char *name)
     struct grad_case c;
     struct run r;
     char path[PATH_MAX_LEN];
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     if (!case_open(&c, path))
         return;
     if (c.ngrads == 0 || !is_known(c.program)) {
@@ -409,7 +409,7 @@ static void check_case(void *user, const char *dir, const char *name)
 static void check_op(void *user, const char *dir, const char *name)
 {
     char path[PATH_MAX_LEN];
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     each_entry(path, check_case, user);
 }
 
@@ -491,7 +491,7 @@ static void check_made_case(void *user, const char *dir, const char *name)
     struct grad_case c;
     struct run r;
     char path[PATH_MAX_LEN];
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     if (is_done(s->t, s->kind) || !case_open(&c, path))
         return;
     if (append_gradient(&c, s->kind->type)) {
@@ -522,7 +522,7 @@ static void note_program(struct checker *t, const char *path)
 static void note_entry(void *user, const char *dir, const char *name)
 {
     char path[PATH_MAX_LEN];
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     size_t n = strlen(name);
     if (file_is_dir(path))
         each_entry(path, note_entry, user);
@@ -559,7 +559,7 @@ static int finish(void **state)
 static void check_set(void *user, const char *dir, const char *name)
 {
     char path[PATH_MAX_LEN];
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     if (strncmp(name, "ops", 3) == 0)
         each_entry(path, check_op, user);
 }
@@ -594,8 +594,8 @@ static void check_made_set(void *user, const char *dir, const char *name)
 {
     struct search *s = user;
     char set[PATH_MAX_LEN], path[PATH_MAX_LEN];
-    path_join(set, dir, name);
-    path_join(path, set, s->kind->type);
+    case_path(set, dir, name);
+    case_path(path, set, s->kind->type);
     if (strncmp(name, "ops", 3) == 0)
         each_entry(path, check_made_case, user);
 }

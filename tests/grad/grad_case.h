@@ -38,7 +38,7 @@ static inline bool name_is_grad(const char *name)
 #define PATH_MAX_LEN 1024
 
 /* "dir/name"; empty (no such file) when it is too long. */
-static inline void path_join(char out[static PATH_MAX_LEN], const char *dir, const char *name)
+static inline void case_path(char out[static PATH_MAX_LEN], const char *dir, const char *name)
 {
     if (snprintf(out, PATH_MAX_LEN, "%s/%s", dir, name) >= PATH_MAX_LEN)
         out[0] = '\0';
@@ -64,7 +64,7 @@ static inline void case_add_feed(void *user, const char *dir, const char *name)
     struct grad_case *c = user;
     char path[PATH_MAX_LEN];
     struct skiff_error err;
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     if (c->nfeeds < CASE_MAX && tensor_file_read(path, &c->feed[c->nfeeds], &err) >= 0)
         c->feed_name[c->nfeeds++] = mem_must_strdup(name);
 }
@@ -74,7 +74,7 @@ static inline void case_add_init(void *user, const char *dir, const char *name)
     struct grad_case *c = user;
     char path[PATH_MAX_LEN];
     struct skiff_error err;
-    path_join(path, dir, name);
+    case_path(path, dir, name);
     if (c->ninit < CASE_MAX && value_file_read(path, &c->init[c->ninit], &err) >= 0)
         c->init_name[c->ninit++] = mem_must_strdup(name);
 }
@@ -121,7 +121,7 @@ static inline bool case_open(struct grad_case *c, const char *dir)
     struct skiff_error err;
     *c = (struct grad_case){0};
     c->dir = dir;
-    path_join(path, dir, "main.pb");
+    case_path(path, dir, "main.pb");
     if (!file_exists(path))
         return false;
     c->program = read_program(path, &err);
@@ -129,11 +129,11 @@ static inline bool case_open(struct grad_case *c, const char *dir)
         printf("%s: %s\n", dir, err.message);
         return false;
     }
-    path_join(path, dir, "feed/0");
+    case_path(path, dir, "feed/0");
     each_entry(path, case_add_feed, c);
-    path_join(path, dir, "init");
+    case_path(path, dir, "init");
     each_entry(path, case_add_init, c);
-    path_join(path, dir, "expect/0");
+    case_path(path, dir, "expect/0");
     each_entry(path, case_add_grad, c);
     return true;
 }

@@ -100,7 +100,7 @@ def with_tables(exe):
 def models(exe, path):
     inference = os.path.join(folder, "inference")
     fleet.save_inference_model(exe, inference, ["x", "ids"], [loss], mode=0)
-    assert sorted(n for n in os.listdir(inference + "/dnn_plugin") if n != "skiff_manifest.yaml") == [
+    assert sorted(n for n in os.listdir(inference + "/dnn_plugin") if n != "__skiff_manifest__") == [
         "__model__", "fc.b_0", "fc.w_0"]
     fleet.load_inference_model(inference, 0)
     refused(ValueError, "there is no folder", fleet.load_inference_model, os.path.join(folder, "none"), 0)

@@ -1,4 +1,6 @@
 """Static programs of two ranks, in processes of their own, against one process with the rows of both."""
+import contextlib
+import io
 import json
 import os
 import socket
@@ -192,6 +194,18 @@ class Static(unittest.TestCase):
         first, second = run("failing", "fewer", 2)
         self.assertEqual(second["told"], "nothing")
         self.assertIn("rank 1", first["told"])
+
+    def test_tables(self):
+        """A sparse_embedding is a tensor in every rank, which is said."""
+        paddle.enable_static()
+        from paddle.distributed.fleet import _collective_static
+        with fluid.program_guard(fluid.Program(), fluid.Program()):
+            ids = paddle.static.data("ids", [-1, 1], "int64")
+            rows = paddle.static.nn.sparse_embedding(ids, [77, 4], param_attr=paddle.ParamAttr(name="tall"))
+            paddle.optimizer.SGD(0.1).minimize(paddle.mean(rows))
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                _collective_static.note_tables(paddle.static.default_main_program())
+        self.assertIn("table tall: ranks of a collective job hold it as a tensor of its declared 77 rows", said.getvalue())
 
     def test_refused(self):
         paddle.enable_static()

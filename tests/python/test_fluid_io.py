@@ -54,11 +54,11 @@ class Files(unittest.TestCase):
 
     def test_params_and_persistables(self):
         fluid.io.save_params(self.exe, self.path("params"), self.main)
-        self.assertEqual(sorted(os.listdir(self.path("params"))), ["b0", "b1", "skiff_manifest.yaml", "w0", "w1"])
+        self.assertEqual(sorted(os.listdir(self.path("params"))), ["__skiff_manifest__", "b0", "b1", "w0", "w1"])
         fluid.io.save_persistables(executor=self.exe, dirname=self.path("all"))
         self.assertIn("w0_velocity_0", os.listdir(self.path("all")))
         fluid.io.save_persistables(self.exe, self.path("one"), self.main, filename="all")
-        self.assertEqual(sorted(os.listdir(self.path("one"))), ["all", "skiff_manifest.yaml"])
+        self.assertEqual(sorted(os.listdir(self.path("one"))), ["__skiff_manifest__", "all"])
         self.check(lambda: fluid.io.load_params(self.exe, self.path("params"), self.main))
         self.check(lambda: fluid.io.load_persistables(self.exe, self.path("all"), self.main), ("w0", "w0_velocity_0"))
         self.check(lambda: fluid.io.load_persistables(self.exe, self.path("one"), self.main, filename="all"))
@@ -69,16 +69,16 @@ class Files(unittest.TestCase):
 
     def test_vars(self):
         fluid.io.save_vars(self.exe, self.path("v"), self.main, vars=[self.main.global_block().var("w0")])
-        self.assertEqual(sorted(os.listdir(self.path("v"))), ["skiff_manifest.yaml", "w0"])
+        self.assertEqual(sorted(os.listdir(self.path("v"))), ["__skiff_manifest__", "w0"])
         fluid.io.save_vars(self.exe, self.path("v"), self.main, predicate=lambda var: var.persistable and var.name in ("b0", "b1"))
-        self.assertEqual(sorted(os.listdir(self.path("v"))), ["b0", "b1", "skiff_manifest.yaml", "w0"])
+        self.assertEqual(sorted(os.listdir(self.path("v"))), ["__skiff_manifest__", "b0", "b1", "w0"])
         self.check(lambda: fluid.io.load_vars(self.exe, self.path("v"), self.main, predicate=lambda var: var.name == "w0"), ["w0"])
         self.assertRaises(TypeError, fluid.io.save_vars, self.exe, self.path("v"), self.main, vars=[3])
 
     def test_inference_model(self):
         names = fluid.io.save_inference_model(self.path("m"), ["x"], [self.p], self.exe)
         self.assertEqual(names, [self.p.name])
-        self.assertEqual(sorted(os.listdir(self.path("m"))), ["__model__", "b0", "b1", "skiff_manifest.yaml", "w0", "w1"])
+        self.assertEqual(sorted(os.listdir(self.path("m"))), ["__model__", "__skiff_manifest__", "b0", "b1", "w0", "w1"])
         want, = self.exe.run(self.main.clone(for_test=True), feed={"x": X, "y": X[:, :1]}, fetch_list=[self.p])
         with fluid.scope_guard(core.Scope()):
             program, feeds, targets = fluid.io.load_inference_model(self.path("m"), self.exe)
@@ -86,7 +86,7 @@ class Files(unittest.TestCase):
             got, = self.exe.run(program, feed={"x": X}, fetch_list=targets)
         np.testing.assert_allclose(got, want)
         fluid.io.save_inference_model(self.path("f"), "x", self.p, self.exe, model_filename="model", params_filename="params")
-        self.assertEqual(sorted(os.listdir(self.path("f"))), ["model", "params", "skiff_manifest.yaml"])
+        self.assertEqual(sorted(os.listdir(self.path("f"))), ["__skiff_manifest__", "model", "params"])
         with fluid.scope_guard(core.Scope()):
             program, _, targets = fluid.io.load_inference_model(self.path("f"), self.exe, "model", "params")
             np.testing.assert_allclose(self.exe.run(program, feed={"x": X}, fetch_list=targets)[0], want)
@@ -114,9 +114,9 @@ class Files(unittest.TestCase):
                            (lambda: fluid.load(self.main, self.path("s", "model"), self.exe), "model.pdopt"),
                            (lambda: fluid.io.load_program_state(self.path("s", "model")), "model.pdopt"),
                            (lambda: fluid.io.load_inference_model(self.path("m"), self.exe), "b1")):
-            with self.assertRaisesRegex(ValueError, file + ": checksum .* remove the skiff_manifest.yaml"):
+            with self.assertRaisesRegex(ValueError, file + ": checksum .* remove the manifest that lists it"):
                 load()
-        os.remove(self.path("all", "skiff_manifest.yaml"))
+        os.remove(self.path("all", "__skiff_manifest__"))
         fluid.io.load_persistables(self.exe, self.path("all"), self.main)
 
     def test_program_only(self):
@@ -273,7 +273,10 @@ class Trainers(unittest.TestCase):
         self.assertLess(ends[-1].metrics[0][0], ends[0].metrics[0][0])
         self.assertEqual(len(trainer.test(self.reader, ["x", "y"])), 1)
         trainer.save_params(os.path.join(self.dir, "params"))
-        self.assertIn("w", os.listdir(os.path.join(self.dir, "params")))
+        names = ["b", "learning_rate_0", "w"]  # Paddle's files and no other
+        self.assertEqual(sorted(os.listdir(os.path.join(self.dir, "params"))), names)
+        trainer.save_params(os.path.join(self.dir, "params"))
+        self.assertEqual(sorted(os.listdir(os.path.join(self.dir, "params"))), names)
         trainer.save_inference_model(os.path.join(self.dir, "model"), ["x", "y"], [0])
         self.assertIn("__model__", os.listdir(os.path.join(self.dir, "model")))
         inferencer = fluid.contrib.Inferencer(lambda: L.fc(L.data("x", [2]), 1, param_attr="w", bias_attr="b"),

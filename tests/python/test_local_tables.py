@@ -196,16 +196,47 @@ class Passes(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()) as said:
             box.init_gpu_ps([0, 1])
         self.assertIn("2 devices are 2 threads of this process, on CPUs", said.getvalue())
-        with self.assertRaisesRegex(RuntimeError, "end_pass: no pass is open"):
+        with self.assertRaisesRegex(RuntimeError, "end_pass: no pass is open; call begin_pass first"):
             box.end_pass()
+        with self.assertRaisesRegex(RuntimeError, r"begin_pass: there is no dataset; call the dataset's _set_use_ps_gpu\(True\)"):
+            box.begin_pass()
+        data = paddle.distributed.InMemoryDataset()
+        data._set_use_ps_gpu(True)
         box.begin_pass()
+        box.set_dataset(data)  # of the next pass, which may be loaded meanwhile
         with self.assertRaisesRegex(RuntimeError, "begin_pass: pass 1 is open; call end_pass first"):
             paddle.base.core.PSGPU().begin_pass()  # one for the process
         with self.assertRaisesRegex(RuntimeError, "finalize: pass 1 is open"):
             box.finalize()
         box.end_pass()
+        with self.assertRaisesRegex(RuntimeError, "end_pass: no pass is open; call begin_pass first"):
+            box.end_pass()
         box.dump_to_mem()
         box.finalize()
+
+    def test_after_finalize(self):
+        """The calls of an object that has ended say so; a new one begins anew."""
+        box = self.box
+        box.finalize()
+        data = paddle.distributed.InMemoryDataset()
+        calls = {"set_slot_vector": ([1],), "set_slot_dim_vector": ([8],), "set_slot_offset_vector": ([0],),
+                 "init_gpu_ps": ([0],), "set_date": (2026, 11, 17), "set_dataset": (data,), "load_into_memory": (),
+                 "begin_pass": (), "end_pass": (), "dump_to_mem": (), "finalize": ()}
+        for call, arguments in calls.items():
+            with self.assertRaisesRegex(RuntimeError, r"PSGPU.%s: finalize has been called; make a new PSGPU\(\) and call "
+                                        "init_gpu_ps first" % call):
+                getattr(box, call)(*arguments)
+        with self.assertRaisesRegex(RuntimeError, "begin_pass: call init_gpu_ps first"):
+            paddle.framework.core.PSGPU().begin_pass()
+
+    def test_datasets(self):
+        box = self.box
+        for data, name in ((paddle.distributed.QueueDataset(), "QueueDataset"), (None, "NoneType"), ("files", "str")):
+            with self.assertRaisesRegex(RuntimeError, "set_dataset: passes need an InMemoryDataset, this is a %s; create one "
+                                        "first" % name):
+                box.set_dataset(data)
+        box.set_dataset(paddle.distributed.InMemoryDataset())
+        box.set_dataset(paddle.base.DatasetFactory().create_dataset("InMemoryDataset"))
 
     def test_settings(self):
         box = self.box

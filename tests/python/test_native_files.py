@@ -43,7 +43,7 @@ class FilesTest(unittest.TestCase):
         m = self.net.main
         names = self.check(lambda: N.save_params(self.scope, m, self.path("a")), lambda s: N.load_params(s, m, self.path("a")))
         self.assertEqual(names, ["fc_0.b_0", "fc_0.w_0"])
-        self.assertEqual(sorted(os.listdir(self.path("a"))), names + ["skiff_manifest.yaml"])
+        self.assertEqual(sorted(os.listdir(self.path("a"))), ["__skiff_manifest__"] + names)
         names = self.check(lambda: N.save_persistables(self.scope, m, self.path("b"), "all"),
                            lambda s: N.load_persistables(s, m, self.path("b"), "all"))
         self.assertIn("fc_0.w_0_moment1_0", names)
@@ -102,7 +102,7 @@ class FilesTest(unittest.TestCase):
         N.save_inference_model(self.scope, self.net.main, ["x"], [self.p], self.path("d"))
         N.save_inference_model(self.scope, self.net.main, ["x"], [self.p], self.path("e"), "model", "params")
         N.save_inference_prefix(self.scope, self.net.main, ["x"], [self.p], self.path("f"))
-        self.assertEqual(sorted(os.listdir(self.path("e"))), ["model", "params", "skiff_manifest.yaml"])
+        self.assertEqual(sorted(os.listdir(self.path("e"))), ["__skiff_manifest__", "model", "params"])
         for args in ((self.path("d"),), (self.path("e"), "model", "params"), (self.path("f"),)):
             scope = N.Scope()
             program, feeds, targets = N.load_inference_model(scope, *args)

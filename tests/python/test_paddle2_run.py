@@ -368,6 +368,30 @@ class Fleets(unittest.TestCase):
             held = [paddle.static.global_scope().find_var(s.name).get_tensor().numpy().sum() for s in states[2:]]
             self.assertEqual(sum(held), 64)
 
+    def test_idle_threads(self):
+        """More threads than batches: states of an AUC without a window have another size where no batch came."""
+        with tempfile.TemporaryDirectory() as folder, fresh() as (main, startup):
+            path = os.path.join(folder, "part")
+            with open(path, "w") as out:
+                out.writelines("2 %f 0.5 1 %d\n" % (i / 8.0, i % 2) for i in range(6))
+            x = paddle.static.data("x", [-1, 2])
+            label = paddle.static.data("label", [-1, 1], "int64")
+            guess = paddle.nn.functional.sigmoid(paddle.static.nn.fc(x, 1))
+            _, _, states = paddle.static.auc(paddle.concat([1 - guess, guess], 1), label, slide_steps=0)
+            bundle = paddle.static.ctr_metric_bundle(guess, paddle.cast(label, "float32"))
+            paddle.optimizer.SGD(0.1).minimize(paddle.mean(paddle.square(guess - paddle.cast(label, "float32"))))
+            exe = paddle.static.Executor()
+            exe.run(startup)
+            dataset = paddle.distributed.InMemoryDataset()
+            dataset.init(batch_size=2, thread_num=8, use_var=[x, label], pipe_command="cat")
+            dataset.set_filelist([path])
+            dataset.load_into_memory()
+            for epoch in (1, 2):
+                exe.train_from_dataset(main, dataset)
+                held = [paddle.static.global_scope().find_var(s.name).get_tensor().numpy().sum() for s in states]
+                self.assertEqual(held, [3 * epoch] * 4)
+                self.assertEqual(paddle.static.global_scope().find_var(bundle[-1].name).get_tensor().numpy().sum(), 6 * epoch)
+
 
 class Names(unittest.TestCase):
     def test_missing(self):

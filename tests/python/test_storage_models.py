@@ -240,8 +240,21 @@ class SaveAndLoad(Models):
         with static.scope_guard(static.Scope()):
             main, x, y, exe = self.program()
             fluid.io.save_params(exe, "s3://box/m", main)
-        self.assertEqual(sorted(self.s3.objects), ["m/.skiff-save-ffffffff-0/x", "m/fc_0.b_0", "m/fc_0.w_0", "m/other",
-                                                   "m/skiff_manifest.yaml"])
+        self.assertEqual(sorted(self.s3.objects), ["m/.skiff-save-ffffffff-0/x", "m/__skiff_manifest__", "m/fc_0.b_0",
+                                                   "m/fc_0.w_0", "m/other"])
+
+    def test_a_manifest_of_the_old_name(self):
+        with static.scope_guard(static.Scope()):
+            main, x, y, exe = self.program()
+            fluid.io.save_params(exe, "s3://box/m", main)
+            names = sorted(self.s3.objects)
+            self.s3.objects["m/skiff_manifest.yaml"] = self.s3.objects.pop("m/__skiff_manifest__")
+            fluid.io.load_params(exe, "s3://box/m", main)
+            whole = self.s3.objects["m/fc_0.w_0"]
+            self.s3.objects["m/fc_0.w_0"] = whole[:-1] + bytes([whole[-1] ^ 1])
+            self.fails("m/fc_0.w_0: checksum", fluid.io.load_params, exe, "s3://box/m", main)
+            fluid.io.save_params(exe, "s3://box/m", main)
+            self.assertEqual(sorted(self.s3.objects), names)
 
     def test_a_marker_from_elsewhere(self):
         self.s3.objects.update({"m/a": b"1", "top": b"2", "m/.skiff-commit-1-0": b"../top\n/top\n\na\n"})

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import unittest
+import warnings
 from contextlib import redirect_stdout
 
 import numpy
@@ -77,6 +78,15 @@ class Settings(unittest.TestCase):
                                              "sparse_table_cache_rate 0.25\n"})
         self.assertEqual([t.table_name for t in self.strategy.sparse_table_configs], ["e"])
         self.assertIn("shard_num 4", repr(self.strategy.sparse_table_configs))
+
+    def test_settings_of_another_name_are_told(self):
+        for key in ("shard_num", "accessor.embedx_threshold", "table_parameters.f.shard_num"):
+            with self.assertWarnsRegex(UserWarning, "%s of table e is not used: it would have to begin with table_parameters.e." % key):
+                self.strategy.sparse_table_configs = {"e": {key: 4}}
+        both = {"table_parameters.e.shard_num": 4, "table_parameters.f.shard_num": 5, "runner.epochs": 1}
+        with warnings.catch_warnings():  # as PaddleRec gives them
+            warnings.simplefilter("error")
+            self.strategy.sparse_table_configs = {"e": both, "f": both}
 
     def test_converters_are_numbered(self):
         at = "table_parameters.e.accessor.table_accessor_save_param."

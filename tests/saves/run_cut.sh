@@ -1,26 +1,9 @@
 #!/usr/bin/env bash
 # skiff train killed at file operations of a save, and with a full disk, by a preloaded library (cut.h): --resume goes on from
 # the newest whole epoch and ends with the same bits; what is not whole is named and left out, by train and by infer.
-set -uo pipefail
-build=$PWD/${BUILD:-build}
-skiff=$build/skiff
+TMPDIR=$(test -w /dev/shm && echo /dev/shm || echo /tmp) . "$(dirname "$0")/../words.sh"
 cut=$build/tests/libcut.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
-work=$(mktemp -d -p "$(test -w /dev/shm && echo /dev/shm || echo /tmp)")
-trap 'rm -rf "$work"' EXIT
-failed=0
-check() { # WHAT COMMAND...: the command must succeed
-    local what=$1
-    shift
-    if ! "$@"; then
-        echo "FAILED: $what"
-        tail -n 8 "$log" 2>/dev/null
-        failed=1
-    fi
-}
-log=$work/log
-says() { check "output holds: $1" grep -qF -- "$1" "$log"; }
-says_not() { check "output does not hold: $1" bash -c "! grep -qF -- '$1' '$log'"; }
 run() { # STATUS COMMAND...: exit status as given; output in $log
     local want=$1
     shift
@@ -108,12 +91,12 @@ for ((n = 3; n <= operations; n += step)); do
 done
 
 # the run's name stays; a new run has another one
-of() { sed -n 's/^run: //p' "$1/skiff_manifest.yaml"; }
+of() { sed -n 's/^run: //p' "$1/__skiff_manifest__"; }
 cp -r "$work/first" "$work/named"
 run 0 train "$work/named" --resume
 check "the run's name stays" test -n "$(of "$work/named/0")" -a "$(of "$work/named/0")" = "$(of "$work/named/1")"
 check "another run, another name" test "$(of "$work/other/0")" != "$(of "$work/whole/0")"
-check "steps and samples" grep -q "^steps: 2$" "$work/whole/1/skiff_manifest.yaml"
+check "steps and samples" grep -q "^steps: 2$" "$work/whole/1/__skiff_manifest__"
 
 # a new run over the epochs of another, ended early: it goes on with itself, not with the other's last
 cp -r "$work/other" "$work/begun_anew"
@@ -163,8 +146,8 @@ torn gone "rec_static.pdopt is missing, its manifest lists it" rm rec_static.pdo
 torn params "rec_static.pdparams is missing, its manifest lists it" rm rec_static.pdparams # not: only the inference model's
 torn unused "__model__ is missing, its manifest lists it" rm __model__ # which training does not read
 torn unused_size "fc_0.w_0: $(stat -c %s "$work/whole/1/fc_0.w_0") bytes by its manifest, 50 bytes found" truncate -s 50 fc_0.w_0
-torn manifest "skiff_manifest.yaml: it is damaged" truncate -s 300 skiff_manifest.yaml
-torn unlisted "rec_static.pdopt is missing" rm rec_static.pdopt skiff_manifest.yaml
+torn manifest "__skiff_manifest__: it is damaged" truncate -s 300 __skiff_manifest__
+torn unlisted "rec_static.pdopt is missing" rm rec_static.pdopt __skiff_manifest__
 # a model to begin with: the newest whole epoch beside it is offered
 settings=("runner.model_init_path=$work/torn_init/1")
 cp -r "$work/whole" "$work/torn_init"
@@ -185,14 +168,26 @@ same "$work/none"
 cp -r "$work/whole" "$work/purpose"
 cp "$work/other/1/rec_static.pdparams" "$work/purpose/1/rec_static.pdparams"
 run 0 infer "$work/purpose"
-says "remove the skiff_manifest.yaml"
-rm "$work/purpose/1/skiff_manifest.yaml"
+says "remove the manifest that lists it (__skiff_manifest__"
+rm "$work/purpose/1/__skiff_manifest__"
 run 0 infer "$work/purpose"
 says_not "not whole"
 check "both are judged" test "$(grep -c '^Epoch: ' "$log")" = 2
+# the manifest's former name: compared, too, and gone with the next save
+cp -r "$work/first" "$work/former"
+mv "$work/former/0/__skiff_manifest__" "$work/former/0/skiff_manifest.yaml"
+run 0 train "$work/former" --resume
+says "going on from $work/former/0"
+same "$work/former"
+flip "$work/former/0/rec_static.pdparams"
+run 0 infer "$work/former"
+says "/0 is not whole and is left out: "
+run 0 train "$work/former"
+check "one manifest" test "$(ls "$work/former/0" | grep skiff_manifest)" = __skiff_manifest__
+same "$work/former"
 # an older Skiff's epoch: a state file, no manifest
 cp -r "$work/first" "$work/older"
-rm "$work/older/0/skiff_manifest.yaml"
+rm "$work/older/0/__skiff_manifest__"
 printf 'epoch: 0\ncomplete: True\nsamples: 200\n' >"$work/older/0/skiff_state.yaml"
 run 0 train "$work/older" --resume
 says "going on from $work/older/0, saved after epoch 0"

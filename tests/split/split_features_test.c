@@ -155,10 +155,10 @@ static void test_programs(void **state)
     assert_string_equal(op_attr(look, "table_names")->value.strings[1], "emb");
     const struct skiff_op *push = find(m.main, "distributed_push_sparse", &n);
     assert_int_equal(n, 1);
-    assert_string_equal(op_in(push, "Ids")->names[0], "a"); /* in the order of the look-ups */
-    assert_string_equal(op_in(push, "Ids")->names[1], "b");
-    assert_int_equal(op_attr(push, "slots")->value.ints[0], 6);
-    assert_int_equal(op_attr(push, "slots")->value.ints[1], 0);
+    assert_string_equal(op_in(push, "Ids")->names[0], "b"); /* as the gradients: backwards */
+    assert_string_equal(op_in(push, "Ids")->names[1], "a");
+    assert_int_equal(op_attr(push, "slots")->value.ints[0], 0);
+    assert_int_equal(op_attr(push, "slots")->value.ints[1], 6);
     assert_int_equal(op_attr(push, "push_dim")->value.i, 11); /* slot, show, click, 8 */
     assert_string_equal(op_in1(push, "Shows"), "show_f");
     check_send(m.main, 5);
@@ -234,7 +234,8 @@ static void test_which(void **state)
     c.mode = SKIFF_SPLIT_GEO;
     c.settings = "shard_num 3\n";
     must_make(&c, &m);
-    assert_int_equal(split_plan(m.split)->ntables, 0);
+    assert_int_equal(split_plan(m.split)->ntables, 1);
+    assert_null(split_plan(m.split)->features[0]);
     assert_non_null(strstr(split_notes(m.split), "settings of table emb are not used: GEO"));
     made_deinit(&m);
 }

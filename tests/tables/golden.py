@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "python"))
 from ports import free_port  # noqa: E402
 
 TOLERANCE = 2e-5  # six digits are written
-SKIP = re.compile(r"^(server\d+\.log|worker\d+\.log|worker\d+\.txt|turn|turn\.tmp|case\.json|end\d+|(.*/)?skiff_manifest\.yaml)$")
+SKIP = re.compile(r"^(server\d+\.log|worker\d+\.log|worker\d+\.txt|turn|turn\.tmp|case\.json|end\d+|(.*/)?__skiff_manifest__)$")
 
 
 def agreed(name, want):

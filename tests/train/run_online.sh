@@ -53,7 +53,7 @@ lines() { # what donefiles list, without times, folders and metrics
     cut -f 1,4,5 model/donefile.txt
     sed 's/.*model.\([^"]*\)".*/\1/' model/base_donefile.txt model/patch_donefile.txt
 }
-values() { (cd "model/$1" && find . -type f ! -name skiff_manifest.yaml -exec sha256sum {} + | sort -k 2); }
+values() { (cd "model/$1" && find . -type f ! -name __skiff_manifest__ -exec sha256sum {} + | sort -k 2); }
 
 name="a run in one piece"
 train || fault "ended with $?"

@@ -59,7 +59,7 @@ expect "models go to s3://box/model, which can be written"
 [ -z "$(ls "$work/tmp")" ] || { echo "left in TMPDIR:"; ls -R "$work/tmp"; exit 1; }
 stop_server
 cmp "$work/local/1/rec_static.pdparams" "$work/data.out/model/1/rec_static.pdparams"
-[ -f "$work/data.out/model/0/skiff_manifest.yaml" ]
+[ -f "$work/data.out/model/0/__skiff_manifest__" ]
 
 # what was trained and cannot be uploaded is kept
 start_server full

@@ -74,6 +74,12 @@ near auc "${judged% *}" "$(number judged.json auc)" 1e-5
 near copc "${judged#* }" "$(number judged.json copc)" 1e-4
 near "the ids decide" 0.7 "$(number judged.json auc)" 0.15
 
+name="a saved model tells how the job had its tables"
+run inspect table model/20190721/0
+says "    in the job   SparseFeatFactors: 70 rows, " " 70 admitted, 0 refused, 0 expired, hit rate 100 %"
+run inspect table model/20190720/delta-2/000
+says "    in the job   SparseFeatFactors: 70 rows, "
+
 name="online: started again, the pass is judged as in one piece"
 mv data/20190720/2 later
 refuses train -m online.yaml -o runner.model_save_path=again
@@ -94,6 +100,18 @@ near "a day's beginning and its base" "$(far 20190721-0.txt 20190721-base.txt)" 
 run predict -m online.yaml --input test -o runner.infer_load_path=model/20190720 --output newest.txt
 says "predicting with $PWD/model/20190720/1"
 cmp -s newest.txt 20190720-1.txt || fault "the newest is another one"
+
+name="deltas and bases that went through converters"
+sed 's/^      embed_sgd_param/      table_accessor_save_param: {num: 2, param: [1, 2], converter: "tr 0-9 a-j", deconverter: "tr a-j 0-9"}\n&/' \
+    online.yaml >converted.yaml
+run train -m converted.yaml -o runner.model_save_path=converted
+grep -q '[0-9]' converted/20190721/base/000/part-000-00000 && fault "the converter was not used"
+refuses inspect table converted/20190721/base
+says "a converter" "of the table's settings"
+for what in 20190720/delta-1 20190721/base; do
+    run predict -m converted.yaml --input test --model converted/$what/ --output back.txt
+    near "$what" "$(far back.txt "${what//\//-}.txt")" 0 1e-4
+done
 
 name="shows and clicks of the data"
 run train -m online.yaml -o runner.save_delta_frequency=5 runner.model_save_path=counts
@@ -156,7 +174,7 @@ says "going on from $PWD/alone/0" "the job goes on with epoch 1"
 run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=alone runner.infer_epoch=2 --json judged.json
 near auc "$(grep "{epoch: 2," alone/best.yaml | sed 's/.* auc: \([0-9.]*\).*/\1/')" "$(number judged.json auc)" 1e-6
 awk -v auc="$(number judged.json auc)" 'BEGIN { exit !(auc > 0.7) }' || fault "an AUC of $(number judged.json auc) after three epochs"
-[ "$(cat alone/?/skiff_manifest.yaml | grep -c "$(grep ^run: alone/0/skiff_manifest.yaml)")" = 3 ] || fault "epochs are not of one run"
+[ "$(cat alone/?/__skiff_manifest__ | grep -c "$(grep ^run: alone/0/__skiff_manifest__)")" = 3 ] || fault "epochs are not of one run"
 touch alone/3
 refuses train -m epochs.yaml -o runner.epochs=4 runner.model_save_path=alone --resume
 says "the job's last epoch, 3, is not saved by anybody: server 0" "there is a file of that name"

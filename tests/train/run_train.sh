@@ -1,31 +1,6 @@
 #!/usr/bin/env bash
 # skiff train, infer, check-data, synth, prepare as a user calls them: results, files, messages, exit statuses.
-set -uo pipefail
-skiff=$PWD/${BUILD:-build}/skiff
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-check() { # WHAT COMMAND...: the command must succeed
-    local what=$1
-    shift
-    if ! "$@"; then
-        echo "FAILED: $what"
-        tail -n 5 "$work/log" 2>/dev/null
-        failed=1
-    fi
-}
-run() { # STATUS COMMAND...: exit status as given; output in $work/log
-    local want=$1
-    shift
-    "$skiff" "$@" >"$work/log" 2>&1
-    local got=$?
-    [ "$got" = "$want" ] || {
-        echo "FAILED: skiff $* ended with $got, not $want"
-        tail -n 5 "$work/log"
-        failed=1
-    }
-}
-says() { check "output holds: $1" grep -qF -- "$1" "$work/log"; }
+. "$(dirname "$0")/../words.sh"
 
 run 0 synth --rows 3000 --test-rows 600 --files 2 --out "$work/data"
 says "no model can reach more than AUC"
@@ -55,7 +30,7 @@ out=$work/rank/dnn/out
 run 0 train -m "$config"
 check "epoch line" grep -qE '^Epoch: 1, using time: [0-9.]+ second, ips: [0-9]+ example/sec\. auc: 0\.[0-9]{4}$' "$work/log"
 check "table" grep -qE '^epoch +samples +samples/s +loss +auc +log loss +copc .*read +compute +update' "$work/log"
-for f in rec_static.pdparams rec_static.pdopt rec_static.pdmodel skiff_manifest.yaml; do
+for f in rec_static.pdparams rec_static.pdopt rec_static.pdmodel __skiff_manifest__; do
     check "$f is there" test -s "$out/1/$f"
 done
 # one thread: bit for bit the same again; another seed is another start
@@ -131,13 +106,13 @@ kill -INT $pid # twice at once is one wish: timeout(1) sends it to the process a
 wait $pid
 check "interrupted: status 1" test $? = 1
 says "skiff train: stopped in epoch 0; the model is saved in"
-check "marked as incomplete" grep -q "complete: False" "$work/int/0/skiff_manifest.yaml"
-part=$(sed -n 's/^samples: //p' "$work/int/0/skiff_manifest.yaml")
+check "marked as incomplete" grep -q "complete: False" "$work/int/0/__skiff_manifest__"
+part=$(sed -n 's/^samples: //p' "$work/int/0/__skiff_manifest__")
 check "some samples, not all" test "$part" -gt 0 -a "$part" -lt 400
 run 0 train -m "$config" --resume -o runner.epochs=1 "runner.model_save_path=$work/int" runner.input_format=multislot "runner.train_data_dir=$work/slots"
 check "says what is repeated" grep -qE "a part of epoch 0: it begins again, $part samples are learnt from a second time" "$work/log"
-check "the epoch is whole now" grep -qE "^samples: 400$" "$work/int/0/skiff_manifest.yaml"
-check "and complete" grep -q "complete: True" "$work/int/0/skiff_manifest.yaml"
+check "the epoch is whole now" grep -qE "^samples: 400$" "$work/int/0/__skiff_manifest__"
+check "and complete" grep -q "complete: True" "$work/int/0/__skiff_manifest__"
 
 # memory: a QueueDataset's does not depend on the size of the files: below 2 x (parameters + optimizer state) + 64 MB. Here
 # that is 2 x 0.6 + 64; ten times the rows may not take more than a few MB more.

@@ -1,34 +1,9 @@
 #!/usr/bin/env bash
 # From somebody's own table to a judged model, with no file edited: skiff init, train, infer. The tables are drawn from known
 # models (tables.awk), so the AUC that can be reached is known, too. Then the mistakes that people make.
-set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-skiff=$PWD/${BUILD:-build}/skiff
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../words.sh"
 cd "$work" || exit 1
-failed=0
-check() { # WHAT COMMAND...: the command must succeed
-    local what=$1
-    shift
-    if ! "$@"; then
-        echo "FAILED: $what"
-        tail -n 5 log 2>/dev/null
-        failed=1
-    fi
-}
-run() { # STATUS COMMAND...: exit status as given; output in log
-    local want=$1
-    shift
-    "$skiff" "$@" >log 2>&1
-    local got=$?
-    [ "$got" = "$want" ] || {
-        echo "FAILED: skiff $* ended with $got, not $want"
-        tail -n 5 log
-        failed=1
-    }
-}
-says() { check "output holds: $1" grep -qF -- "$1" log; }
 table() { # KIND ROWS [HEADER]: rows to stdout, what is true of them to truth
     awk -v kind="$1" -v n="$2" -v seed=5 -v header="${3:-}" -v truth=truth -f "$here/tables.awk"
 }

@@ -1,21 +1,8 @@
 #!/usr/bin/env bash
 # skiff predict as a user calls it: every reader, with and without labels, order with threads, ids, standard input, bad lines,
 # which model is taken, and what is said when something is wrong. Dumps (runner.need_dump), and an AUC that there is not.
-set -uo pipefail
-skiff=$PWD/${BUILD:-build}/skiff
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../words.sh"
 cd "$work" || exit 1
-failed=0
-check() { # WHAT COMMAND...: the command must succeed
-    local what=$1
-    shift
-    if ! "$@"; then
-        echo "FAILED: $what"
-        tail -n 5 log 2>/dev/null
-        failed=1
-    fi
-}
 run() { # STATUS COMMAND...: exit status as given; messages in log, predictions in out
     local want=$1
     shift
@@ -23,7 +10,6 @@ run() { # STATUS COMMAND...: exit status as given; messages in log, predictions 
     local got=$?
     check "skiff $* ended with $got, not $want" test "$got" = "$want"
 }
-says() { check "messages hold: $1" grep -qF -- "$1" log; }
 prints() { check "output holds: $1" grep -qF -- "$1" out; }
 same() { check "$1 and $2 are the same" cmp "$1" "$2"; }
 # The same rows, but for the last digit: numbers depend on how rows come together in batches.
@@ -191,7 +177,7 @@ same out first
 run 0 predict -m criteo.yaml --model out_criteo/0/rec_static
 same out first
 cp -r out_criteo best
-printf 'epoch: 0\nbatch: 30\nend: True\nmetric: auc\nvalue: 0.7\nmodel: "0"\nrun: "%s"\npoints: []\n' "$(sed -n 's/^run: //p' best/1/skiff_manifest.yaml)" >best/best.yaml
+printf 'epoch: 0\nbatch: 30\nend: True\nmetric: auc\nvalue: 0.7\nmodel: "0"\nrun: "%s"\npoints: []\n' "$(sed -n 's/^run: //p' best/1/__skiff_manifest__)" >best/best.yaml
 run 0 predict -m criteo.yaml -o runner.infer_load_path=best
 says "predicting with $work/best/0, the run's best"
 same out first

@@ -33,7 +33,7 @@ hyper_parameters:
 YAML
 trained() { # SAMPLES: of all workers, in each of the two epochs
     for epoch in 0 1; do
-        [ -e "model/$epoch/skiff_manifest.yaml" ] || fault "epoch $epoch was not saved"
+        [ -e "model/$epoch/__skiff_manifest__" ] || fault "epoch $epoch was not saved"
     done
     local samples
     samples=$(python3 -c 'import json; print(*[e["samples"] for e in json.load(open("model/report.json"))["epochs"]])')

@@ -1,32 +1,7 @@
 #!/usr/bin/env bash
 # The picture of a run: report.html and report.json beside the models, --json, skiff report. Numbers are those of the
 # printed table, pages are whole and load nothing, broken and missing files are told, a full disk fails no run.
-set -uo pipefail
-skiff=$PWD/${BUILD:-build}/skiff
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-check() { # WHAT COMMAND...: the command must succeed
-    local what=$1
-    shift
-    if ! "$@"; then
-        echo "FAILED: $what"
-        tail -n 5 "$work/log" 2>/dev/null
-        failed=1
-    fi
-}
-run() { # STATUS ARGUMENTS...: skiff ends with this status; output in $work/log
-    local want=$1
-    shift
-    "$skiff" "$@" >"$work/log" 2>&1
-    local got=$?
-    [ "$got" = "$want" ] || {
-        echo "FAILED: skiff $* ended with $got, not $want"
-        tail -n 5 "$work/log"
-        failed=1
-    }
-}
-says() { check "output holds: $1" grep -qF -- "$1" "$work/log"; }
+. "$(dirname "$0")/../words.sh"
 
 # json FILE EXPRESSION: true of the report j; numbers of the printed table are in t, a list of rows of texts
 cat >"$work/look.py" <<'PY'

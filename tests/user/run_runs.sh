@@ -1,39 +1,15 @@
 #!/usr/bin/env bash
 # Runs do not mix: ids, the lock of the output folder, --resume, --overwrite, --name, --run; interrupted and cut epochs; what a
 # hangup and a full disk do. Every message is asked for.
-set -uo pipefail
-build=$PWD/${BUILD:-build}
-skiff=$build/skiff
+. "$(dirname "$0")/../words.sh"
+cd "$work" || exit 1
 cut=$build/tests/libcut.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
-work=$(mktemp -d)
-pids=()
-trap 'kill -9 "${pids[@]}" 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-check() { # WHAT COMMAND...: the command must succeed
-    local what=$1
-    shift
-    if ! "$@"; then
-        echo "FAILED: $what"
-        tail -n 6 log 2>/dev/null
-        failed=1
-    fi
-}
-run() { # STATUS COMMAND...: exit status as given; output in log
-    local want=$1
-    shift
-    "$skiff" "$@" >log 2>&1 </dev/null
-    local got=$?
-    check "skiff $* ended with $got, not $want" test "$got" = "$want"
-}
-says() { check "output holds: $1" grep -qF -- "$1" log; }
-says_not() { check "output does not hold: $1" bash -c '! grep -qF -- "$1" log' - "$1"; }
 await() { # FILE TEXT: until it is there
     for _ in $(seq 600); do grep -qsF -- "$2" "$1" && return; sleep 0.05; done
     check "$1 holds $2 in time" false
 }
-run_of() { sed -n 's/^run: //p' "$1/skiff_manifest.yaml"; }
+run_of() { sed -n 's/^run: //p' "$1/__skiff_manifest__"; }
 epochs() { ls "$1" | grep -cE '^[0-9]+$'; }
 
 "$skiff" synth --rows 600 --test-rows 200 --files 1 --out data >/dev/null || exit 1
@@ -161,8 +137,8 @@ wait $pid
 check "a hangup: status 1" test $? = 1
 exec 9>&-
 check "a hangup saves" grep -q "stopped in epoch 0; the model is saved in $work/out/0, --resume goes on" first.log
-check "as a part" grep -q "complete: False" out/0/skiff_manifest.yaml
-part=$(sed -n 's/^samples: //p' out/0/skiff_manifest.yaml)
+check "as a part" grep -q "complete: False" out/0/__skiff_manifest__
+part=$(sed -n 's/^samples: //p' out/0/__skiff_manifest__)
 check "of some samples" test "$part" -ge 100 -a "$part" -lt 600
 check "train's table marks it" grep -qE "^ +0 .*interrupted: a part of the epoch$" first.log
 run 0 infer -m config.yaml
@@ -194,7 +170,7 @@ sed -n 251,400p data/train/part-000 >&9
 exec 9>&-
 wait $pid
 check "under nohup it goes on to the end: status 0" test $? = 0
-check "and is complete" grep -q "complete: True" out/0/skiff_manifest.yaml
+check "and is complete" grep -q "complete: True" out/0/__skiff_manifest__
 
 # ---- Ctrl-C before the first sample: nothing is saved, what is there stays ----
 run 0 train -m config.yaml -o runner.epochs=1
@@ -259,7 +235,7 @@ wait $pid
 check "the launcher ends as of a signal" test $? = 129
 exec 9>&-
 check "the worker has saved its part" grep -qF "saved $work/job/0" log1/workerlog.0
-check "as a part" grep -q "complete: False" job/0/skiff_manifest.yaml
+check "as a part" grep -q "complete: False" job/0/__skiff_manifest__
 check "no lock is left" test ! -e job/.skiff_lock
 run 0 launch --server_num 1 --worker_num 1 --log_dir log3 -m config.yaml --resume -o runner.model_save_path=job runner.epochs=3 \
     runner.need_dump=True runner.dump_fields_path=dump "runner.dump_fields=[label,C1]"
@@ -289,7 +265,7 @@ cat some >&9
 exec 9>&-
 wait $pid
 check "the job goes on to its end: status 0" test $? = 0
-check "and is complete" grep -q "complete: True" hup/0/skiff_manifest.yaml
+check "and is complete" grep -q "complete: True" hup/0/__skiff_manifest__
 run 0 launch --server_num 1 --worker_num 1 --log_dir log5 -m config.yaml --overwrite --name named -o runner.model_save_path=job runner.epochs=2
 run 0 launch --server_num 1 --worker_num 1 --log_dir log6 -m config.yaml --overwrite --name named -o runner.model_save_path=job runner.epochs=1
 check "removed" grep -qF "2 epochs of earlier runs are removed from $work/job/named" log6/workerlog.0

@@ -1,38 +1,12 @@
 #!/usr/bin/env bash
 # Validation while training as a user sees it: lines, table, the best epoch, early stopping, --resume, infer, jobs,
 # messages; and that it changes no bit of what is trained.
-set -uo pipefail
-skiff=$PWD/${BUILD:-build}/skiff
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-check() { # WHAT COMMAND...: the command must succeed
-    local what=$1
-    shift
-    if ! "$@"; then
-        echo "FAILED: $what"
-        tail -n 5 "$work/log" 2>/dev/null
-        failed=1
-    fi
-}
-run() { # STATUS COMMAND...: exit status as given; output in $work/log
-    local want=$1
-    shift
-    "$skiff" "$@" >"$work/log" 2>&1
-    local got=$?
-    [ "$got" = "$want" ] || {
-        echo "FAILED: skiff $* ended with $got, not $want"
-        tail -n 5 "$work/log"
-        failed=1
-    }
-}
+. "$(dirname "$0")/../words.sh"
 train() { # STATUS KEY=VALUE...
     local want=$1
     shift
     run "$want" train -m "$config" -o "$@"
 }
-says() { check "output holds: $1" grep -qF -- "$1" "$work/log"; }
-says_not() { check "output does not hold: $1" bash -c '! grep -qF -- "$1" "$2"' _ "$1" "$work/log"; }
 says_like() { check "output matches: $1" grep -qE -- "$1" "$work/log"; }
 same() { # WHAT A B: equal files
     check "$1" cmp -s "$2" "$3"
@@ -147,7 +121,7 @@ says "no improvement of at least 0.3 over auc"
 train 0 runner.model_save_path=midst runner.epochs=50 runner.early_stop=3 runner.valid_interval=5 \
     runner.valid_metric=log_loss hyper_parameters.optimizer.learning_rate=0.05
 says "early stop: 3 validations in a row brought no improvement over log loss"
-check "the epoch that was cut is saved as such" grep -qE '^complete: False' "$out/midst/0/skiff_manifest.yaml"
+check "the epoch that was cut is saved as such" grep -qE '^complete: False' "$out/midst/0/__skiff_manifest__"
 
 # old epochs go, the best and the newest stay
 train 0 runner.model_save_path=keep runner.epochs=6 runner.keep_epochs=2 hyper_parameters.optimizer.learning_rate=0.03

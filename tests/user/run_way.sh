@@ -2,34 +2,9 @@
 # The whole way from somebody's own table to predictions, with no file edited: skiff init, train, infer, predict. New rows come
 # with and without labels, with columns in another order, compressed, from a pipe; the AUC of what predict prints, computed
 # here, is what infer says. Tables are those of tables.awk and one as spreadsheets write them.
-set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-skiff=$PWD/${BUILD:-build}/skiff
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../words.sh"
 cd "$work" || exit 1
-failed=0
-check() { # WHAT COMMAND...: the command must succeed
-    local what=$1
-    shift
-    if ! "$@"; then
-        echo "FAILED: $what"
-        tail -n 5 log 2>/dev/null
-        failed=1
-    fi
-}
-run() { # STATUS COMMAND...: exit status as given; output in log
-    local want=$1
-    shift
-    "$skiff" "$@" >log 2>&1
-    local got=$?
-    [ "$got" = "$want" ] || {
-        echo "FAILED: skiff $* ended with $got, not $want"
-        tail -n 5 log
-        failed=1
-    }
-}
-says() { check "output holds: $1" grep -qF -- "$1" log; }
 table() { # KIND ROWS [HEADER]
     awk -v kind="$1" -v n="$2" -v seed=5 -v header="${3:-}" -v truth=/dev/null -f "$here/tables.awk"
 }

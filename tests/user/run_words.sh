@@ -287,7 +287,7 @@ wait $feeder 2>/dev/null
 cp job said
 says "skiff launch: stopped in epoch 0; the part is saved in $work/out/0"
 says "skiff launch: to go on: $skiff launch -v --server_num 1 --worker_num 1 --log_dir jobs -m c.yaml -o runner.train_data_dir=rows runner.seed=7 --resume"
-[ -f out/0/skiff_manifest.yaml ] || fault "no part in out/0"
+[ -f out/0/__skiff_manifest__ ] || fault "no part in out/0"
 run 0 launch --server_num 1 --worker_num 1 --resume --log_dir jobs -m c.yaml
 grep -qF "out/0 was saved in the middle of its epoch" jobs/workerlog.0 || fault "the job did not go on with the part"
 exit $failed

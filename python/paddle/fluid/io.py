@@ -99,7 +99,7 @@ def save_params(executor, dirname, main_program=None, filename=None):
     program = _program(main_program, "save_params")
     job = _job(program)
     if job is not None and filename is None:
-        job.save_persistables(global_scope(), _folder(dirname, make=False))
+        job.save_persistables(global_scope(), _folder(dirname))
         return
     _native.save_params(global_scope(), program, _folder(dirname), filename)
 
@@ -112,7 +112,7 @@ def save_persistables(executor, dirname, main_program=None, filename=None):
     if job is not None:
         if filename is not None:
             raise NotImplementedError("save_persistables of a distributed job writes one file per variable: leave filename out")
-        job.save_persistables(global_scope(), _folder(dirname, make=False))
+        job.save_persistables(global_scope(), _folder(dirname))
         return
     _native.save_persistables(global_scope(), program, _folder(dirname), filename)
 
@@ -121,31 +121,23 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     """The counterpart of save_vars."""
     _check_executor(executor)
     program = _program(program_of_vars(main_program, vars), "load_vars")
-    _native.load_vars(global_scope(), program, _chosen(program, vars, predicate), _existing(dirname), filename)
+    _native.load_vars(global_scope(), program, _chosen(program, vars, predicate), _folder(dirname), filename)
 
 
 def load_params(executor, dirname, main_program=None, filename=None):
     """The counterpart of save_params."""
     _check_executor(executor)
-    _native.load_params(global_scope(), _program(main_program, "load_params"), _existing(dirname), filename)
+    _native.load_params(global_scope(), _program(main_program, "load_params"), _folder(dirname), filename)
 
 
 def load_persistables(executor, dirname, main_program=None, filename=None):
     """The counterpart of save_persistables."""
     _check_executor(executor)
-    _native.load_persistables(global_scope(), _program(main_program, "load_persistables"), _existing(dirname), filename)
+    _native.load_persistables(global_scope(), _program(main_program, "load_persistables"), _folder(dirname), filename)
 
 
-def _folder(dirname, make=True):
-    if not isinstance(dirname, (str, os.PathLike)):
-        raise TypeError("dirname must be a str, but got %s" % type(dirname))
-    dirname = os.fspath(dirname)
-    if dirname and make:
-        _files.makedirs(dirname)
-    return dirname or "."
-
-
-def _existing(dirname):
+def _folder(dirname):
+    """Not made here: saving makes it when all files are written, at once."""
     if not isinstance(dirname, (str, os.PathLike)):
         raise TypeError("dirname must be a str, but got %s" % type(dirname))
     return os.fspath(dirname) or "."
@@ -214,11 +206,6 @@ def save(program, model_path):
     _native.save(global_scope(), program, model_path)
 
 
-def _is_manifest(name):
-    """Is it the list of a save's files and checksums, which Skiff writes beside them?"""
-    return name == "skiff_manifest.yaml" or name.endswith(".skiff_manifest.yaml")
-
-
 def _settle(path):
     """What was saved there last is in its place when its files are looked for."""
     for folder in (os.path.dirname(path), path):
@@ -246,7 +233,7 @@ def load(program, model_path, executor=None, var_list=None):
     if _files.isdir(model_path):
         found = [var for var in wanted if _files.isfile(os.path.join(model_path, var.name))]
         unused = [name for name in _files.listdir(model_path)
-                  if name not in {var.name for var in found} and not _is_manifest(name)]
+                  if name not in {var.name for var in found} and not _native.is_manifest(name)]
         if unused:
             warnings.warn("variable file [ %s ] not used" % " ".join(sorted(unused)))
         load_vars(executor, model_path, program, found)
@@ -262,7 +249,7 @@ def load(program, model_path, executor=None, var_list=None):
 def _saved_names(folder):
     """Variables that have a file of their own in the folder; folders of saves that are being written are left out."""
     for path in _files.walk(folder):
-        if os.path.basename(path) != "__model__" and not _is_manifest(os.path.basename(path)):
+        if os.path.basename(path) != "__model__" and not _native.is_manifest(os.path.basename(path)):
             yield path
 
 

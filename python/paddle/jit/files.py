@@ -51,8 +51,7 @@ def _write(concrete, path, names, output_spec):
     folder, name = os.path.split(path)
     with tempfile.TemporaryDirectory(dir=_files.beside(path), prefix=".jit-") as place:  # whole, or not at all
         _native.save_inference_prefix(scope, program, trace.feeds, fetches, os.path.join(place, name))
-        if _files.exists(path + ".skiff_manifest.yaml"):  # of another save: it would not fit these files
-            _native.fs_remove(path + ".skiff_manifest.yaml")
+        _native.remove_manifest(path, prefix=True)  # of another save: it would not fit these files
         for end in (".pdiparams", ".pdmodel"):
             if os.path.exists(os.path.join(place, name + end)):
                 _files.move(os.path.join(place, name + end), path + end)

@@ -32,6 +32,15 @@ def check(strategy, role):
         _refuse(strategy, _NOT_THERE, " of several ranks")
 
 
+def note_tables(main):
+    """Rows by any id need one keeper: each rank has all parameters, as tensors."""
+    from paddle.distributed.fleet import _local
+    for name in sorted(set(op.input("W")[0] for op in _local.tables_of(main))):
+        _local.say_once("table %s: ranks of a collective job hold it as a tensor of its declared %d rows, and ids must be "
+                        "below that; rows by any 64-bit id are there with servers (--server_num), or in one process" %
+                        (name, main.global_block().var(name).shape[0]))
+
+
 def make(main, startup, strategy, role):
     """The programs of this rank, in place. Alone gradients are merged, and nothing else changes."""
     merge, local = strategy.gradient_merge_configs, strategy.localsgd_configs
@@ -39,6 +48,7 @@ def make(main, startup, strategy, role):
         _native.gradient_merge(main, startup, int(merge["k_steps"]), bool(merge["avg"]))
     if role.worker_num() < 2:
         return
+    note_tables(main)
     steps = {"local_steps": int(local["k_steps"]), "local_begin": int(local["begin_step"])} if strategy.localsgd else {}
     _native.collective_transpile(main, startup, role.get_trainer_endpoints(), role.worker_index(),
                                  sync_batch_norm=bool(strategy.sync_batch_norm), **steps)

@@ -32,6 +32,10 @@ class Worker(object):
     def load_model(self, dirname, mode):
         self._job.tables("load_model").load_tables(dirname, int(mode))
 
+    def load_features(self, dirname, mode, scope):
+        """All tables, and the scope's dense parameters: all of it, or nothing."""
+        self._job.tables("load_inference_model").load_tables(dirname, int(mode), scope=scope)
+
     def load_one_table(self, table_id, dirname, mode):
         self._job.tables("load_one_table").load_tables(dirname, int(mode), table_id)
 
@@ -129,8 +133,13 @@ class Runtime(object):
 
     def _save_inference_model(self, executor, dirname, feeds, targets, main_program=None, export_for_deployment=True, mode=0):
         def save():
-            self._job.save_inference_model(self.scopes[0], feeds, targets, _plugin(dirname))
-            self._worker.save_features(dirname, mode)
+            tables = self._job.tables("save_inference_model")
+            tables.begin_save(dirname)  # both parts of one job
+            try:
+                self._job.save_inference_model(self.scopes[0], feeds, targets, _plugin(dirname))
+                self._worker.save_features(dirname, mode)
+            finally:
+                tables.end_save()
         self._first(save)
 
     # ---- loading, dropping ----
@@ -143,18 +152,19 @@ class Runtime(object):
 
     def _load_inference_model(self, path, mode):
         def load():
+            from paddle.fluid.core import Scope
             from paddle.static.io import load_program_state
             scope, folder = self.scopes[0], _plugin(path)
             missing = [name for name in self.dense_names() if not os.path.isfile(os.path.join(folder, name))]
             if missing:
                 raise ValueError("fleet.load_inference_model: %s has no file of %s; expected a folder of "
                                  "fleet.save_inference_model" % (folder, ", ".join(missing)))
-            for table in range(len(self.table_names())):
-                self._worker.load_one_table(table, path, mode)
-            state = load_program_state(folder)
+            state, dense = load_program_state(folder), Scope()
+            for name in self.dense_names():
+                dense.set(name, state[name])
+            self._worker.load_features(path, mode, dense)
             for name in self.dense_names():
                 scope.set(name, state[name])
-            self._worker.push_dense_params(scope)
         self._first(load)
 
     def _shrink(self, threshold=None):

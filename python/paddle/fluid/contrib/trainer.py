@@ -8,6 +8,8 @@ import shutil
 import tempfile
 import time
 
+from skiff import _native
+
 from paddle import _names
 from paddle.fluid import compiler, core, data_feeder, executor, framework, io, unique_name
 from paddle.fluid import optimizer as opt_module
@@ -189,7 +191,7 @@ class Trainer(object):
         self._stopped = False
         self._serves = False
         self._transpiler = None
-        self._gathered = None
+        self._gathered = False
         self.scope = core.Scope()
         self.startup_program = framework.Program()
         self.train_program = framework.Program()
@@ -289,8 +291,10 @@ class Trainer(object):
         """Leaves the distributed job. Trainer 0 takes the servers' values along, for save_params."""
         job = io._job(self.train_program)
         if self.trainer_id == 0 and job is not None:
-            self._gathered = tempfile.TemporaryDirectory()
-            job.save_persistables(self.scope, self._gathered.name)
+            with tempfile.TemporaryDirectory() as folder:
+                job.save_persistables(self.scope, folder)
+                io.load_persistables(self.exe, folder, self._transpiler._main)
+            self._gathered = True
         self.exe.close()
 
     def _epochs(self, program, num_epochs, event_handler, reader, feeder):
@@ -330,12 +334,14 @@ class Trainer(object):
             return [total / count for total in totals or []]
 
     def save_params(self, param_path):
-        """All persistable variables; of a distributed job, trainer 0's call saves."""
-        if self._gathered is not None:
-            shutil.copytree(self._gathered.name, param_path, dirs_exist_ok=True)
-            return
+        """All persistable variables; of a distributed job, trainer 0's call saves. Paddle's files and no other: scripts count
+        and compare them. They appear at once, as those of all saves, and then lose their manifest."""
         with self._prog_and_scope_guard():
-            io.save_persistables(self.exe, param_path, self.train_program)
+            if self._gathered:
+                io.save_vars(self.exe, param_path, self._transpiler._main, predicate=io.is_persistable)
+            else:
+                io.save_persistables(self.exe, param_path, self.train_program)
+        _native.remove_manifest(param_path)
 
     def save_inference_model(self, param_path, feeded_var_names, target_var_indexes):
         with self._prog_and_scope_guard():

@@ -3,6 +3,8 @@
 sparse_table_configs: {table: {"table_parameters.<table>.<path>": value}}, paths as in PaddleRec's YAML files.
 fleet_desc_configs: {table: {older name: value}}. What values mean, and what is filled in, is C's (src/table/table_config.h).
 """
+import warnings
+
 from paddle import _names
 
 _SAVE = "accessor.table_accessor_save_param."
@@ -66,6 +68,19 @@ def _savers(table, given, values):
             values["%s%d.%s" % (_SAVE, i, field)] = value
 
 
+#: how settings begin, behind table_parameters.<table>.
+_HEADS = ("accessor.", "table_class", "shard_num", "enable_", "sparse_table_cache", "memory_", "entry")
+
+
+def _say_unused(configs, table, key):
+    """A setting that would count if its name began as Paddle wants it. PaddleRec gives each table those of all tables."""
+    words = key.split(".", 2)
+    known = words[0] != "table_parameters" or len(words) < 3 or words[1] in configs
+    if not known or key.startswith(_HEADS):
+        warnings.warn("sparse_table_configs: %s of table %s is not used: it would have to begin with table_parameters.%s." %
+                      (key, table, table), stacklevel=4)
+
+
 def from_parameters(configs):
     """TableParameters of sparse_table_configs."""
     if not isinstance(configs, dict):
@@ -77,7 +92,10 @@ def from_parameters(configs):
             raise TypeError("sparse_table_configs: the settings of table %s are %r; expected {path: value}" % (table, given))
         for key, value in given.items():
             path = key[len(prefix):]
-            if not key.startswith(prefix) or value is None:
+            if not key.startswith(prefix):
+                _say_unused(configs, table, key)
+                continue
+            if value is None:
                 continue
             _checked(table, path, value)
             if path.startswith(_SAVE):

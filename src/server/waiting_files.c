@@ -1,0 +1,105 @@
+#include "server/waiting_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "fs/fs.h"
+#include "store/file.h"
+#include "store/leftover.h"
+#include "store/tensor_file.h"
+
+void waiting_list_deinit(struct waiting_list *l)
+{
+    free(l->ids);
+    *l = (struct waiting_list){0};
+}
+
+enum skiff_status waiting_list_put(struct unit *u, const struct waiting_list *l, size_t first,
+                                   size_t n, struct skiff_error *err)
+{
+    for (size_t i = first; i < first + n && i < l->n; i++)
+        TRY(table_put_waiting(u->table, &l->ids[i], err));
+    return SKIFF_OK;
+}
+
+static void add(struct waiting_list *l, const struct waiting_id *x)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap + l->cap / 2 : 256;
+        l->ids = mem_must_grow(l->ids, l->cap * sizeof *l->ids);
+    }
+    l->ids[l->n++] = *x;
+}
+
+static enum skiff_status take_rows(struct server *s, struct unit *u, const char *path,
+                                   const struct skiff_tensor *v, struct waiting_list *out,
+                                   struct skiff_error *err)
+{
+    const struct tensor *t = &v->tensor;
+    if (t->dtype != DTYPE_FP32 || t->shape.ndim != 2 ||
+        (v->sel.nrows && t->shape.dims[1] != WAITING_WIDTH))
+        return error_set(err, SKIFF_SHAPE, "%s: ids that wait for table %s have %d float32 numbers",
+                         path, u->param, WAITING_WIDTH);
+    for (size_t i = 0; i < v->sel.nrows; i++) {
+        struct waiting_id x;
+        int64_t id = v->sel.rows[i];
+        if (!waiting_unpack(id, tensor_f32(t) + i * WAITING_WIDTH, &x))
+            return error_set(err, SKIFF_FORMAT,
+                             "%s: id %lld of table %s waits with numbers that no save has", path,
+                             (long long)id, u->param);
+        if (features_owns(s, u, id))
+            add(out, &x);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status read_file(struct server *s, struct unit *u, const char *path,
+                                   struct waiting_list *out, struct skiff_error *err)
+{
+    struct skiff_tensor v = {0};
+    struct buf copy = BUF_INIT;
+    enum skiff_status status = SKIFF_OK;
+    if (fs_is_remote(path)) {
+        buf_printf(&copy, "%s/.waiting" LEFTOVER_MARK "%ld-%d", fs_tmpdir(), (long)getpid(),
+                   s->index);
+        status = fs_copy(NULL, path, copy.data, NULL, err);
+    }
+    if (status == SKIFF_OK)
+        status = rows_file_read(copy.len ? copy.data : path, &v, err);
+    if (status == SKIFF_OK)
+        status = take_rows(s, u, path, &v, out, err);
+    if (copy.len)
+        file_remove_tree(copy.data);
+    buf_deinit(&copy);
+    value_deinit(&v);
+    return status;
+}
+
+static bool is_of(const struct unit *u, const struct fs_entry *e)
+{
+    const char *slash = strrchr(e->path, '/'), *name = slash ? slash + 1 : e->path;
+    size_t n = strlen(u->param);
+    return !e->stat.folder && !strncmp(name, u->param, n) &&
+           !strncmp(name + n, PS_WAITING ".pserver_", strlen(PS_WAITING ".pserver_"));
+}
+
+enum skiff_status waiting_files_read(struct server *s, struct unit *u, const char *folder,
+                                     struct waiting_list *out, struct skiff_error *err)
+{
+    struct fs_list files = {0};
+    struct fs_stat st;
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/__lookup_table__", folder);
+    enum skiff_status status = SKIFF_OK;
+    bool there = fs_look(NULL, path.data, &st, NULL) == SKIFF_OK && st.folder;
+    if (u->table->waiting && there)
+        status = fs_list(NULL, path.data, &files, err);
+    for (int i = 0; i < files.count && status == SKIFF_OK; i++)
+        if (is_of(u, &files.entries[i]))
+            status = read_file(s, u, files.entries[i].path, out, err);
+    fs_list_deinit(&files);
+    buf_deinit(&path);
+    return status;
+}
