@@ -97,6 +97,19 @@ void comm_job_lookup_drop(struct job *j, struct job_ahead *a)
     free(a);
 }
 
+bool comm_job_on_disk(struct job *j, const char *table)
+{
+    return job_plan_has_disk(((const struct comm *)j)->options.plan, table);
+}
+
+/* A padding id is told of as well: servers find nothing. */
+void comm_job_lookup_soon(struct job *j, const struct job_lookup *l)
+{
+    struct session *s;
+    if (comm_open((struct comm *)j, &s, NULL) == SKIFF_OK)
+        session_rows_soon(s, &l->table, tensor_i64(l->ids[0]), (size_t)tensor_numel(l->ids[0]));
+}
+
 /* ---- any lists ---- */
 
 struct wanted {

@@ -150,6 +150,8 @@ enum skiff_status comm_job_lookup_ahead(struct job *j, const struct job_lookup *
 enum skiff_status comm_job_lookup_take(struct job *j, struct job_ahead *a, struct tensor *out,
                                        struct skiff_error *err);
 void comm_job_lookup_drop(struct job *j, struct job_ahead *a);
+bool comm_job_on_disk(struct job *j, const char *table);
+void comm_job_lookup_soon(struct job *j, const struct job_lookup *l);
 enum skiff_status comm_job_ids(struct job *j, int n, const char *const *names,
                                const struct tensor *const *ids, struct skiff_error *err);
 enum skiff_status comm_job_save_table(struct job *j, const char *dir, const char *table,
@@ -187,6 +189,8 @@ extern const struct job_class step_class;
 #define COMM_AHEAD_SLOTS \
     .lookup_ahead = comm_job_lookup_ahead, .lookup_take = comm_job_lookup_take, \
     .lookup_drop = comm_job_lookup_drop
+/* rows on disk are told of where they are not asked for ahead */
+#define COMM_SOON_SLOTS .on_disk = comm_job_on_disk, .lookup_soon = comm_job_lookup_soon
 /* clang-format on */
 
 #endif

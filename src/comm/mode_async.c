@@ -384,8 +384,8 @@ static enum skiff_status async_stop(struct comm *c, struct skiff_error *err)
     return push(c, NULL, 0, true, err);
 }
 
-static const struct job_class async_class = {COMM_CLASS_SLOTS, .communicates = true,
-                                             .send = comm_job_send};
+static const struct job_class async_class = {COMM_CLASS_SLOTS, COMM_SOON_SLOTS,
+                                             .communicates = true, .send = comm_job_send};
 
 const struct comm_mode mode_async = {.class = &async_class,
                                      .create = async_create,

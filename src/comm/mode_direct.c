@@ -103,7 +103,8 @@ static void direct_end(struct comm *c)
     gather_end(&((struct direct_state *)c->state)->gather);
 }
 
-static const struct job_class direct_class = {COMM_CLASS_SLOTS, .send = comm_job_send};
+static const struct job_class direct_class = {COMM_CLASS_SLOTS, COMM_SOON_SLOTS,
+                                              .send = comm_job_send};
 
 const struct comm_mode mode_direct = {.class = &direct_class,
                                       .create = direct_create,

@@ -75,5 +75,5 @@ bool step_ahead(struct comm *c, uint64_t *after)
     return !c->options.plan->dc_asgd;
 }
 
-const struct job_class step_class = {COMM_CLASS_SLOTS, COMM_AHEAD_SLOTS, .communicates = true,
-                                     .send = comm_job_send};
+const struct job_class step_class = {COMM_CLASS_SLOTS, COMM_AHEAD_SLOTS, COMM_SOON_SLOTS,
+                                     .communicates = true, .send = comm_job_send};

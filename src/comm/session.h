@@ -71,6 +71,10 @@ enum skiff_status session_rows_ask(struct session *s, const struct job_slices *t
 enum skiff_status session_rows_take(struct session_rows *rows, int64_t width, float *out,
                                     struct skiff_error *err);
 void session_rows_drop(struct session_rows *rows);
+/* These rows will be asked for soon: servers that have them on disk bring them to memory. Nobody
+ * waits for an answer, and nothing is told when it fails. */
+void session_rows_soon(struct session *s, const struct job_slices *table, const int64_t *ids,
+                       size_t n);
 /* ask and take */
 enum skiff_status session_pull_rows(struct session *s, const struct job_slices *table,
                                     const int64_t *ids, size_t n, int64_t width, float *out,

@@ -21,13 +21,14 @@ struct session_rows {
     char table[PS_NAME]; /* for messages */
 };
 
-static enum skiff_status ask_slice(struct session_rows *q, const struct job_slices *table, int i,
-                                   uint64_t after, struct skiff_error *err)
+static enum skiff_status ask_slice(struct session_rows *q, uint32_t method,
+                                   const struct job_slices *table, int i, uint64_t after,
+                                   struct skiff_error *err)
 {
     struct session *s = q->session;
     const struct rows_cut *cut = &q->cut;
     struct wire_writer w;
-    struct round_ask ask = {.method = PS_PULL_ROWS, .flags = RPC_READ};
+    struct round_ask ask = {.method = method, .flags = RPC_READ};
     if (!cut->count[i])
         return SKIFF_OK;
     TRY(slice_server(s, table, i, &ask.server, err));
@@ -40,9 +41,9 @@ static enum skiff_status ask_slice(struct session_rows *q, const struct job_slic
                        table->names[i]);
 }
 
-enum skiff_status session_rows_ask(struct session *s, const struct job_slices *table,
-                                   const int64_t *ids, size_t n, bool ahead, uint64_t after,
-                                   struct session_rows **out, struct skiff_error *err)
+static enum skiff_status ask_all(struct session *s, uint32_t method, const struct job_slices *table,
+                                 const int64_t *ids, size_t n, bool ahead, uint64_t after,
+                                 struct session_rows **out, struct skiff_error *err)
 {
     struct session_rows *q = mem_must(sizeof *q);
     q->session = s;
@@ -53,12 +54,27 @@ enum skiff_status session_rows_ask(struct session *s, const struct job_slices *t
     enum skiff_status status = rows_cut_init(&q->cut, table, ids, n, err);
     q->round = round_create(s, table->n);
     for (int i = 0; i < table->n && status == SKIFF_OK; i++)
-        status = ask_slice(q, table, i, after, err);
+        status = ask_slice(q, method, table, i, after, err);
     if (status < 0)
         session_rows_drop(q);
     else
         *out = q;
     return status;
+}
+
+enum skiff_status session_rows_ask(struct session *s, const struct job_slices *table,
+                                   const int64_t *ids, size_t n, bool ahead, uint64_t after,
+                                   struct session_rows **out, struct skiff_error *err)
+{
+    return ask_all(s, PS_PULL_ROWS, table, ids, n, ahead, after, out, err);
+}
+
+void session_rows_soon(struct session *s, const struct job_slices *table, const int64_t *ids,
+                       size_t n)
+{
+    struct session_rows *q;
+    if (ask_all(s, PS_ROWS_SOON, table, ids, n, true, 0, &q, NULL) == SKIFF_OK)
+        session_rows_drop(q); /* what is under way ends by itself */
 }
 
 void session_rows_drop(struct session_rows *q)

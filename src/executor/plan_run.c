@@ -233,8 +233,8 @@ static const struct tensor *find_later(void *user, const struct skiff_tensor *va
     return NULL;
 }
 
-/* What is asked for ahead may wait for the servers to have this run's gradients: a run without any
- * would never be through. */
+/* What is asked for ahead may wait for the servers to have this run's gradients; they never have
+ * those of a run without any. */
 static bool sends_gradients(const struct plan *plan)
 {
     const struct plan_block *b = &plan->blocks[plan->root];
@@ -248,9 +248,7 @@ void plan_ahead(struct plan *plan, uint64_t run, const struct feed *feeds)
 {
     struct plan_block *b = &plan->blocks[plan->root];
     struct later_feeds l = {plan, feeds};
-    struct kernel_later later = {run, &l, find_later};
-    if (!sends_gradients(plan))
-        return;
+    struct kernel_later later = {run, sends_gradients(plan), &l, find_later};
     for (int i = 0; i < b->nsteps; i++)
         if (b->steps[i].kernel.kind->ahead)
             b->steps[i].kernel.kind->ahead(&b->steps[i].kernel, &later);

@@ -46,6 +46,7 @@ enum ps_method {
     PS_TABLE,        /* every server: something with its part of a table of features */
     PS_PUT_PART,     /* elements first .. of a dense variable are these now, or at a COMMIT */
     PS_TABLES,       /* every table that is keyed by id, and how it is (inspect); RPC_READ */
+    PS_ROWS_SOON,    /* body of PULL_ROWS: will be asked for; no rows are answered; RPC_READ */
 };
 
 #define PS_NAME 256

@@ -5,7 +5,8 @@
  *   rows_home   the gradient of Table with the ids of the whole table
  *
  * The rows of the next batch may be on their way while a batch is computed (pull_rows_ahead): its
- * ids are numbered then, and when they are the ids that come, only the rows are waited for. */
+ * ids are numbered then, and when they are the ids that come, only the rows are waited for. Where
+ * rows must not come early, servers that have them on disk are told of them instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +21,9 @@ enum { PULL_TABLE, PULL_ROWS, PULL_LOCAL };
 struct numbered {                /* the ids of a batch, and the numbers that they got */
     int64_t *ids, *local, *rows; /* all lists one behind the other; distinct ones */
     size_t total, count, cap;
-    uint64_t run;    /* for which it was asked for */
-    struct job *job; /* of the ticket */
-    struct job_ahead *ticket;
+    uint64_t run; /* for which it was asked for */
+    struct job *job;
+    struct job_ahead *ticket; /* NULL: told of, not asked for */
 };
 
 struct pull_state {
@@ -137,25 +138,42 @@ static bool number_later(struct kernel *k, const struct kernel_later *later, uin
     return n->count > 0;
 }
 
+/* Rows of one list of distinct ids. */
+static struct job_lookup lookup_of(struct kernel *k, const struct tensor *const *ids)
+{
+    return (struct job_lookup){.table = table_slices(k, kernel_in_name(k, TABLE_W, 0)),
+                               .n = 1,
+                               .ids = ids,
+                               .padding_idx = k->attr[TABLE_PADDING].l,
+                               .distinct = true};
+}
+
+/* False: neither asked for nor told of. */
+static bool ask_or_tell(struct kernel *k, struct job *j, bool asks, bool tells, struct numbered *n)
+{
+    struct tensor list = {.dtype = DTYPE_INT64, .shape = SHAPE((int64_t)n->count), .data = n->rows};
+    const struct tensor *ids = &list;
+    struct job_lookup l = lookup_of(k, &ids);
+    if (asks && j->class->lookup_ahead(j, &l, &n->ticket, NULL) < 0)
+        return false;
+    if (!n->ticket && tells)
+        j->class->lookup_soon(j, &l);
+    return n->ticket || tells;
+}
+
 void pull_rows_ahead(struct kernel *k, const struct kernel_later *later)
 {
     struct pull_state *s = k->state;
     struct job *j;
     struct shape w;
-    if (s->nahead == AHEAD_MAX || kernel_job(k, &j, NULL) < 0 || !j->class->lookup_ahead ||
-        check_slices(k, NULL) < 0 || table_shape(k, &w, NULL) < 0)
+    if (s->nahead == AHEAD_MAX || kernel_job(k, &j, NULL) < 0)
+        return;
+    bool asks = later->trains && j->class->lookup_ahead;
+    bool tells = j->class->on_disk && j->class->on_disk(j, kernel_in_name(k, TABLE_W, 0));
+    if ((!asks && !tells) || check_slices(k, NULL) < 0 || table_shape(k, &w, NULL) < 0)
         return;
     struct numbered *n = &s->ahead[s->nahead];
-    if (!number_later(k, later, table_height(k, &w), n))
-        return;
-    struct tensor list = {.dtype = DTYPE_INT64, .shape = SHAPE((int64_t)n->count), .data = n->rows};
-    const struct tensor *ids = &list;
-    struct job_lookup l = {.table = table_slices(k, kernel_in_name(k, TABLE_W, 0)),
-                           .n = 1,
-                           .ids = &ids,
-                           .padding_idx = k->attr[TABLE_PADDING].l,
-                           .distinct = true};
-    if (j->class->lookup_ahead(j, &l, &n->ticket, NULL) < 0 || !n->ticket)
+    if (!number_later(k, later, table_height(k, &w), n) || !ask_or_tell(k, j, asks, tells, n))
         return;
     n->job = job_ref(j);
     n->run = later->run;
@@ -222,8 +240,14 @@ static enum skiff_status take_ahead(struct kernel *k, int64_t width, struct skif
     TRY(size_table(k, n->count, width, err));
     memcpy(kernel_out(k, PULL_ROWS)->data, n->rows, n->count * sizeof *n->rows);
     struct job_ahead *ticket = n->ticket;
+    struct tensor *table = kernel_out(k, PULL_TABLE);
     n->ticket = NULL;
-    return n->job->class->lookup_take(n->job, ticket, kernel_out(k, PULL_TABLE), err);
+    if (ticket)
+        return n->job->class->lookup_take(n->job, ticket, table, err);
+    const struct tensor *ids = kernel_out(k, PULL_ROWS);
+    struct job_lookup l = lookup_of(k, &ids);
+    l.out = &table;
+    return n->job->class->lookup(n->job, &l, err);
 }
 
 /* Local ids of list i; the distinct ids of the whole table are appended to rows. */
@@ -264,12 +288,8 @@ static enum skiff_status pull_now(struct kernel *k, struct job *j, const struct 
         TRY(number_ids(k, i, table_height(k, w), tensor_i64(rows), err));
     TRY(size_table(k, map->count, w->dims[1], err));
     const struct tensor *ids = rows;
-    struct job_lookup l = {.table = table_slices(k, kernel_in_name(k, TABLE_W, 0)),
-                           .n = 1,
-                           .ids = &ids,
-                           .out = &table,
-                           .padding_idx = k->attr[TABLE_PADDING].l,
-                           .distinct = true};
+    struct job_lookup l = lookup_of(k, &ids);
+    l.out = &table;
     return map->count ? j->class->lookup(j, &l, err) : SKIFF_OK;
 }
 

@@ -400,9 +400,11 @@ static const struct job_plan *make_plan(struct skiff_split *s)
     const char **features = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *features);
     int *shards = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *shards), plain = 0;
     int *widths = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *widths);
+    bool *disk = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *disk);
     for (int i = 0; i < s->ntables; i++) {
         features[i] = s->tables[i].features;
         shards[i] = s->tables[i].shards;
+        disk[i] = s->tables[i].disk;
         widths[i] = (int)s->tables[i].var->shape.dims[1];
         plain += !features[i];
     }
@@ -418,6 +420,7 @@ static const struct job_plan *make_plan(struct skiff_split *s)
         .features = features,
         .shards = shards,
         .widths = widths,
+        .disk = disk,
         .placement = s->placed,
         .nplacement = s->nplaced,
         .sends = s->nparams + plain * s->nendpoints + (s->counter != NULL)};

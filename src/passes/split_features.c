@@ -210,6 +210,7 @@ static enum skiff_status settle_table(struct skiff_split *s, struct split_table 
     if (status == SKIFF_OK) {
         t->features = arena_strdup(&s->arena, text.data);
         t->shards = config.shard_num;
+        t->disk = config.policy == MEMORY_DISK;
         t->push_dim = 4 + config.options.embedx; /* slot, show, click, embed, embedx */
         t->cvm = config.accessor != &accessor_sparse && has_cvm(s->main);
         if (config.unknown)

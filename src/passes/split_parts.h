@@ -46,6 +46,7 @@ struct split_table { /* is_distributed: rows live on server id % servers */
     const char *show, *click; /* variables of ShowClickEntry; NULL: none */
     int shards, push_dim;     /* shard_num; floats of a pushed row */
     bool cvm;                 /* gradients have show and click in front */
+    bool disk;                /* rows may be on disk */
 };
 
 struct skiff_split {

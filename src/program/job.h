@@ -86,6 +86,10 @@ struct job_class {
     enum skiff_status (*lookup_take)(struct job *j, struct job_ahead *a, struct tensor *out,
                                      struct skiff_error *err);
     void (*lookup_drop)(struct job *j, struct job_ahead *a);
+    /* Tells of rows that will be looked up soon (`l` as for lookup_ahead), so that those on disk
+     * are in memory by then. Changes nothing. on_disk: is it worth telling? Both may be NULL. */
+    bool (*on_disk)(struct job *j, const char *table);
+    void (*lookup_soon)(struct job *j, const struct job_lookup *l);
     /* GEO: "param_init" and the ids of a batch. names[i] is the table of ids[i] (NULL: no value). A
      * job that has it gets all sends here that name variables. */
     enum skiff_status (*send_ids)(struct job *j, int n, const char *const *names,

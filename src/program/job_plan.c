@@ -63,12 +63,15 @@ static void copy_features(struct job_plan *to, const struct job_plan *from)
     to->features = features;
     int *shards = arena_alloc(&to->arena, (n + 1) * sizeof *shards);
     int *widths = arena_alloc(&to->arena, (n + 1) * sizeof *widths);
+    bool *disk = arena_alloc(&to->arena, (n + 1) * sizeof *disk);
     for (size_t i = 0; i < n; i++) {
+        disk[i] = from->disk && from->disk[i];
         shards[i] = from->shards ? from->shards[i] : 0;
         widths[i] = from->widths ? from->widths[i] : 0;
     }
     to->shards = shards;
     to->widths = widths;
+    to->disk = disk;
 }
 
 static void copy_placement(struct job_plan *to, const struct job_plan *from)
@@ -139,6 +142,14 @@ bool job_plan_has_features(const struct job_plan *p, const char *name)
 {
     for (int i = 0; i < p->ntables; i++)
         if (p->features[i] && !strcmp(p->tables[i], name))
+            return true;
+    return false;
+}
+
+bool job_plan_has_disk(const struct job_plan *p, const char *table)
+{
+    for (int i = 0; i < p->ntables; i++)
+        if (p->disk[i] && !strcmp(p->tables[i], table))
             return true;
     return false;
 }

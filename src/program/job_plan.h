@@ -28,6 +28,7 @@ struct job_plan {
     const char *const *features;
     const int *shards;
     const int *widths; /* numbers of a row of each table */
+    const bool *disk;  /* of each table: rows may be on disk */
     /* Numbers of tables in saves: features in their order, then all dense parameters. */
     /* Parameters first: slices of one parameter behind each other, in the order of blocks. */
     const struct skiff_placement *placement;
@@ -47,6 +48,7 @@ void job_plan_unref(const struct job_plan *p); /* NULL is fine */
 int job_plan_server(const struct job_plan *p, const char *endpoint); /* -1: none of the servers */
 bool job_plan_has_table(const struct job_plan *p, const char *name);
 bool job_plan_has_features(const struct job_plan *p, const char *name); /* one of features */
+bool job_plan_has_disk(const struct job_plan *p, const char *table);    /* rows may be on disk */
 /* What a server calls `slice`; NULL: it does not have it, or it is not cut by rows. */
 const struct skiff_placement *job_plan_slice(const struct job_plan *p, int server,
                                              const char *slice);

@@ -134,6 +134,7 @@ enum skiff_status kernel_out_resize(struct kernel *k, int slot, int i, enum dtyp
  * NULL when that is not known. */
 struct kernel_later {
     uint64_t run; /* its number (run_env) */
+    bool trains;  /* the run before it ends a step of its job */
     void *user;
     const struct tensor *(*find)(void *user, const struct skiff_tensor *value);
 };

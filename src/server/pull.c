@@ -206,6 +206,25 @@ void on_pull_rows(void *self, struct rpc_request *q)
     pthread_mutex_unlock(&h->lock);
 }
 
+/* Rows on disk come to memory before they are asked for. */
+void on_rows_soon(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct ps_pull_rows p;
+    struct unit *u;
+    struct skiff_error err;
+    if (read_pull(s, q, &p, &u, &err) < 0) {
+        rpc_fail(q, &err);
+        return;
+    }
+    struct shard *h = unit_shard(s, u);
+    pthread_mutex_lock(&h->lock);
+    if (u->features)
+        table_fetch_ahead(u->table, p.ids, p.n, NULL); /* what fails here fails in the pull */
+    pthread_mutex_unlock(&h->lock);
+    rpc_reply(q, NULL);
+}
+
 static struct rpc_request *take_waiting(struct shard *h, int i)
 {
     struct rpc_request *q = h->waiting[i].request;

@@ -229,6 +229,7 @@ static void add_handlers(struct server *s)
     rpc_server_handle(s->rpc, PS_DESCRIBE, RPC_ON_SHARD, on_describe, s);
     rpc_server_handle(s->rpc, PS_EXCHANGE, RPC_ON_SHARD, on_exchange, s);
     rpc_server_handle(s->rpc, PS_PULL_ROWS, RPC_ON_SHARD, on_pull_rows, s);
+    rpc_server_handle(s->rpc, PS_ROWS_SOON, RPC_ON_SHARD, on_rows_soon, s);
     rpc_server_handle(s->rpc, PS_PULL_CHANGED, RPC_ON_SHARD, on_pull_changed, s);
     rpc_server_handle(s->rpc, PS_PULL_PART, RPC_ON_SHARD, on_pull_part, s);
     rpc_server_handle(s->rpc, PS_SCAN, RPC_ON_SHARD, on_scan, s);

@@ -351,6 +351,7 @@ int64_t hold_review(struct server *s);
 void on_describe(void *self, struct rpc_request *q);
 void on_clock(void *self, struct rpc_request *q);
 void on_pull_rows(void *self, struct rpc_request *q);
+void on_rows_soon(void *self, struct rpc_request *q);
 /* The shard's lock is held: answers those that had to wait for steps that are done now; fails those
  * of a trainer's earlier processes; fails all. */
 void pulls_review(struct shard *h);

@@ -225,4 +225,18 @@ for where in "" "$disk"; do
     near "loss ${where:+on disk}" "$judged" "$(number judged.json loss)" 1e-6
 done
 [ -z "$(ls -A rows)" ] || fault "rows holds $(ls -A rows)"
+
+name="rows on disk come to memory before their batch"
+awk 'BEGIN { srand(4); for (i = 0; i < 20000; i++) printf "1 %d 1 %d 1 %d\n", rand() < 0.3, 1 + int(rand() * 30000), 1e6 + int(rand() * 30000) }' >data/part-0
+disk="runner.train_data_dir=data runner.epochs=2 runner.thread_num=1 runner.train_batch_size=100 ${disk/256K/1M}"
+ahead() { # FILE: some 45000 rows are read from disk, hardly any of them by chance before they are asked for
+    awk -v n="$(sed -n 's/.* \([0-9]*\) fetched ahead.*/\1/p' "$1" | tail -n 1)" 'BEGIN { exit !(n > 30000) }' ||
+        fault "$2: $(grep "fetched ahead" "$1" | tail -n 1)"
+}
+run train -m epochs.yaml -o runner.model_save_path=ahead $disk
+ahead said "one process"
+for mode in async half_async sync; do
+    run launch --server_num 1 --worker_num 1 -m epochs.yaml -o runner.sync_mode=$mode runner.model_save_path=ahead_$mode $disk
+    ahead log/serverlog.0 $mode
+done
 exit $failed
