@@ -14,6 +14,9 @@
 #define NUMBER_SLOTS_MAX 100 /* slots up to which numbers are categories, too: each costs time */
 #define SVM_DENSE_MAX 2048   /* libsvm: indices whose values are learnt */
 #define BUCKETS 64
+#define EXACT_WHOLE 0x1p53 /* beyond it a float64 has not every whole number */
+#define CODE_DIGITS 12     /* such long whole numbers may be names, */
+#define CODE_GAP 1e6       /* that lie so far from each other, on average */
 #define LABEL_CLASSES_TOLD 6
 
 bool init_is_feature(enum init_role role)
@@ -265,12 +268,24 @@ static bool is_unique(const struct look_column *c)
     return c->full_at >= 20 && (double)c->distinct >= 0.95 * (double)c->full_at;
 }
 
+/* Whole numbers that are names of things: beyond what a float64 can tell apart (hashes), or long
+ * ones that come again and lie far from each other. */
+static bool is_code(const struct look_column *c)
+{
+    if (!is_number(c) || c->real > 0 || look_time_form(c) != MOMENT_NONE)
+        return false;
+    bool comes_again = !c->more && c->whole / c->distinct >= 2;
+    return c->max > EXACT_WHOLE || c->min < -EXACT_WHOLE ||
+           (c->longest >= CODE_DIGITS && comes_again &&
+            (c->max - c->min) / (double)c->distinct > CODE_GAP);
+}
+
 static bool is_id(const struct look_column *c)
 {
     if (!is_unique(c))
         return false;
     return c->text > 0 ||
-           (c->real == 0 && (named_like_id(c->name) || c->counts_up || c->longest >= 12));
+           (c->real == 0 && (named_like_id(c->name) || c->counts_up || c->longest >= CODE_DIGITS));
 }
 
 static bool is_time(const struct look_column *c)
@@ -297,7 +312,7 @@ static enum init_role role_of(const struct look *l, const struct look_column *c)
         return has_hours(c) ? INIT_HOUR : INIT_DAY;
     if (is_id(c))
         return INIT_ID;
-    return is_number(c) ? INIT_NUMBER : INIT_CATEGORY;
+    return is_number(c) && !is_code(c) ? INIT_NUMBER : INIT_CATEGORY;
 }
 
 /* How a number is learnt: scaled, and as a category besides, by value where values come again, by

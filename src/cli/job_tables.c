@@ -208,6 +208,11 @@ enum skiff_status job_tables_begin(struct job *j, struct task *task, const char 
         return SKIFF_OK;
     if (skiff_fleet_is_first_worker(j->fleet))
         TRY(skiff_fleet_load_model(j->fleet, dir, 0, err));
+    return job_tables_share(j, task, err);
+}
+
+enum skiff_status job_tables_share(struct job *j, struct task *task, struct skiff_error *err)
+{
     TRY(skiff_fleet_barrier_worker(j->fleet, err));
     /* what servers have now; one process alone has loaded its own, which startup would undo */
     return skiff_fleet_server_num(j->fleet) ? job_startup(j, task, err) : SKIFF_OK;

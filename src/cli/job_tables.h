@@ -31,5 +31,7 @@ enum skiff_status job_tables_save_epoch(struct job *j, struct task *task, const 
  * it. Without such tables, or with dir NULL: nothing. */
 enum skiff_status job_tables_begin(struct job *j, struct task *task, const char *dir,
                                    struct skiff_error *err);
+/* The second half of it: the first worker has had something loaded. */
+enum skiff_status job_tables_share(struct job *j, struct task *task, struct skiff_error *err);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/job_tables.h"
 #include "cli/interrupt.h"
@@ -57,13 +58,11 @@ static bool find_model(struct online *o, const struct done_line *line)
     return false;
 }
 
-enum skiff_status online_find(struct online *o, struct skiff_error *err)
+/* The newest of the first n listed models that is there. */
+static void find_newest(struct online *o, int n)
 {
-    TRY(done_list_read(&o->models, o->save_path, DONE_MODEL, err));
-    TRY(done_list_read(&o->bases, o->save_path, DONE_BASE, err));
-    TRY(done_list_read(&o->patches, o->save_path, DONE_PATCH, err));
     o->key = time(NULL);
-    o->from = o->models.n - 1;
+    o->from = n - 1;
     while (o->from >= 0 && !find_model(o, &o->models.at[o->from]))
         o->from--;
     if (o->from < 0)
@@ -71,18 +70,77 @@ enum skiff_status online_find(struct online *o, struct skiff_error *err)
     else
         o->key = o->models.at[o->from].key;
     o->step = o->from + 1;
+}
+
+enum skiff_status online_find(struct online *o, struct skiff_error *err)
+{
+    TRY(done_list_read(&o->models, o->save_path, DONE_MODEL, err));
+    TRY(done_list_read(&o->bases, o->save_path, DONE_BASE, err));
+    TRY(done_list_read(&o->patches, o->save_path, DONE_PATCH, err));
+    find_newest(o, o->models.n);
     return SKIFF_OK;
+}
+
+/* Does it say something about files, not about the job? */
+static bool is_damage(enum skiff_status status)
+{
+    return status == SKIFF_NOT_FOUND || status == SKIFF_FORMAT || status == SKIFF_SHAPE ||
+           status == SKIFF_DTYPE || status == SKIFF_RANGE || status == SKIFF_IO;
+}
+
+/* The first worker. A load that fails has changed nothing (docs/tables-servers.md), so the one
+ * before it may be taken. When none can be loaded the fault is not one model's (another shard_num,
+ * a folder that may not be read): the run does not begin anew, over all that is saved. */
+static enum skiff_status load_newest(struct online *o, struct skiff_error *err)
+{
+    struct skiff_error newest;
+    for (int tried = 0;; tried++) {
+        enum skiff_status status = skiff_fleet_load_model(o->job.fleet, o->start_path.data, 0, err);
+        if (!is_damage(status))
+            return status;
+        if (!tried)
+            newest = *err;
+        char *left_out = mem_must_strdup(o->start_path.data);
+        find_newest(o, o->from);
+        if (o->from >= 0)
+            log_warn("%s is damaged and is left out, %s is tried: %s", left_out, o->start_path.data,
+                     err->message);
+        free(left_out);
+        if (o->from < 0) {
+            *err = newest;
+            return tried ? error_prefix(err, err->code,
+                                        "%d models that donefile.txt lists cannot be loaded; "
+                                        "the newest",
+                                        tried + 1)
+                         : err->code;
+        }
+    }
+}
+
+/* All workers: the model that the first one could have loaded is where all go on. */
+static enum skiff_status load_listed(struct online *o, struct skiff_error *err)
+{
+    bool first = skiff_fleet_is_first_worker(o->job.fleet);
+    if (first)
+        TRY(load_newest(o, err));
+    int64_t lines = first ? o->from + 1 : 0;
+    TRY(online_meet(o, &lines, 1, err));
+    if (lines != o->from + 1)
+        find_newest(o, (int)lines);
+    return job_tables_share(&o->job, &o->task, err);
 }
 
 enum skiff_status online_load(struct online *o, struct skiff_error *err)
 {
     struct config *c = o->task.config;
     bool first = skiff_fleet_is_first_worker(o->job.fleet), features = has_features(o);
-    const char *path =
-        o->start_path.len ? o->start_path.data : config_path(c, "runner.model_init_path", NULL);
+    const char *init = config_path(c, "runner.model_init_path", NULL);
+    const char *path = o->start_path.len ? o->start_path.data : init;
     if (path && !skiff_fleet_server_num(o->job.fleet) && !features)
         TRY(checkpoint_load(&o->task, path, err));
-    TRY(job_tables_begin(&o->job, &o->task, path, err));
+    TRY(features && o->from >= 0 ? load_listed(o, err)
+                                 : job_tables_begin(&o->job, &o->task, path, err));
+    path = o->start_path.len ? o->start_path.data : init;
     if (features && first && o->from >= 0 && o->models.at[o->from].pass == DONE_DAY_BEGINS)
         TRY(epochs_pass_day(o->job.fleet, err));
     if (path && first)

@@ -35,6 +35,15 @@ bool look_is_missing(const char *p, size_t n)
     return n == 0 || mark_of(p, n) >= 0;
 }
 
+/* Unsigned 64-bit hashes, and longer ones: they stay whole numbers. */
+static bool is_digits(const char *p, size_t n)
+{
+    size_t at = n && (*p == '+' || *p == '-');
+    for (; at < n && text_digit(p[at]); at++)
+        ;
+    return at == n;
+}
+
 bool look_number(const char *p, size_t n, double *out, bool *whole)
 {
     float x;
@@ -48,7 +57,7 @@ bool look_number(const char *p, size_t n, double *out, bool *whole)
         *out = (double)v;
         return true;
     }
-    *whole = false;
+    *whole = is_digits(p, n);
     if (text_f32(p, &x) != p + n || x - x != 0)
         return false;
     *out = (double)x;
@@ -65,8 +74,8 @@ static void add_number(struct look_column *c, double x, bool whole, bool first)
         c->whole++;
     else
         c->real++;
-    c->counts_up = whole && (first || (c->counts_up && x > (double)c->last));
-    c->last = whole ? (int64_t)x : 0;
+    c->counts_up = whole && (first || (c->counts_up && x > c->last));
+    c->last = whole ? x : 0;
 }
 
 static void add_times(struct look_column *c, const char *p, size_t n)

@@ -48,7 +48,7 @@ struct look_column {
     int nvalues;
     struct value_counts seen;
     struct number_sample when; /* of columns that are times: what moment_read gives */
-    int64_t last;
+    double last;
 };
 
 #define LOOK_DISTINCT 262144

@@ -15,10 +15,7 @@ void skiff_fleet_destroy(struct skiff_fleet *f)
 {
     if (!f)
         return;
-    if (f->role.nservers)
-        skiff_fleet_abandon_worker(f, "has ended without stop_worker");
-    else
-        skiff_fleet_stop_worker(f, NULL); /* its server is in this process and goes with it */
+    skiff_fleet_abandon_worker(f, "has ended without stop_worker");
     fleet_drop_programs(f);
     folder_lock_release(&f->saving);
     role_deinit(&f->role);

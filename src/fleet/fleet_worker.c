@@ -75,6 +75,10 @@ void skiff_fleet_abandon_worker(struct skiff_fleet *f, const char *reason)
 {
     if (!fleet_is_working(f))
         return;
+    if (!f->role.nservers) { /* its server is in this process: nobody has to be told */
+        skiff_fleet_stop_worker(f, NULL);
+        return;
+    }
     comm_abandon(f->job, reason);
     comm_stop(f->job, NULL); /* its threads look at the scope, which may go after us */
 }

@@ -267,24 +267,53 @@ static bool is_delta(const struct unit *u, const struct ps_item *item)
     return u->add || (u->delta && !strcmp(item->name, u->delta));
 }
 
-/* Whoever has left will not ask: its list would grow to all ids of the table. (Who has died may be
- * replaced, by somebody who asks before this server has heard of it.) */
-static void tell_trainers(struct server *s, struct unit *u, const struct ps_item *item)
+/* Whoever has left or died will not ask: what is noted for it would grow to all of the table. A new
+ * process in its place has nothing, and takes every row as it is when it first asks for it; it may
+ * do so before this server has heard of it, but is heard itself by then. */
+static bool hears(struct server *s, const struct shard *h, int trainer)
 {
-    for (int t = 0; t < s->plan->trainers; t++)
-        if (people_state(s, (uint32_t)t) == MEMBER_LEFT)
-            keyed_forget_changed(u, t);
-        else
-            keyed_note_changed(u, t, item->rows, (size_t)item->nrows);
+    struct person p = people_person(s, (uint32_t)trainer);
+    bool gone = p.state == MEMBER_LEFT || p.state == MEMBER_DEAD;
+    return !gone || (h->heard[trainer] && h->heard[trainer] != p.life);
+}
+
+static void forget_changed(struct unit *u, int trainer)
+{
+    if (u->table)
+        keyed_forget_changed(u, trainer);
+    else
+        changed_deinit(&u->changed[trainer]);
+}
+
+void unit_hear(struct shard *h, const struct rpc_request *q)
+{
+    uint32_t t = q->sender.index;
+    if (q->sender.role == NET_WORKER && t < (uint32_t)h->server->plan->trainers &&
+        h->heard[t] < q->incarnation) /* not a dead one's late words */
+        h->heard[t] = q->incarnation;
+}
+
+void changed_review(struct server *s)
+{
+    for (int i = 0; mode_adds(s->plan->mode) && i < s->nshards; i++) {
+        struct shard *h = &s->shards[i];
+        pthread_mutex_lock(&h->lock);
+        for (int t = 0; t < s->plan->trainers; t++)
+            for (int k = 0; !hears(s, h, t) && k < h->nunits; k++)
+                if (h->units[k]->add && h->units[k]->sparse)
+                    forget_changed(h->units[k], t);
+        pthread_mutex_unlock(&h->lock);
+    }
 }
 
 /* Rows by id; those of a server inside a trainer have been told by it. */
-static enum skiff_status add_keyed(struct server *s, struct unit *u, const struct ps_item *item,
-                                   struct skiff_error *err)
+static enum skiff_status add_keyed(struct server *s, const struct shard *h, struct unit *u,
+                                   const struct ps_item *item, struct skiff_error *err)
 {
     TRY(keyed_add(u, item->rows, (size_t)item->nrows, item->data, err));
-    if (u->add)
-        tell_trainers(s, u, item);
+    for (int t = 0; u->add && t < s->plan->trainers; t++)
+        if (hears(s, h, t))
+            keyed_note_changed(u, t, item->rows, (size_t)item->nrows);
     return SKIFF_OK;
 }
 
@@ -292,7 +321,7 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
                                    const struct ps_item *item, struct skiff_error *err)
 {
     if (u->table)
-        return add_keyed(s, u, item, err);
+        return add_keyed(s, h, u, item, err);
     float *p = tensor_f32(&u->param_value->tensor);
     size_t width = (size_t)u->width, n = (size_t)item->nrows;
     const int64_t *rows;
@@ -307,7 +336,8 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
     for (size_t i = 0; i < n; i++)
         add_floats(p + (size_t)rows[i] * width, item->data + i * width * sizeof *p, width);
     for (int t = 0; t < s->plan->trainers; t++)
-        changed_add(&u->changed[t], rows, n);
+        if (hears(s, h, t))
+            changed_add(&u->changed[t], rows, n);
     return SKIFF_OK;
 }
 

@@ -389,6 +389,7 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
     }
     count_items(s, q, x);
     exchange_new_life(h, q, x->trainer);
+    unit_hear(h, q);
     hold_note(h, x);
     if (waits && (x->nitems || (x->flags & (PS_END_STEP | PS_BACK))))
         h->gone[x->trainer] = false; /* it has data again: the next epoch */

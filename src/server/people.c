@@ -391,6 +391,7 @@ enum skiff_status people_watch(struct server *s, struct skiff_error *err)
         meet_review(s);
         snapshot_review(s);
         tables_review(s);
+        changed_review(s);
         int64_t hold = hold_review(s);
         wait_for_news(s, clock_min(hold, complete ? CLOCK_NEVER : start));
     }

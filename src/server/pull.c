@@ -195,6 +195,7 @@ void on_pull_rows(void *self, struct rpc_request *q)
     }
     struct shard *h = unit_shard(s, u);
     pthread_mutex_lock(&h->lock);
+    unit_hear(h, q);
     if (p.after)
         exchange_new_life(h, q, p.trainer);
     if (p.after > h->done[p.after ? p.trainer : 0]) {
@@ -331,6 +332,7 @@ void on_pull_changed(void *self, struct rpc_request *q)
     writer_init(&w);
     writer_varint(&w, 1);
     pthread_mutex_lock(&h->lock);
+    unit_hear(h, q);
     enum skiff_status status = write_changed(u, (int)trainer, name, &w, &n, &err);
     pthread_mutex_unlock(&h->lock);
     if (status < 0) {

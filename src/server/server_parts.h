@@ -116,6 +116,7 @@ struct shard {
     bool *ended, *gone; /* sync, by trainer: has ended the running step; has no more data */
     uint64_t *lives;    /* by trainer: the process that spoke last */
     uint64_t *done;     /* by trainer: its steps that are done */
+    uint64_t *heard;    /* GEO, by trainer: the process that asked for values last; 0: none */
     struct waiting_pull *waiting;
     int nwaiting, waiting_cap;
     struct parked *parked;
@@ -238,6 +239,8 @@ enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, 
 enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, int present,
                             struct skiff_error *err);
 void unit_forget(struct unit *u, int trainer); /* pushes of one trainer; -1: all */
+/* GEO: this process takes values, so it will have to hear of what others change from now on. */
+void unit_hear(struct shard *h, const struct rpc_request *q);
 /* Not of keyed tables: local rows of n unaligned ids; valid until the next call. They are up to
  * date afterwards. */
 enum skiff_status unit_rows(struct server *s, struct shard *h, struct unit *u, const uint8_t *ids,
@@ -245,6 +248,8 @@ enum skiff_status unit_rows(struct server *s, struct shard *h, struct unit *u, c
 /* The trainer gets to know these rows (NULL: all): DC-ASGD. */
 enum skiff_status unit_backup(struct server *s, struct unit *u, uint32_t trainer,
                               const int64_t *rows, size_t n, struct skiff_error *err);
+/* GEO: members have changed; what is noted for those who have gone is freed. No lock is held. */
+void changed_review(struct server *s);
 /* Runs the learning rate's block; `rate` is held for writing. */
 enum skiff_status rate_run(struct server *s, struct skiff_error *err);
 

@@ -181,6 +181,7 @@ static void deal_out(struct server *s)
         h->gone = mem_must((size_t)s->plan->trainers);
         h->lives = mem_must((size_t)s->plan->trainers * sizeof *h->lives);
         h->done = mem_must((size_t)s->plan->trainers * sizeof *h->done);
+        h->heard = mem_must((size_t)s->plan->trainers * sizeof *h->heard);
         h->hold = shard_hold_create(s->plan->trainers);
         h->parked = mem_must((size_t)s->plan->trainers * sizeof *h->parked);
     }
@@ -242,6 +243,7 @@ void units_destroy(struct server *s)
         free(h->units);
         free(h->ended);
         free(h->done);
+        free(h->heard);
         free(h->waiting);
         free(h->gone);
         free(h->lives);

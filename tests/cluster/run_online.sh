@@ -151,6 +151,54 @@ counted() { # ids wait for their 40th occurrence; a job that goes on has not for
     [ "$first" = "$rows" ] || fault "$first rows, not $rows as without a break"
     options=
 }
+cut_short() { local bytes; bytes=$(stat -c %s "$1"); truncate -s $((bytes / 2)) "$1"; }
+left_out() { # LOG MODEL WHY
+    says "$1" "$PWD/model/$2 is damaged and is left out, $PWD/model/" "$3"
+}
+damaged() { # in a job: a shard of the newest is missing, one of the one before it is cut; all workers go on from the same one
+    config=features.yaml
+    begin "damaged models with tables, a job" async 2 2
+    all
+    each 0 60 $(everybody)
+    rm model/20190722/0/000/part-001-00002.gz
+    cut_short model/20190721/1/000/part-001-00003.gz
+    finish
+    for who in $(everybody); do mv "$who.log" "$who.first.log"; done
+    all
+    each 0 60 $(everybody)
+    left_out worker0 20190722/0 "model/20190722/0/000 has 3 files part-*, table SparseFeatFactors has shard_num 4"
+    left_out worker0 20190721/1 "part-001-00003.gz"
+    says worker0 "going on from $PWD/model/20190721/0" "all days before 20190721 are done" "2 passes are trained"
+    all_done
+    cp -r model before
+    name="damaged models with tables, a job: none can be loaded"
+    for file in model/*/[01]/001/part-000.gz; do cut_short "$file"; done
+    finish
+    all
+    each 1 60 $(everybody)
+    says worker0 "4 models that donefile.txt lists cannot be loaded; the newest: " "model/20190722/0/001/part-000.gz"
+    for file in model/*/[01]/001/part-000.gz; do cp "${file/model/before}" "$file"; done
+    diff -r model before || fault "the run has changed what is saved"
+    rm -r before
+}
+damaged_alone() { # nothing of the damaged one stays: the run ends as if it had never been there
+    local whole
+    name="damaged models with tables, one process"
+    rows() { zcat model/20190722/0/00?/*.gz; }
+    cp -r model kept
+    rm -r model/20190722/0
+    "$skiff" train -m features.yaml -o runner.thread_num=1 >alone.log 2>&1 || fault "without the newest, ended with $?"
+    whole=$(rows | sha256sum)
+    rm -r model && cp -r kept model
+    cut_short model/20190722/0/001/part-000.gz # dense parameters, behind the tables
+    "$skiff" train -m features.yaml -o runner.thread_num=1 >alone.log 2>&1 || fault "ended with $?"
+    left_out alone 20190722/0 "part-000.gz"
+    says alone "going on from $PWD/model/20190721/1" "1 passes are trained"
+    [ "$(grep -c "is damaged and is left out" alone.log)" = 1 ] || fault "says it more than once"
+    [ "$(rows | sha256sum)" = "$whole" ] || fault "the last model differs from one without the damaged one"
+    all_done
+    rm -r model && mv kept model
+}
 alone() {
     name="tables of features in one process"
     rm -rf model
@@ -253,8 +301,10 @@ dies features.yaml server0
 told_to_stop
 by_epochs
 counted
+damaged
 finish
 alone
+damaged_alone
 day_by_day
 kills
 limits

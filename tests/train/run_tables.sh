@@ -239,4 +239,22 @@ for mode in async half_async sync; do
     run launch --server_num 1 --worker_num 1 -m epochs.yaml -o runner.sync_mode=$mode runner.model_save_path=ahead_$mode $disk
     ahead log/serverlog.0 $mode
 done
+name="one process says its fault once, by epochs and online"
+once() { # TEXT: in one line, which is the last; nothing is said of workers or servers that have died
+    says "$1"
+    [ "$(grep -cF -- "$1" said)" = 1 ] || fault "says it $(grep -cF -- "$1" said) times"
+    [[ "$(tail -n 1 said)" == *"$1"* ]] || fault "the last line is another"
+    grep -q "WARN\|died\|declared dead" said && fault "says more than that"
+}
+mkdir -p torn/20190720/1 torn/20190720/2
+rows 1 100 >torn/20190720/1/part-0
+(rows 2 100; echo "1 0 1 x 1 5") >torn/20190720/2/part-0
+refuses train -m epochs.yaml -o runner.train_data_dir=torn/20190720/2 runner.model_save_path=torn_epochs
+once "part-0:101: "
+refuses train -m online.yaml -o runner.train_data_dir=torn runner.model_save_path=torn_online
+once "part-0:101: "
+run train -m epochs.yaml -o runner.train_data_dir=torn/20190720/1 runner.model_save_path=good
+rm good/0/__skiff_manifest__ good/0/000/part-000-00001.gz
+refuses train -m epochs.yaml -o runner.train_data_dir=torn/20190720/1 runner.model_init_path=good/0 runner.model_save_path=more
+once "good/0/000 has 2 files part-*, table SparseFeatFactors has shard_num 3"
 exit $failed

@@ -201,6 +201,28 @@ says "the setting normalise (runner.input_normalise) is not for this format; the
 run 1 train -m named/config.yaml -o 'runner.input_columns=[label = income, dense = age]'
 says 'columns: there is no slot "dense"; slots are: label, C1, C2'
 
+# ---- whole numbers that are names: hashes and long codes ----
+# ids of 64 bits above and below 2^63, seldom ones of 18 digits, codes of 12; rows have numbers of their own; the last four
+# columns are numbers. The first hash decides the label, which neighbours of nearly the same size do not share.
+awk 'BEGIN { srand(4)
+    print "click,user,item,shop,seen,request,price,views,bytes,spent"
+    for (i = 0; i < 3000; i++) {
+        u = int(rand() * 40); k = int(rand() * 300); s = rand() < 0.3 ? 7 : i
+        printf "%d,1729382256910270%04d,%d%015d,%d%06d,5%09d%09d,17%09d%09d,%.2f,%d,%.0f,%.0f\n", rand() < (u % 2 ? 0.1 : 0.9), 4600 + u,
+            100 + k, k * 7919, 100000 + k % 50 * 12345, k % 50 * 17, s * 331337, s * 7919,
+            i * 7 % 3000, rand() * 1e9, rand() * 100, rand() * 900, 123456789012 + int(rand() * 900), 100000 * int(rand() * 900000)
+    } }' >hashes.csv
+run 0 init --data hashes.csv --out hashes
+says "user                 whole    0.0 %        40" "request              whole"
+check "hashes and codes are no numbers" grep -qF '"dense_input = price, views, bytes, spent"' hashes/config.yaml
+check "they are categories" grep -qF '"C1 = user"' hashes/config.yaml
+for name in item shop seen; do check "$name is a category" grep -qE "\"C[2-4] = $name\"" hashes/config.yaml; done
+check "what each row has for its own is no feature" test "$(grep -c request hashes/config.yaml)" = 1
+check "ids are told apart to their last digit" test "$(grep -c '^ "1729382256910270' hashes/columns.stats)" = 40
+run 0 train -m hashes/config.yaml
+run 0 infer -m hashes/config.yaml
+check "the hash is learnt: auc $(auc_of)" awk -v a="$(auc_of)" 'BEGIN { exit !(a > 0.85) }'
+
 # ---- prepare, for any form ----
 run 0 prepare --format csv --out prepared census.csv
 says "rows for training"
