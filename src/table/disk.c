@@ -113,13 +113,13 @@ static enum skiff_status say(const struct disk *d, char *fault, const char *what
 
 /* ---- life ---- */
 
-#define SMALLEST_BUFFER ((size_t)256 << 10)
+#define SMALLEST_BUFFER ((size_t)512 << 10)
 #define LARGEST_BUFFER ((size_t)64 << 20)
 #define FILTER_BITS 10.0 /* of a row on disk: one in a hundred that are not there is looked for */
 #define BLOCK 4096
 #define MEMTABLE_FILTER 0.05 /* of its memory */
 #define BUFFERS 2
-#define RUNS 12 /* sorted files that may lie over each other */
+#define RUNS 20 /* sorted files that may lie over each other */
 #define OPEN_FILES 512
 
 /* All of the memory is for writes that wait to be sorted: blocks hold rows that have little to do

@@ -12,13 +12,17 @@
  * five bits can say. */
 #define AGE_MAX 24
 #define FADE 4
-#define GUARD 4 /* who was asked for within so many ticks is still needed: updates follow pulls */
+/* Who was asked for within so many ticks, at least, is still needed: updates follow pulls. How long
+ * it takes depends on how many train at a time; those who come back for their update tell. */
+#define GUARD 4
+#define TOO_MANY 32 /* come back if they are more than one in so many who leave */
+#define CALM 64     /* ticks without, after which a shorter time is tried */
 /* Groups without anybody above the bar are passed over, this many times. */
 #define TRIES 8
 
 void leaving_init(struct leaving *l)
 {
-    *l = (struct leaving){0};
+    *l = (struct leaving){.guard = GUARD};
     pages_init(&l->flags, sizeof(struct leaving_group), false, "ages of a table's records");
 }
 
@@ -40,7 +44,13 @@ size_t leaving_growth(const struct leaving *l, size_t places)
 
 static void tick(struct leaving *l)
 {
-    l->moved = l->grown = 0;
+    bool too_soon = l->came_back * TOO_MANY > l->left;
+    l->calm = too_soon ? 0 : l->calm + 1;
+    if (too_soon && l->guard < AGE_MAX - 1)
+        l->guard++;
+    else if (l->calm % CALM == CALM - 1 && l->guard > GUARD)
+        l->guard--;
+    l->moved = l->grown = l->left = l->came_back = 0;
     l->tick = (l->tick + 1) & LEAVING_TICKS;
 }
 
@@ -113,6 +123,7 @@ struct search {
     const struct accessor *accessor;
     enum table_policy policy;
     const struct pages *records;
+    int guard;
     struct candidate best[LEAVING_MANY];
     size_t n, seen;
     double least; /* rank */
@@ -122,7 +133,7 @@ static double rank_of(const struct search *s, uint32_t place, int age, int uses)
 {
     const struct accessor_class *class = s->accessor->class;
     if (s->policy == TABLE_SELDOM)
-        return age <= GUARD ? -LEAVING_USES - 1 - uses : -uses;
+        return age <= s->guard ? -LEAVING_USES - 1 - uses : -uses;
     if (s->policy == TABLE_LOWEST)
         return -class->score(s->accessor, pages_at(s->records, place));
     return class->unseen ? class->unseen(s->accessor, pages_at(s->records, place)) : age;
@@ -168,7 +179,7 @@ static void fade(struct leaving *l, uint32_t going)
 size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_policy policy,
                       const struct pages *records, uint32_t out[LEAVING_MANY])
 {
-    struct search s = {.accessor = a, .policy = policy, .records = records};
+    struct search s = {.accessor = a, .policy = policy, .records = records, .guard = l->guard};
     double highest = -HUGE_VAL;
     for (int i = 0; i < TRIES; i++) {
         look(l, &s);
@@ -189,6 +200,7 @@ size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_po
         step(l); /* else there may be more of them here */
     for (size_t i = 0; i < s.n; i++)
         out[i] = s.best[i].place;
+    l->left += (uint32_t)s.n;
     fade(l, (uint32_t)s.n);
     return s.n;
 }

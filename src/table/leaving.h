@@ -40,7 +40,11 @@ struct leaving {
     uint32_t hand;      /* a group */
     uint32_t moved;     /* steps of it since the last tick */
     uint32_t grown;     /* groups since then */
+    uint32_t left;      /* records since then */
+    uint32_t came_back; /* of them, or others, for an update */
     uint8_t tick;
+    uint32_t calm;  /* ticks without too many of these */
+    uint8_t guard;  /* ticks in which nobody leaves who was asked for (seldom) */
     double bar;     /* who ranks higher goes */
     uint32_t faded; /* the group whose uses are halved next */
     uint32_t gone;  /* records since the last one was */
@@ -77,6 +81,12 @@ static inline void leaving_used(struct leaving *l, uint32_t place, uint8_t bits)
     uint8_t *f = &g->flags[place % LEAVING_GROUP], *uses = &g->uses[place % LEAVING_GROUP];
     *f = (uint8_t)((*f & ~LEAVING_TICKS) | bits | l->tick);
     *uses = (uint8_t)(*uses + (*uses < LEAVING_USES));
+}
+
+/* One that had left was to be updated: it left too soon. */
+static inline void leaving_regret(struct leaving *l)
+{
+    l->came_back++;
 }
 
 /* The places of the records that go first of the next groups; how many, perhaps none. */

@@ -56,6 +56,7 @@ struct table_stats {
     /* tiered */
     uint64_t hits, misses; /* rows that were in memory, or on disk, when they were asked for */
     uint64_t fetched;      /* of the misses: brought ahead, so that nobody read in vain */
+    uint64_t waited;       /* ids that nobody had fetched: the owner looked for them on disk */
     uint64_t disk_rows;    /* rows that are on disk only */
     uint64_t disk_bytes;   /* of its files */
     uint64_t spilled;      /* rows that went to disk at the limit */

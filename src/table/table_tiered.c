@@ -21,7 +21,7 @@
 /* Of the limit, one in so many bytes is for rows that are read ahead, and for rows that RocksDB has
  * not written yet. */
 #define AHEAD_SHARE 16
-#define DISK_SHARE 16
+#define DISK_SHARE 8
 #define LEAST_AHEAD (32 * DISK_MANY)
 #define FIT_EVERY 1024 /* rows that leave between two looks at what RocksDB takes */
 
@@ -31,7 +31,7 @@ struct tiered {
     struct traffic *traffic;
     struct record *one; /* room for one row */
     uint64_t disk_rows; /* that are not in memory */
-    uint64_t hits, misses, fetched, spilled;
+    uint64_t hits, misses, fetched, waited, spilled;
     size_t most;        /* bytes of rows in memory, together with RocksDB's */
     uint64_t fit_again; /* when so many have been spilled */
     /* a walk */
@@ -145,9 +145,11 @@ static enum skiff_status settle_guests(struct tiered *d, struct skiff_error *err
 
 /* ---- coming to memory ---- */
 
-static enum skiff_status bring(struct tiered *d, const struct record *r, uint8_t bits,
+static enum skiff_status bring(struct tiered *d, const struct record *r, unsigned how, uint8_t bits,
                                uint32_t *place, struct record **out, struct skiff_error *err)
 {
+    if (how & TABLE_CHANGE)
+        leaving_regret(&d->h.leaving);
     TRY(hash_make(&d->h, r->id, r, bits, place, err));
     *out = pages_at(&d->h.records, *place);
     d->disk_rows--;
@@ -157,7 +159,7 @@ static enum skiff_status bring(struct tiered *d, const struct record *r, uint8_t
 
 /* Those that are in memory by now, or on their way. The others' numbers, which only the disk knows
  * of, are noted; of ids that stand twice, only the first. */
-static enum skiff_status bring_known(struct tiered *d, const uint8_t *ids, size_t n,
+static enum skiff_status bring_known(struct tiered *d, const uint8_t *ids, size_t n, unsigned how,
                                      uint32_t *places, struct record **out, size_t *unknown,
                                      size_t *nunknown, struct skiff_error *err)
 {
@@ -171,21 +173,21 @@ static enum skiff_status bring_known(struct tiered *d, const uint8_t *ids, size_
             out[i] = pages_at(&d->h.records, places[i]);
             continue;
         }
-        TRY(traffic_take(d->traffic, id, d->one, &found, err));
+        TRY(traffic_take(d->traffic, id, how & TABLE_MAKE, d->one, &found, err));
         if (found == TRAFFIC_ASK_DISK)
             unknown[(*nunknown)++] = i;
         else if (found != TRAFFIC_NO_ROW) {
             uint8_t bits = LEAVING_ON_DISK | (found == TRAFFIC_BACK ? LEAVING_CHANGED : 0);
-            TRY(bring(d, d->one, bits, &places[i], &out[i], err));
+            TRY(bring(d, d->one, how, bits, &places[i], &out[i], err));
             d->fetched++;
         }
     }
     return SKIFF_OK;
 }
 
-static enum skiff_status bring_read(struct tiered *d, const uint8_t *ids, uint32_t *places,
-                                    struct record **out, const size_t *unknown, size_t n,
-                                    struct skiff_error *err)
+static enum skiff_status bring_read(struct tiered *d, const uint8_t *ids, unsigned how,
+                                    uint32_t *places, struct record **out, const size_t *unknown,
+                                    size_t n, struct skiff_error *err)
 {
     size_t stride = d->h.t.stride;
     uint64_t positions[TABLE_BLOCK];
@@ -197,6 +199,7 @@ static enum skiff_status bring_read(struct tiered *d, const uint8_t *ids, uint32
         to[i]->id = table_id_at(ids, unknown[i]);
         positions[i] = id_position(to[i]->id);
     }
+    d->waited += n;
     enum skiff_status status = disk_read(d->disk, n, positions, to, found, err);
     for (size_t i = 0; status == SKIFF_OK && i < n; i++) {
         size_t k = unknown[i];
@@ -204,7 +207,7 @@ static enum skiff_status bring_read(struct tiered *d, const uint8_t *ids, uint32
             continue;
         places[k] = id_index_find(&d->h.index, to[i]->id); /* it may stand there twice */
         if (places[k] == PAGES_NONE)
-            status = bring(d, to[i], LEAVING_ON_DISK, &places[k], &out[k], err);
+            status = bring(d, to[i], how, LEAVING_ON_DISK, &places[k], &out[k], err);
         else
             out[k] = pages_at(&d->h.records, places[k]);
     }
@@ -213,7 +216,7 @@ static enum skiff_status bring_read(struct tiered *d, const uint8_t *ids, uint32
 }
 
 static enum skiff_status find_both(struct tiered *d, const struct id_ahead *ahead,
-                                   const uint8_t *ids, size_t n, uint32_t *places,
+                                   const uint8_t *ids, size_t n, unsigned how, uint32_t *places,
                                    struct record **out, struct skiff_error *err)
 {
     size_t unknown[TABLE_BLOCK], nunknown = 0;
@@ -224,8 +227,8 @@ static enum skiff_status find_both(struct tiered *d, const struct id_ahead *ahea
     d->hits += here;
     if (here == n)
         return SKIFF_OK;
-    TRY(bring_known(d, ids, n, places, out, unknown, &nunknown, err));
-    return bring_read(d, ids, places, out, unknown, nunknown, err);
+    TRY(bring_known(d, ids, n, how, places, out, unknown, &nunknown, err));
+    return bring_read(d, ids, how, places, out, unknown, nunknown, err);
 }
 
 static enum skiff_status tiered_find(struct table *t, const struct id_ahead *ahead,
@@ -234,7 +237,7 @@ static enum skiff_status tiered_find(struct table *t, const struct id_ahead *ahe
 {
     struct tiered *d = (struct tiered *)t;
     uint32_t places[TABLE_BLOCK];
-    TRY(find_both(d, ahead, ids, n, places, out, err));
+    TRY(find_both(d, ahead, ids, n, how, places, out, err));
     if (how & TABLE_MAKE)
         TRY(hash_make_absent(&d->h, ids, n, how, places, out, err));
     hash_use(&d->h, n, how, places, out);
@@ -313,7 +316,7 @@ static enum skiff_status tiered_remove(struct table *t, int64_t id, bool *out_wa
         struct id_ahead ahead;
         hash_ahead(t, (const uint8_t *)&id, 1, &ahead);
         hash_near(t, (const uint8_t *)&id, 1, t->stride, &ahead);
-        TRY(find_both(d, &ahead, (const uint8_t *)&id, 1, &place, &r, err));
+        TRY(find_both(d, &ahead, (const uint8_t *)&id, 1, 0, &place, &r, err));
         *out_was = r != NULL;
     }
     return *out_was ? remove_here(d, place, err) : SKIFF_OK;
@@ -461,6 +464,7 @@ static void tiered_stats(const struct table *t, struct table_stats *out)
     out->hits = d->hits;
     out->misses = d->misses;
     out->fetched = d->fetched;
+    out->waited = d->waited;
     out->spilled = d->spilled;
     out->disk_rows = d->disk_rows;
     out->disk_bytes = s.file_bytes;

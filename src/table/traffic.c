@@ -355,7 +355,7 @@ static bool take_out(struct traffic *t, int64_t id, struct record *out, enum tra
     return true;
 }
 
-enum skiff_status traffic_take(struct traffic *t, int64_t id, struct record *out,
+enum skiff_status traffic_take(struct traffic *t, int64_t id, bool makes, struct record *out,
                                enum traffic_found *found, struct skiff_error *err)
 {
     struct way *w = &t->in;
@@ -373,7 +373,9 @@ enum skiff_status traffic_take(struct traffic *t, int64_t id, struct record *out
         return error_set(err, b->status, "%s", b->fault.message);
     memcpy(out, pages_at(&w->slots, place), t->stride);
     *found = out->changed == RECORD_FREE ? TRAFFIC_NO_ROW : TRAFFIC_READ;
-    id_index_remove(&w->index, id);
-    b->wanted--;
+    if (*found == TRAFFIC_READ || makes) {
+        id_index_remove(&w->index, id);
+        b->wanted--;
+    }
     return SKIFF_OK;
 }

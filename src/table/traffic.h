@@ -31,8 +31,9 @@ enum traffic_found {
     TRAFFIC_BACK,     /* it was on its way out: disk has it now, or an older one, or none */
     TRAFFIC_READ,     /* as it is on disk */
 };
-/* Rows are copied, and no longer here. May wait for the one who reads it. */
-enum skiff_status traffic_take(struct traffic *t, int64_t id, struct record *out,
+/* Rows are copied, and no longer here. That there is none stays known until somebody makes one: who
+ * looks a new id up will push to it next. May wait for the one who reads it. */
+enum skiff_status traffic_take(struct traffic *t, int64_t id, bool makes, struct record *out,
                                enum traffic_found *found, struct skiff_error *err);
 /* Ids that will be asked for, and are not in memory; traffic_read_now: none to come for now. */
 enum skiff_status traffic_read_ahead(struct traffic *t, int64_t id, struct skiff_error *err);

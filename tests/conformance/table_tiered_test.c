@@ -169,6 +169,75 @@ static void rows_are_fetched_ahead(void **state)
     table_destroy(t);
 }
 
+/* That there is no row is asked once: by who fetches, for who looks it up and who makes it then. */
+static void new_ids_are_looked_for_once(void **state)
+{
+    struct table *t = make();
+    put_all(t, ROWS, 0);
+    fetch(t, ROWS, 500);
+    uint64_t before = stats(t).waited;
+    for (int64_t id = ROWS; id < ROWS + 500; id++)
+        assert_true(get(t, id) == 0);
+    assert_int_equal(table_count(t), ROWS);
+    for (int64_t id = ROWS; id < ROWS + 500; id++) {
+        float row[WIDTH] = {0, 0, 0, 7};
+        assert_int_equal(table_scatter(t, (const uint8_t *)&id, 1, TABLE_MAKE, 0, WIDTH, row, NULL),
+                         SKIFF_OK);
+    }
+    assert_int_equal(stats(t).waited, before);
+    assert_int_equal(table_count(t), ROWS + 500);
+    put_all(t, ROWS, 1); /* they go to disk, and are found there */
+    for (int64_t id = ROWS; id < ROWS + 500; id++)
+        assert_true(get(t, id) == 7);
+    table_destroy(t);
+}
+
+#define TRAINERS 6
+#define BATCH 1000
+
+static void draw(uint64_t *seed, int64_t rows, int64_t ids[BATCH])
+{
+    for (int i = 0; i < BATCH; i++) {
+        *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+        ids[i] = (int64_t)((*seed >> 33) % (uint64_t)rows);
+    }
+}
+
+/* Trainers look rows up and update them a while later, when others have looked up theirs: rows do
+ * not leave before, however many train at a time. */
+static void rows_wait_for_their_update(void **state)
+{
+    enum { MANY = 100000, MEMORY = 3 << 20, ROUNDS = 100 };
+    static int64_t ids[TRAINERS][BATCH];
+    static float rows[BATCH][WIDTH];
+    char place[128];
+    struct table *t;
+    struct table_stats before;
+    uint64_t seed = 1;
+    struct table_options o = {
+        .accessor = plain(), .limit = {MEMORY, TABLE_SELDOM}, .folder = place};
+    snprintf(place, sizeof place, "%s/rows", folder);
+    assert_int_equal(table_create(&table_tiered, &o, &t, NULL), SKIFF_OK);
+    put_all(t, MANY, 0);
+    for (int i = 0; i < TRAINERS * ROUNDS; i++) {
+        int64_t *mine = ids[i % TRAINERS];
+        const uint8_t *at = (const uint8_t *)mine;
+        if (i >= TRAINERS)
+            assert_int_equal(table_scatter(t, at, BATCH, 0, 0, WIDTH, rows[0], NULL), SKIFF_OK);
+        draw(&seed, MANY, mine);
+        assert_int_equal(table_fetch_ahead(t, at, BATCH, NULL), SKIFF_OK);
+        assert_int_equal(table_pull(t, at, BATCH, TABLE_LOOK, rows[0], NULL), SKIFF_OK);
+        if (i == TRAINERS * ROUNDS / 2) /* it takes a while until it is known how many there are */
+            before = stats(t);
+    }
+    double misses = (double)(stats(t).misses - before.misses);
+    double waited = (double)(stats(t).waited - before.waited);
+    assert_true(misses > TRAINERS * ROUNDS / 2 * BATCH / 2);
+    if (waited > 0.02 * misses)
+        fail_msg("%.0f rows of %.0f were waited for", waited, misses);
+    table_destroy(t);
+}
+
 /* What the database takes, which grows with the rows on disk, is part of the limit: rows in memory
  * make room for it. */
 static void the_database_is_within_the_limit(void **state)
@@ -341,6 +410,8 @@ int main(void)
         cmocka_unit_test(most_rows_are_on_disk_and_none_is_lost),
         cmocka_unit_test(only_what_changed_is_written),
         cmocka_unit_test(rows_are_fetched_ahead),
+        cmocka_unit_test(new_ids_are_looked_for_once),
+        cmocka_unit_test(rows_wait_for_their_update),
         cmocka_unit_test(the_database_is_within_the_limit),
         cmocka_unit_test(a_walk_sees_every_row_once),
         cmocka_unit_test(removed_rows_stay_away),
