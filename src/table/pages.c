@@ -12,6 +12,9 @@
 #define NEAREST 8
 #define FARTHEST 12
 #define PREPARE_FROM (64 * LARGE)
+/* In `ahead`: not so much yet. The next page is mapped when this one is nearly full, no more: the
+ * owner would have to wait for the preparer's calls to the system if he mapped it himself. */
+#define MAP_ONLY (LARGE / 2)
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; before that nothing is prepared */
@@ -84,7 +87,8 @@ static void announce(struct pages *p, size_t used)
 {
     size_t i = (used - 1) / page_bytes(p), within = used - i * page_bytes(p);
     uintptr_t from = (uintptr_t)p->page[i] + within;
-    atomic_store(&p->ahead, from | (page_bytes(p) - within) / LARGE);
+    uintptr_t only = used < PREPARE_FROM ? MAP_ONLY : 0;
+    atomic_store(&p->ahead, from | only | (page_bytes(p) - within) / LARGE);
 }
 
 enum skiff_status pages_take(struct pages *p, uint32_t *out, struct skiff_error *err)
@@ -103,7 +107,7 @@ enum skiff_status pages_take(struct pages *p, uint32_t *out, struct skiff_error 
     if (need > p->claimed) {
         TRY(mem_claim(need - p->claimed, p->what, err));
         p->claimed = need;
-        if (need >= PREPARE_FROM)
+        if (need >= LARGE)
             announce(p, need);
     }
     *out = p->top++;
@@ -132,11 +136,17 @@ static char *the_spare(struct pages *p)
 void pages_prepare(struct pages *p)
 {
     uintptr_t ahead = atomic_load(&p->ahead);
-    size_t left = ahead % LARGE;
+    size_t left = ahead % MAP_ONLY;
+    char *from = (char *)(ahead - ahead % LARGE);
     if (!ahead || !p->prepared)
         return;
+    if (ahead & MAP_ONLY) {
+        if (left <= 1)
+            the_spare(p);
+        return;
+    }
     for (size_t i = NEAREST; i < FARTHEST && i < left; i++)
-        make_ready((char *)(ahead - left) + i * LARGE);
+        make_ready(from + i * LARGE);
     char *spare = left < FARTHEST ? the_spare(p) : NULL;
     size_t last = left + page_bytes(p) / LARGE;
     for (size_t i = left > NEAREST ? left : NEAREST; spare && i < FARTHEST && i < last; i++)

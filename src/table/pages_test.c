@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -82,6 +83,32 @@ static void another_thread_prepares(void **state)
                 pages_bytes(&p) <= (size_t)N * STRIDE + (2 << 20) + 512);
     pages_deinit(&p);
     assert_int_equal(mem_in_use(), before);
+}
+
+/* Of few places no memory is made ready, but the next page is mapped before the owner needs it. */
+static void the_next_page_is_mapped_ahead(void **state)
+{
+    enum { STRIDE = 64, UNIT = (2 << 20) / STRIDE };
+    struct pages p;
+    uint32_t place;
+    unsigned char resident[(2 << 20) / 4096];
+    pages_init(&p, STRIDE, true, "places");
+    for (uint32_t i = 0; i < PAGE_PLACES - 2 * UNIT; i++)
+        pages_take(&p, &place, NULL);
+    pages_prepare(&p);
+    assert_null(atomic_load(&p.spare));
+    for (uint32_t i = 0; i < UNIT; i++)
+        pages_take(&p, &place, NULL);
+    pages_prepare(&p);
+    char *spare = atomic_load(&p.spare);
+    assert_non_null(spare);
+    assert_int_equal(mincore(spare, 2 << 20, resident), 0);
+    for (size_t i = 0; i < sizeof resident; i++)
+        assert_int_equal(resident[i] & 1, 0);
+    for (uint32_t i = 0; i < UNIT + 1; i++)
+        pages_take(&p, &place, NULL);
+    assert_ptr_equal(pages_at(&p, place), spare);
+    pages_deinit(&p);
 }
 
 /* Places at the end go back to the system; those before them keep what they hold. */
@@ -163,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_are_used_again),
         cmocka_unit_test(another_thread_prepares),
+        cmocka_unit_test(the_next_page_is_mapped_ahead),
         cmocka_unit_test(the_last_places_are_given_up),
         cmocka_unit_test(after_a_cut_the_right_page_is_prepared),
         cmocka_unit_test(full_pages_say_so),
