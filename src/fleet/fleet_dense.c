@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/print_g.h"
 #include "data/stream.h"
 #include "fs/fs.h"
 #include "store/file.h"
@@ -278,9 +279,11 @@ static enum skiff_status gather(struct dense *d, struct skiff_error *err)
 
 static void print_element(const struct dense_param *p, int64_t i, struct buf *out)
 {
-    for (int k = 0; k < p->ncolumns; k++)
-        buf_printf(out, "%s%g", k ? " " : "", (double)p->columns[k].v[i]);
-    buf_printf(out, "\n");
+    for (int k = 0; k < p->ncolumns; k++) {
+        char number[PRINT_G_MAX];
+        buf_add(out, number, print_g(number, (double)p->columns[k].v[i], 6));
+        buf_char(out, k + 1 < p->ncolumns ? ' ' : '\n');
+    }
 }
 
 /* Elements from .. end of the vector. */

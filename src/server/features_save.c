@@ -68,7 +68,6 @@ struct table_save {
     size_t nnotes, notes_cap;
     struct shard_files files;
     char *line;
-    size_t line_cap;
 };
 
 /* ---- life ---- */
@@ -226,8 +225,7 @@ static enum skiff_status begin(struct server *s, struct unit *u, const struct ps
     v->threshold = x->threshold;
     v->dir = clean_dir(x->dir);
     v->temp = temp_name(v->dir, x->token);
-    v->line_cap = accessor_line_max(&u->accessor);
-    v->line = mem_must(v->line_cap);
+    v->line = mem_must(accessor_line_max(&u->accessor));
     if (!*x->dir)
         return error_set(err, SKIFF_INVALID, "a save of table %s needs a folder", u->param);
     if (v->nothing)
@@ -352,7 +350,7 @@ static enum skiff_status write_rows(struct unit *u, struct table_save *v, char *
             note_show(&v->most[shard], v->keep, (float)ctr_stat(a, r, a->show));
         if (v->cache ? !is_cached(a, v, r) : !a->class->save(a, r, v->mode))
             continue;
-        size_t length = accessor_print(a, r, v->line, v->line_cap);
+        size_t length = accessor_print(a, r, v->line);
         TRY(shard_files_add(&v->files, shard % v->files.n, v->line, length, err));
         r->values[a->delta] = delta;
         note_counter(a, v, r);

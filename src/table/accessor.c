@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print_g.h"
+
 static const struct accessor_class *const all[] = {
 #define ACCESSOR(name) &accessor_##name,
 #include "table/accessor_list.h"
@@ -50,20 +52,22 @@ enum skiff_status accessor_init(struct accessor *a, const struct accessor_class 
 
 /* ---- lines of shard files ---- */
 
-#define NUMBER_MAX 24 /* characters of a number, with the blank before it */
+#define NUMBER_MAX (PRINT_G_MAX + 1) /* characters of a number, with the blank before it */
 
 size_t accessor_line_max(const struct accessor *a)
 {
     return ((size_t)a->width + 2) * NUMBER_MAX;
 }
 
-size_t accessor_print(const struct accessor *a, const struct record *r, char *out, size_t cap)
+size_t accessor_print(const struct accessor *a, const struct record *r, char *out)
 {
     double numbers[ACCESSOR_WIDTH];
     int n = a->class->numbers(a, r, numbers);
-    size_t at = (size_t)snprintf(out, cap, "%" PRIu64, (uint64_t)r->id);
-    for (int i = 0; i < n; i++)
-        at += (size_t)snprintf(out + at, cap - at, " %.*g", a->class->digits, numbers[i]);
+    size_t at = (size_t)snprintf(out, NUMBER_MAX, "%" PRIu64, (uint64_t)r->id);
+    for (int i = 0; i < n; i++) {
+        out[at++] = ' ';
+        at += print_g(out + at, numbers[i], a->class->digits);
+    }
     out[at++] = '\n';
     return at;
 }

@@ -105,9 +105,9 @@ struct ctr_params ctr_defaults(void);            /* as fleet fills them in */
 enum skiff_status accessor_init(struct accessor *a, const struct accessor_class *class,
                                 const struct accessor_options *o, struct skiff_error *err);
 
-/* A line of a shard file: "<key> <numbers>\n". Its length; `cap` of accessor_line_max is enough. */
+/* A line of a shard file: "<key> <numbers>\n". Its length; out: accessor_line_max bytes. */
 size_t accessor_line_max(const struct accessor *a);
-size_t accessor_print(const struct accessor *a, const struct record *r, char *out, size_t cap);
+size_t accessor_print(const struct accessor *a, const struct record *r, char *out);
 /* FORMAT: not a key and numbers, or too many or too few of them. r: stride bytes. */
 enum skiff_status accessor_parse(const struct accessor *a, const char *line, size_t n,
                                  struct record *r, struct skiff_error *err);

@@ -394,7 +394,7 @@ enum skiff_status table_shrink(struct table *t, struct table_cursor *at, size_t 
 }
 
 static enum skiff_status export_record(struct table *t, int mode, struct record *r, uint32_t place,
-                                       char *line, size_t cap, table_line_fn *fn, void *self,
+                                       char *line, table_line_fn *fn, void *self,
                                        struct skiff_error *err)
 {
     const struct accessor *a = t->accessor;
@@ -402,7 +402,7 @@ static enum skiff_status export_record(struct table *t, int mode, struct record 
         table_touch(t, r, place);
     bool written = a->class->save(a, r, mode);
     if (written)
-        TRY(fn(self, r->id, line, accessor_print(a, r, line, cap), err));
+        TRY(fn(self, r->id, line, accessor_print(a, r, line), err));
     a->class->saved(a, r, mode, written);
     return SKIFF_OK;
 }
@@ -412,12 +412,11 @@ enum skiff_status table_export(struct table *t, int mode, struct table_cursor *a
 {
     struct batch b;
     enum skiff_status status = SKIFF_OK, written = SKIFF_OK;
-    size_t cap = accessor_line_max(t->accessor);
-    char *line = mem_must(cap);
+    char *line = mem_must(accessor_line_max(t->accessor));
     while (max && status == SKIFF_OK) {
         status = next_batch(t, at, &max, TABLE_CHANGE, &b, err);
         for (size_t i = 0; status >= 0 && i < b.n && written == SKIFF_OK; i++)
-            written = export_record(t, mode, b.records[i], b.places[i], line, cap, fn, self, err);
+            written = export_record(t, mode, b.records[i], b.places[i], line, fn, self, err);
         if (written < 0)
             status = written;
     }
