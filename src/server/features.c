@@ -82,7 +82,7 @@ static void disk_folder(const struct server *s, const struct unit *u, bool stage
 bool features_on_disk(const struct unit *u)
 {
     const struct table_config *c = &u->features->config;
-    return c->memory_limit && (c->ssd || c->policy == MEMORY_DISK);
+    return c->memory_limit && c->policy == MEMORY_DISK;
 }
 
 enum skiff_status features_table(struct server *s, struct unit *u, bool stage, struct table **out,
