@@ -554,7 +554,8 @@ static enum skiff_status sort_table(const struct skiff_tensor *v, struct skiff_t
     qsort(order, n, sizeof *order, by_id);
     for (size_t i = 0; i < n; i++) {
         out->sel.rows[i] = order[i].id;
-        height = order[i].id >= height ? order[i].id + 1 : height;
+        if (order[i].id >= height) /* the largest id of all has no next */
+            height = order[i].id < INT64_MAX ? order[i].id + 1 : INT64_MAX;
         memcpy(tensor_f32(&out->tensor) + i * width,
                tensor_f32(&v->tensor) + (size_t)order[i].row * width, width * sizeof(float));
     }
