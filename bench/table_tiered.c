@@ -20,6 +20,7 @@
 #include "base/rng.h"
 #include "rules/rule.h"
 #include "table/table.h"
+#include "table_kit.h"
 
 #define WIDTH 10
 #define SAMPLES 1000
@@ -49,19 +50,6 @@ struct bench {
     struct rule_step step;
     float *a, *b, *c; /* matrices */
 };
-
-static void check(enum skiff_status status, const struct skiff_error *err)
-{
-    if (status >= 0)
-        return;
-    fprintf(stderr, "%s\n", err->message);
-    exit(1);
-}
-
-static int64_t id_of(size_t row)
-{
-    return (int64_t)((uint64_t)(row + 1) * UINT64_C(0xbf58476d1ce4e5b9));
-}
 
 static int by_id(const void *a, const void *b)
 {

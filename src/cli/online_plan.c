@@ -205,6 +205,11 @@ int online_splits(const struct online_plan *p)
     return p->each;
 }
 
+int online_minutes_left(const struct online_plan *p)
+{
+    return p->interval ? DAY_MINUTES - p->passes * p->each * p->interval : 0;
+}
+
 void online_split_path(const struct online_plan *p, int day, int pass, int i, struct buf *out)
 {
     buf_reset(out);

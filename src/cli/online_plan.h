@@ -33,6 +33,8 @@ void online_plan_deinit(struct online_plan *p);
 /* Folders of a pass: how many there are, and the i-th. */
 int online_splits(const struct online_plan *p);
 void online_split_path(const struct online_plan *p, int day, int pass, int i, struct buf *out);
+/* At the end of a day, of which no pass has data: passes are of equal length. */
+int online_minutes_left(const struct online_plan *p);
 
 bool online_is_day(int day);  /* of the calendar, as yyyymmdd */
 int online_next_day(int day); /* 20191231: 20200101 */

@@ -66,6 +66,18 @@ static void test_splits(void **state)
     assert_split(&p, 20190720, 1, 0, "/data/20190720/0000");
     assert_split(&p, 20190720, 2, 1, "/data/20190720/0130");
     assert_split(&p, 20190720, 24, 1, "/data/20190720/2330");
+    assert_int_equal(online_minutes_left(&p), 0);
+    online_plan_deinit(&p);
+    /* 9 passes of 5 splits, as in PaddleRec: 2230, 2300 and 2330 are in none */
+    assert_int_equal(
+        read_plan("  days: 20190720\n  split_interval: 30\n  split_per_pass: 5\n", &p, &err),
+        SKIFF_OK);
+    assert_int_equal(p.passes, 9);
+    assert_split(&p, 20190720, 9, 4, "/data/20190720/2200");
+    assert_int_equal(online_minutes_left(&p), 90);
+    online_plan_deinit(&p);
+    assert_int_equal(read_plan("  days: 20190720\n  pass_per_day: 7\n", &p, &err), SKIFF_OK);
+    assert_int_equal(online_minutes_left(&p), 0);
     online_plan_deinit(&p);
 }
 

@@ -64,17 +64,21 @@ static void find_tables(struct tables_found *f, const struct skiff_program *main
 
 /* ---- the config ---- */
 
-/* The table that a key is of: names may have dots. NULL: none that the program has. */
+/* The table that a key is of: names may have dots, so the longest that fits. NULL: none that the
+ * program has. */
 static struct table_found *table_of(struct tables_found *f, const char *rest, const char **path)
 {
+    struct table_found *found = NULL;
+    size_t longest = 0;
     for (int i = 0; i < f->n; i++) {
         size_t n = strlen(f->at[i].name);
-        if (!strncmp(rest, f->at[i].name, n) && rest[n] == '.') {
-            *path = rest + n + 1;
-            return &f->at[i];
-        }
+        if (n <= longest || strncmp(rest, f->at[i].name, n) || rest[n] != '.')
+            continue;
+        found = &f->at[i];
+        longest = n;
+        *path = rest + n + 1;
     }
-    return NULL;
+    return found;
 }
 
 static void no_table(const struct tables_found *f, struct config *c, const char *key)

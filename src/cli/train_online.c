@@ -149,6 +149,10 @@ static void say_start(struct online *o)
     log_info("%s: online, days %08d to %08d, %d passes a day, data in %s, models to %s",
              o->task.model->name, p->days[0], p->days[p->ndays - 1], p->passes, p->data_dir,
              o->save_path);
+    if (online_minutes_left(p))
+        log_warn("the last %d minutes of every day are in no pass: a day is no whole number of "
+                 "runner.split_interval x runner.split_per_pass minutes",
+                 online_minutes_left(p));
     if (o->from >= 0 && o->models.at[o->from].pass == DONE_DAY_BEGINS)
         log_info("all days before %08d are done", o->models.at[o->from].day);
     else if (o->from >= 0)

@@ -177,6 +177,51 @@ static void loads_with_a_scope_are_whole(void **state)
     table_job_run(&j);
 }
 
+/* ---- servers that begin with a save of one table of two say so ---- */
+
+static void one_of_two_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                            struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    struct skiff_table_state state[2];
+    static const int64_t ids[SAMPLES] = {7, 9};
+    for (int i = 0; i < 2 && j->load; i++)
+        must(skiff_fleet_table_state(f, i, &state[i], &err), &err);
+    if (j->load) {
+        assert_int_equal(state[0].rows, 2);
+        assert_int_equal(state[1].rows, 0);
+        return;
+    }
+    step(exe, skiff_fleet_main_program(f), ids, 0, 0);
+    must(skiff_fleet_save_table(f, 0, in_folder("one"), 0, &err), &err);
+}
+
+static void note_warning(void *j, enum log_level level, const char *line)
+{
+    char want[256];
+    snprintf(want, sizeof(want), "%s has folders of tables, but no 001: table emb2 begins empty",
+             in_folder("one"));
+    if (level == LOG_WARN && strstr(line, want))
+        ((struct table_job *)j)->user = "told";
+}
+
+static void a_table_that_is_not_there_is_told(void **state)
+{
+    struct table_job j = {.mode = "async",
+                          .optimizer = "adam",
+                          .servers = 1,
+                          .workers = 1,
+                          .work = one_of_two_work,
+                          .second = settings,
+                          .say = note_warning};
+    (void)state;
+    table_job_run(&j);
+    assert_null(j.user);
+    j.load = in_folder("one");
+    table_job_run(&j);
+    assert_non_null(j.user);
+}
+
 /* ---- ids that wait for admission are in the job's own saves ---- */
 
 static void wait_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
@@ -284,6 +329,7 @@ int main(void)
         cmocka_unit_test(one_job_saves_at_a_time),
         cmocka_unit_test(loads_are_whole),
         cmocka_unit_test(loads_with_a_scope_are_whole),
+        cmocka_unit_test(a_table_that_is_not_there_is_told),
         cmocka_unit_test(who_waits_is_not_forgotten),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -3,6 +3,7 @@
 #define FLEET_TABLES_KIT_TEST_H
 
 #include "fleet/fleet_kit_test.h"
+#include "fleet/fleet_log.h"
 
 #define DIM 4
 #define SAMPLES 2
@@ -32,6 +33,7 @@ struct table_job {
     const char *second;   /* settings of a second table, emb2; NULL: there is none */
     const char *user;     /* the work's own */
     const char *load;     /* servers begin with it; NULL: as the startup program says */
+    void (*say)(void *j, enum log_level level, const char *line); /* servers'; NULL: to nobody */
     /* filled */
     char texts[MAX_NODES][32];
     const char *endpoints[MAX_NODES];
@@ -111,6 +113,8 @@ static inline void *member_main(void *arg)
                                       .adam_d2sum = j->adam_d2sum};
     struct skiff_optimizer *opt = skiff_optimizer_create(
         net, j->optimizer, &(struct skiff_optimizer_options){.learning_rate = 0.1});
+    if (j->say && m->server)
+        fleet_on_log(f, j->say, j);
     enum skiff_status status = skiff_fleet_init_user(f, &role, err);
     if (status == SKIFF_OK)
         status = skiff_fleet_minimize(f, opt, loss, &strategy, NULL, err);

@@ -82,7 +82,7 @@ static void disk_folder(const struct server *s, const struct unit *u, bool stage
 bool features_on_disk(const struct unit *u)
 {
     const struct table_config *c = &u->features->config;
-    return c->memory_limit && (c->ssd || c->policy == MEMORY_DISK);
+    return c->memory_limit && c->policy == MEMORY_DISK;
 }
 
 enum skiff_status features_table(struct server *s, struct unit *u, bool stage, struct table **out,
@@ -176,10 +176,8 @@ enum skiff_status features_pull(struct unit *u, const uint8_t *ids, size_t n, fl
     return table_pull(u->table, ids, n, TABLE_LOOK, out, err);
 }
 
+/* Rows of a push whose ids have no record. */
 struct absentees {
-    const uint8_t *ids;
-    const float *rows;
-    size_t pushed;
     size_t at[PUSH_ROWS], n;
 };
 
@@ -191,8 +189,6 @@ static void note_absent(void *self, size_t first, size_t n, struct record *const
             x->at[x->n++] = first + i;
 }
 
-static void make_block(void *self, size_t first, size_t n, struct record *const *records) {}
-
 /* As often as the id has occurred, by what the worker says: any number. */
 static enum skiff_status ask_for(struct table *t, int64_t id, float show, bool *out,
                                  struct skiff_error *err)
@@ -203,29 +199,47 @@ static enum skiff_status ask_for(struct table *t, int64_t id, float show, bool *
     return SKIFF_OK;
 }
 
-/* Rows for those ids without one that may come in. */
-static enum skiff_status admit(struct unit *u, const uint8_t *ids, size_t n, const float *rows,
-                               struct skiff_error *err)
+/* Those of them that may come in now. */
+static enum skiff_status admit(struct unit *u, const uint8_t *ids, const float *rows,
+                               struct absentees *x, struct skiff_error *err)
 {
-    struct absentees x = {.ids = ids, .rows = rows, .pushed = (size_t)u->pushed};
-    TRY(table_each(u->table, ids, n, TABLE_LOOK, 0, note_absent, &x, err));
-    for (size_t i = 0; i < x.n; i++) {
-        const uint8_t *id = ids + 8 * x.at[i];
+    size_t come = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        size_t at = x->at[i];
         bool comes;
-        TRY(ask_for(u->table, table_id_at(id, 0), rows[x.at[i] * x.pushed + SHOW], &comes, err));
+        TRY(ask_for(u->table, table_id_at(ids, at), rows[at * (size_t)u->pushed + SHOW], &comes,
+                    err));
         if (comes)
-            TRY(table_each(u->table, id, 1, TABLE_MAKE | TABLE_ANYWAY, 0, make_block, NULL, err));
+            x->at[come++] = at;
     }
+    x->n = come;
     return SKIFF_OK;
 }
 
-static enum skiff_status push_rows(struct unit *u, const uint8_t *ids, size_t n, const float *rows,
+/* A new row learns in the call that makes it: without shows it would be the first to leave at the
+ * table's limit. `rows` is used up. */
+static enum skiff_status push_new(struct unit *u, const uint8_t *ids, float *rows,
+                                  const struct absentees *x, struct skiff_error *err)
+{
+    int64_t fresh[PUSH_ROWS];
+    size_t width = (size_t)u->pushed;
+    for (size_t i = 0; i < x->n; i++) {
+        fresh[i] = table_id_at(ids, x->at[i]);
+        memmove(rows + i * width, rows + x->at[i] * width, width * sizeof *rows);
+    }
+    return table_push(u->table, (const uint8_t *)fresh, x->n, TABLE_MAKE | TABLE_ANYWAY, rows, err);
+}
+
+static enum skiff_status push_rows(struct unit *u, const uint8_t *ids, size_t n, float *rows,
                                    struct skiff_error *err)
 {
+    struct absentees x = {.n = 0};
     if (!u->table->waiting)
         return table_push(u->table, ids, n, TABLE_MAKE, rows, err);
-    TRY(admit(u, ids, n, rows, err));
-    return table_push(u->table, ids, n, TABLE_LOOK, rows, err);
+    TRY(table_each(u->table, ids, n, TABLE_LOOK, 0, note_absent, &x, err));
+    TRY(admit(u, ids, rows, &x, err));
+    TRY(table_push(u->table, ids, n, TABLE_LOOK, rows, err));
+    return push_new(u, ids, rows, &x, err);
 }
 
 enum skiff_status features_push(struct server *s, struct unit *u, const struct ps_item *item,

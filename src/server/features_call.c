@@ -331,7 +331,7 @@ void on_tables(void *self, struct rpc_request *q)
     struct ps_table_info *tables = mem_must((size_t)(s->nunits + 1) * sizeof *tables);
     for (int i = 0; i < s->nunits; i++) {
         struct unit *u = &s->units[i];
-        if (!u->table)
+        if (!unit_is_keyed(u))
             continue;
         snprintf(tables[n].table, sizeof tables[n].table, "%s", u->param);
         tables[n].features = u->features != NULL;

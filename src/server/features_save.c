@@ -511,12 +511,17 @@ struct counting {
     int64_t ids[READ_ROWS];
 };
 
+/* A row may have gone since, and come back (or been loaded): one with less than was saved is
+ * another, of which nothing is saved yet. */
 static void subtract(void *self, size_t first, size_t n, struct record *const *records)
 {
     const struct counting *x = self;
-    for (size_t i = 0; i < n; i++)
-        if (records[i]) /* it may have gone */
-            records[i]->values[x->a->delta] -= x->notes[first + i].delta;
+    for (size_t i = 0; i < n; i++) {
+        float saved = x->notes[first + i].delta;
+        float *delta = records[i] ? &records[i]->values[x->a->delta] : NULL;
+        if (delta && *delta >= saved)
+            *delta -= saved;
+    }
 }
 
 static enum skiff_status settle_deltas(struct server *s, struct unit *u, struct table_save *v,

@@ -262,14 +262,20 @@ static enum skiff_status load_tables(struct loading *l, struct skiff_error *err)
 
 /* ---- tables of features ---- */
 
-/* <model>/000: tables of features are numbered in the order of the plan. */
-static char *features_dir(const struct server *s, const struct unit *u, const char *model)
+/* Tables of features are numbered in the order of the plan. */
+static int features_number(const struct server *s, const struct unit *u)
 {
-    struct buf dir = BUF_INIT;
     int number = 0;
     for (int i = 0; i < s->plan->ntables && strcmp(s->plan->tables[i], u->param); i++)
         number += s->plan->features[i] != NULL;
-    buf_printf(&dir, "%s/%03d", model, number);
+    return number;
+}
+
+/* <model>/000; NULL: it is no folder. */
+static char *features_dir(const struct server *s, const struct unit *u, const char *model)
+{
+    struct buf dir = BUF_INIT;
+    buf_printf(&dir, "%s/%03d", model, features_number(s, u));
     if (!file_is_dir(dir.data))
         buf_deinit(&dir);
     return dir.data;
@@ -295,6 +301,19 @@ static enum skiff_status load_shards(struct server *s, struct unit *u, const cha
     return status;
 }
 
+/* A save of one table is a model, too, but nobody shall take it for one of all. */
+static void say_missing(struct server *s, const char *model)
+{
+    for (int i = 0; i < s->nunits; i++) {
+        const struct unit *u = &s->units[i];
+        char *dir = u->features ? features_dir(s, u, model) : NULL;
+        if (u->features && !dir)
+            server_warn(s, "%s has folders of tables, but no %03d: table %s begins empty", model,
+                        features_number(s, u), u->param);
+        free(dir);
+    }
+}
+
 /* *out: there were shard files. */
 static enum skiff_status load_features(struct server *s, const char *model, bool *out,
                                        struct skiff_error *err)
@@ -308,6 +327,8 @@ static enum skiff_status load_features(struct server *s, const char *model, bool
         *out |= dir != NULL;
         free(dir);
     }
+    if (*out && status == SKIFF_OK)
+        say_missing(s, model);
     return status;
 }
 

@@ -386,7 +386,7 @@ void on_pull_part(void *self, struct rpc_request *q)
     writer_init(&w);
     if (!u && !block_own_var(program_root(s->options.main), name)) {
         status = unknown(s, name, &err);
-    } else if (u && u->table) {
+    } else if (u && unit_is_keyed(u)) {
         status = error_set(&err, SKIFF_INVALID, "%s is keyed by id: scan it instead", name);
     } else {
         struct shard *h = u ? unit_shard(s, u) : NULL;
@@ -410,7 +410,7 @@ enum skiff_status part_check(struct server *s, const struct ps_put *x, struct un
     const struct ps_item *item = &x->item;
     struct unit *u = *out = str_map_get(&s->by_var, item->name);
     struct skiff_tensor *v = u ? scope_find(s->scope, item->name) : NULL;
-    if (!v || v->kind != VALUE_TENSOR || u->table)
+    if (!v || v->kind != VALUE_TENSOR || unit_is_keyed(u))
         return unknown(s, item->name, err);
     uint64_t all = (uint64_t)tensor_numel(&v->tensor), n = item->bytes / sizeof(float);
     if (item->dtype != DTYPE_FP32 || v->tensor.dtype != DTYPE_FP32 || item->bytes % sizeof(float) ||
@@ -460,7 +460,7 @@ void on_put_part(void *self, struct rpc_request *q)
 static struct row_var *table_var(struct server *s, const char *name, struct unit **out)
 {
     struct unit *u = str_map_get(&s->by_var, name);
-    for (int i = 0; u && u->table && i < u->nvars; i++)
+    for (int i = 0; u && i < u->nvars; i++)
         if (!strcmp(u->vars[i].name, name)) {
             *out = u;
             return &u->vars[i];
@@ -554,7 +554,8 @@ static enum skiff_status sort_table(const struct skiff_tensor *v, struct skiff_t
     qsort(order, n, sizeof *order, by_id);
     for (size_t i = 0; i < n; i++) {
         out->sel.rows[i] = order[i].id;
-        height = order[i].id >= height ? order[i].id + 1 : height;
+        if (order[i].id >= height) /* the largest id of all has no next */
+            height = order[i].id < INT64_MAX ? order[i].id + 1 : INT64_MAX;
         memcpy(tensor_f32(&out->tensor) + i * width,
                tensor_f32(&v->tensor) + (size_t)order[i].row * width, width * sizeof(float));
     }

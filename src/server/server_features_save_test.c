@@ -112,6 +112,35 @@ static void counters_change_at_the_commit(void **state)
     fk_close(&k);
 }
 
+/* Row 2 goes and comes back between SAVE and COMMIT: what it has learnt since is not saved. */
+static void rows_that_come_back_owe_nothing(void **state)
+{
+    struct fk k = one_shard("accessor.ctr_accessor_param.show_click_decay_rate 0.5\n"
+                            "accessor.ctr_accessor_param.delete_threshold 4\n");
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    struct ps_table x = fk_call(&k, PS_TABLE_SAVE, 1, "d"), shrink = x;
+    struct ps_table_state t;
+    struct skiff_error err;
+    fk_push_one(&k, s, 1, 8, 8, 0);
+    fk_push_one(&k, s, 2, 6, 6, 0);
+    x.token = 5;
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_int_equal(t.done, 2);
+    shrink.call = PS_TABLE_SHRINK;
+    assert_ok(session_table(s, &shrink, &t, &err), err);
+    assert_int_equal(t.done, 1);
+    fk_push_one(&k, s, 1, 1, 1, 0);
+    fk_push_one(&k, s, 2, 2, 2, 0);
+    x.call = PS_TABLE_COMMIT;
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_file(&k, "d" PLAIN, "1 7 0 8 8 8 0 0 0\n2 7 0 6 6 6 0 0 0\n");
+    assert_int_equal(fk_save(&k, s, 1, "d2").done, 2);
+    assert_file(&k, "d2" PLAIN, "1 7 0 1 5 5 0 0 0\n2 7 0 2 2 2 0 0 0\n");
+    session_close(s);
+    fk_close(&k);
+}
+
 /* 900 lines for each file; of 100,000 files no more than 4 KB each are gathered. */
 static void many_files_take_bounded_memory(void **state)
 {
@@ -663,6 +692,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes_have_their_rows_and_counters),
         cmocka_unit_test(counters_change_at_the_commit),
+        cmocka_unit_test(rows_that_come_back_owe_nothing),
         cmocka_unit_test(many_files_take_bounded_memory),
         cmocka_unit_test(save_waits_for_who_sweeps),
         cmocka_unit_test(patches_have_what_was_pushed),

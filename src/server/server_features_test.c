@@ -317,6 +317,36 @@ static void any_show_is_counted(void **state)
     fk_close(&k);
 }
 
+static void push_many(struct fk *k, struct session *s, int64_t first, int n, float clicks)
+{
+    int64_t ids[1000];
+    float rows[1000][FK_PUSHED];
+    for (int i = 0; i < n; i++) {
+        ids[i] = first + i;
+        memcpy(rows[i], (float[FK_PUSHED]){7, 2 + clicks, clicks, 1, 1, 1}, sizeof *rows);
+    }
+    fk_push(k, s, ids, (size_t)n, rows[0]);
+}
+
+/* At a limit those with the lowest score go: not those who have just been let in, whose clicks come
+ * with the same push. */
+static void admitted_rows_learn_before_they_are_judged(void **state)
+{
+    struct fk k = {.servers = 1, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .shard_num = 1};
+    snprintf(k.settings, sizeof k.settings,
+             FK_NAIVE "entry count_filter_entry:2\nmemory_limit 160K\n");
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    for (int i = 0; i < 5; i++)
+        push_many(&k, s, 1000 * i, 1000, 0);
+    assert_true(fk_all(&k, s, PS_TABLE_STAT).rows < 4000); /* it is full */
+    push_many(&k, s, 10000, 200, 5);
+    for (int i = 0; i < 200; i++)
+        fk_assert_row(&k, s, 10000 + i, -1, 0, 0);
+    session_close(s);
+    fk_close(&k);
+}
+
 /* ---- our own saves ---- */
 
 /* All records of a snapshot, through rows of a file, into another server. */
@@ -564,6 +594,7 @@ int main(void)
         cmocka_unit_test(rows_beyond_memory_are_on_disk),
         cmocka_unit_test(a_small_limit_is_enough_for_loads),
         cmocka_unit_test(numbers_stand_in_the_registry),
+        cmocka_unit_test(admitted_rows_learn_before_they_are_judged),
         cmocka_unit_test(loads_bring_rows_back),
         cmocka_unit_test(loads_with_faults_change_nothing),
     };

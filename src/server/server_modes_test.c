@@ -213,7 +213,7 @@ static void pull_ids(struct kit *k, struct session *s, const int64_t *ids, size_
     assert_ok(session_pull_rows(s, &e.s, ids, n, EMB_WIDTH, out, &err), err);
 }
 
-static const int64_t far_ids[4] = {INT64_C(1) << 60, 5000000001, -7, 3};
+static const int64_t far_ids[4] = {INT64_MAX, 5000000001, -7, 3};
 
 /* ---- GEO: who hears of changed rows ---- */
 

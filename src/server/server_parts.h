@@ -69,7 +69,7 @@ struct unit {
     bool add;                  /* GEO: what comes is added */
     bool compensate;           /* DC-ASGD */
     struct plan *plan;         /* NULL with add */
-    struct table *table;       /* keyed by id; NULL: it is not */
+    struct table *table;       /* keyed by id; NULL: it is not. A load may put another here */
     struct accessor accessor;
     struct row_var *vars; /* of a keyed table; the parameter first */
     int nvars;
@@ -83,6 +83,12 @@ struct unit {
     struct push *pushes;       /* sync: of the running step */
     int npushes, pushes_cap;
 };
+
+/* Without the shard's lock, which `table` is looked at under. */
+static inline bool unit_is_keyed(const struct unit *u)
+{
+    return u->features || u->nvars;
+}
 
 /* A trainer that has ended the step and waits for the others. */
 struct parked {

@@ -13,9 +13,9 @@
  * in which it last changed; that is all that full and delta snapshots need (table_snapshot.h).
  *
  * Threads: one owner at a time (a server's shard, under its lock); table_prepare is the exception.
- * Nothing here waits. No call
- * takes longer than its arguments ask for: there is no rehashing of all, and what goes over all
- * records (shrink, export, snapshots) does so a piece at a time. */
+ * Nothing here waits, but tiered for its disk. No call takes longer than its arguments ask for:
+ * there is no rehashing of all, and what goes over all records (shrink, export, snapshots) does so
+ * a piece at a time. */
 #ifndef TABLE_TABLE_H
 #define TABLE_TABLE_H
 
@@ -76,7 +76,7 @@ struct table_limit {
 
 struct table_options {
     const struct accessor *accessor; /* borrowed; must outlive the table */
-    struct admission admission;      /* {0}: everybody comes in at once; hash only */
+    struct admission admission;      /* {0}: everybody comes in at once; not array */
     int64_t rows;                    /* array: declared; ids are 0 .. rows - 1. Else 0 */
     uint64_t seed;                   /* of probability admission */
     bool prepared;                   /* somebody calls table_prepare */

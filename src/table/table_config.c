@@ -49,6 +49,7 @@ struct settings {
     int cache_files;
     bool revert;
     double merge_rate;
+    char *converter, *deconverter; /* of those that have none of their own */
     size_t memory_limit;
     int policy;
     /* hints */
@@ -99,6 +100,7 @@ static const char *const policies[] = {"drop_lowest", "drop_oldest", "disk", NUL
         REAL(path ".adam.beta2_decay_rate", member.adam.beta2),                                  \
         REAL(path ".adam.ada_epsilon", member.adam.epsilon)
 #define CTR(name, member) REAL("accessor.ctr_accessor_param." name, member)
+#define SAVE_PARAM "accessor.table_accessor_save_param."
 
 static const struct option rows[] = {
     {"table_class", OPTION_COPY, AT(table_class), .help = "MemorySparseTable, SSDSparseTable"},
@@ -130,6 +132,8 @@ static const struct option rows[] = {
     {"accessor.ctr_accessor_param.zero_init", OPTION_BOOL, AT(zero_init), .standard = "true"},
     PART("accessor.embed_sgd_param", embed),
     PART("accessor.embedx_sgd_param", embedx),
+    {SAVE_PARAM "converter", OPTION_COPY, AT(converter), .help = "a command"},
+    {SAVE_PARAM "deconverter", OPTION_COPY, AT(deconverter), .help = "a command"},
     {"entry", OPTION_COPY, AT(entry), .help = "who is admitted: count_filter_entry:5"},
     {"memory_limit", OPTION_SIZE, AT(memory_limit), .help = "bytes of this server's part"},
     {"memory_policy", OPTION_CHOICE, AT(policy), .words = policies},
@@ -148,9 +152,7 @@ static const struct option rows[] = {
 
 static const struct options table = {.what = "setting", .rows = rows};
 
-/* ---- converters: accessor.table_accessor_save_param.<i>.<field>, or without <i> for all ---- */
-
-#define SAVE_PARAM "accessor.table_accessor_save_param."
+/* ---- converters: SAVE_PARAM <i>.<field>; those without <i>, for all, are options ---- */
 
 static struct table_converter *converter_at(struct table_config *c, int i)
 {
@@ -190,7 +192,7 @@ static enum skiff_status set_converter(struct table_config *c, const char *path,
         return error_set(err, SKIFF_INVALID, SAVE_PARAM "%s: at most %d converters", path,
                          TABLE_CONVERTERS);
     field = one ? field + 1 : (char *)path;
-    int first = one ? (int)i : 0, n = one ? first + 1 : c->nconverters;
+    int first = one ? (int)i : 0;
     if (!strcmp(field, "num"))
         return SKIFF_OK; /* the others say it */
     if (!strcmp(field, "param"))
@@ -202,11 +204,21 @@ static enum skiff_status set_converter(struct table_config *c, const char *path,
     if (!deconvert && strcmp(field, "converter"))
         return error_set(err, SKIFF_INVALID,
                          SAVE_PARAM "%s: expected num, param, converter or deconverter", path);
-    if (one)
-        converter_at(c, first);
-    for (int k = first; k < n; k++)
-        set_text(deconvert ? &c->converters[k].deconverter : &c->converters[k].converter, text);
+    struct table_converter *to = converter_at(c, first);
+    set_text(deconvert ? &to->deconverter : &to->converter, text);
     return SKIFF_OK;
+}
+
+/* Paddle's users write one for all modes, before or after the modes. */
+static void share_converters(const struct settings *s, struct table_config *c)
+{
+    for (int i = 0; i < c->nconverters; i++) {
+        struct table_converter *to = &c->converters[i];
+        if (!to->converter && s->converter)
+            set_text(&to->converter, s->converter);
+        if (!to->deconverter && s->deconverter)
+            set_text(&to->deconverter, s->deconverter);
+    }
 }
 
 /* ---- lines ---- */
@@ -254,11 +266,11 @@ static enum skiff_status set_line(struct settings *s, struct table_config *c, ch
     char *value = line + strcspn(line, " ");
     if (*value)
         *value++ = 0;
+    if (is_known(line))
+        return options_set(&table, s, line, value, err);
     if (!strncmp(line, SAVE_PARAM, strlen(SAVE_PARAM)))
         return set_converter(c, line + strlen(SAVE_PARAM), value, err);
-    if (!is_known(line))
-        return note_unknown(c, line, err);
-    return options_set(&table, s, line, value, err);
+    return note_unknown(c, line, err);
 }
 
 static enum skiff_status read_lines(struct settings *s, struct table_config *c, char *text,
@@ -387,9 +399,10 @@ static enum skiff_status class_of(const struct settings *s, struct table_config 
     static const char *const memory[] = {"MemorySparseTable", "CommonSparseTable",
                                          "DownpourSparseTable"};
     const char *name = s->table_class ? s->table_class : memory[0];
-    c->ssd = !strcmp(name, "SSDSparseTable") || !strcmp(name, "DownpourSparseSSDTable");
+    bool ssd = !strcmp(name, "SSDSparseTable") || !strcmp(name, "DownpourSparseSSDTable");
+    c->policy = ssd ? MEMORY_DISK : (enum memory_policy)s->policy;
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-        if (c->ssd || !strcmp(name, memory[i]))
+        if (ssd || !strcmp(name, memory[i]))
             return SKIFF_OK;
     return error_set(err, SKIFF_INVALID,
                      "table_class is '%s'; expected MemorySparseTable or SSDSparseTable", name);
@@ -418,8 +431,8 @@ static enum skiff_status fill_in(const struct settings *s, struct table_config *
     c->revert = s->revert;
     c->shard_merge_rate = s->merge_rate;
     c->memory_limit = s->memory_limit;
-    c->policy = c->ssd && !s->policy ? MEMORY_DISK : (enum memory_policy)s->policy;
     c->path = s->path ? mem_must_strdup(s->path) : NULL;
+    share_converters(s, c);
     return SKIFF_OK;
 }
 

@@ -10,7 +10,7 @@
  * Paddle), unless they look like a known one.
  *
  * Converters: accessor.table_accessor_save_param.<i>.param (the mode), .converter, .deconverter; or
- * without <i>: param 1,2 and then one converter for all.
+ * without <i>: param 1,2 and, before or after it, one converter for those that have none.
  *
  * Ours, beside Paddle's: memory_limit (bytes; 8G), memory_policy (drop_lowest, drop_oldest, disk),
  * path (folder of rows on disk), entry (admission.h).
@@ -43,7 +43,6 @@ struct table_config {
     struct admission admission;
     int dim;       /* floats of a looked-up row */
     int shard_num; /* files of a save; also says on which server a key is */
-    bool ssd;      /* SSDSparseTable: rows may go to disk */
     /* save_cache_model */
     bool cache;
     double cache_rate;
@@ -53,10 +52,10 @@ struct table_config {
     double shard_merge_rate;
     struct table_converter converters[TABLE_CONVERTERS];
     int nconverters;
-    uint64_t memory_limit; /* of this server's part; 0: none */
-    enum memory_policy policy;
-    char *path;    /* of rows on disk; NULL: a folder beside the server */
-    char *unknown; /* paths that nobody knows, ", " between them; NULL: none */
+    uint64_t memory_limit;     /* of this server's part; 0: none */
+    enum memory_policy policy; /* SSDSparseTable: always disk */
+    char *path;                /* of rows on disk; NULL: a folder beside the server */
+    char *unknown;             /* paths that nobody knows, ", " between them; NULL: none */
 };
 
 /* INVALID names the table, the path, what was expected and what was found. */

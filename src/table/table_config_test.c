@@ -76,7 +76,6 @@ static void test_a_users_settings(void **state)
         "accessor.table_accessor_save_param.1.deconverter cat -\n"
         "something.else 3\nentry count_filter_entry:5\nmemory_limit 2G\nhint.dim 9\n");
     assert_ptr_equal(c.accessor, &accessor_ctr_common);
-    assert_true(c.ssd);
     assert_int_equal(c.policy, MEMORY_DISK);
     assert_int_equal(c.shard_num, 7);
     assert_int_equal(c.options.embedx, 6);
@@ -97,6 +96,40 @@ static void test_a_users_settings(void **state)
     assert_int_equal(c.admission.count, 5);
     assert_int_equal(c.memory_limit, 2ull << 30);
     assert_string_equal(c.unknown, "something.else");
+    table_config_deinit(&c);
+}
+
+/* YAML files have their keys in any order. */
+static void test_converters_of_all_modes(void **state)
+{
+    struct table_config c = parsed("accessor.table_accessor_save_param.1.converter gzip\n"
+                                   "accessor.table_accessor_save_param.converter sort\n"
+                                   "accessor.table_accessor_save_param.deconverter tac\n"
+                                   "accessor.table_accessor_save_param.param 1,2\nhint.dim 9\n");
+    assert_int_equal(c.nconverters, 2);
+    assert_int_equal(c.converters[0].mode, 1);
+    assert_string_equal(c.converters[0].converter, "sort");
+    assert_string_equal(c.converters[0].deconverter, "tac");
+    assert_int_equal(c.converters[1].mode, 2);
+    assert_string_equal(c.converters[1].converter, "gzip");
+    assert_string_equal(c.converters[1].deconverter, "tac");
+    table_config_deinit(&c);
+    c = parsed("accessor.table_accessor_save_param.converter \n"
+               "accessor.table_accessor_save_param.param 1\nhint.dim 9\n");
+    assert_int_equal(c.nconverters, 1);
+    assert_null(c.converters[0].converter);
+    assert_null(c.converters[0].deconverter);
+    table_config_deinit(&c);
+}
+
+static void test_an_ssd_table_is_on_disk(void **state)
+{
+    struct table_config c =
+        parsed("memory_policy drop_oldest\ntable_class SSDSparseTable\nhint.dim 9\n");
+    assert_int_equal(c.policy, MEMORY_DISK);
+    table_config_deinit(&c);
+    c = parsed("memory_policy drop_oldest\nhint.dim 9\n");
+    assert_int_equal(c.policy, MEMORY_DROP_OLDEST);
     table_config_deinit(&c);
 }
 
@@ -147,8 +180,12 @@ static void test_place_of_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults_are_fleets), cmocka_unit_test(test_betas),
-        cmocka_unit_test(test_a_users_settings),    cmocka_unit_test(test_mistakes_are_named),
+        cmocka_unit_test(test_defaults_are_fleets),
+        cmocka_unit_test(test_betas),
+        cmocka_unit_test(test_a_users_settings),
+        cmocka_unit_test(test_mistakes_are_named),
+        cmocka_unit_test(test_converters_of_all_modes),
+        cmocka_unit_test(test_an_ssd_table_is_on_disk),
         cmocka_unit_test(test_place_of_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,6 +168,38 @@ class SaveAndLoad(Models):
         self.fails("fs_client_param of DistributedStrategy has no key url; it has hadoop_bin, passwd, uri, user",
                    setattr, strategy, "fs_client_param", {"url": "x"})
 
+    def test_tables(self):
+        """A process alone with a table of features: what was saved, tables and dense parameters, comes back."""
+        main, startup = static.Program(), static.Program()
+        with static.scope_guard(static.Scope()), fluid.unique_name.guard(), static.program_guard(main, startup):
+            fleet.init()
+            ids = static.data("ids", [None, 1], "int64")
+            rows = static.nn.sparse_embedding(ids, [10, 3], param_attr=paddle.ParamAttr(name="words"))
+            y = static.nn.fc(paddle.reshape(rows, [-1, 3]), 2)
+            strategy = fleet.DistributedStrategy()
+            strategy.sparse_table_configs = {"words": {"table_parameters.words.shard_num": 2}}
+            fleet.distributed_optimizer(paddle.optimizer.SGD(0.5), strategy).minimize(paddle.mean(y))
+            exe = static.Executor()
+            exe.run(startup)
+            fleet.init_worker()
+            self.addCleanup(fleet.stop_worker)
+
+            def step():
+                return exe.run(main, feed={"ids": numpy.array([[7], [8]])}, fetch_list=[y])[0]
+
+            step()
+            fleet.save_inference_model(exe, "s3://box/t", ["ids"], [y])
+            self.assertEqual(self.names("s3://box/t/"), ["000/part-000-00000.gz", "000/part-000-00001.gz", "dnn_plugin/__model__",
+                                                         "dnn_plugin/fc_0.b_0", "dnn_plugin/fc_0.w_0"])
+            want = self.weight()
+            before = step()
+            self.assertFalse((self.weight() == want).all())
+            fleet.load_inference_model("s3://box/t")
+            self.assertTrue((self.weight() == want).all())
+            numpy.testing.assert_allclose(step(), before, rtol=1e-4)  # six digits in shard files
+            del self.s3.objects["t/dnn_plugin/fc_0.b_0"]
+            self.fails("s3://box/t/dnn_plugin has no file of fc_0.b_0", fleet.load_inference_model, "s3://box/t")
+
     def test_what_fails_says_why(self):
         with static.scope_guard(static.Scope()):
             main, x, y, exe = self.program()

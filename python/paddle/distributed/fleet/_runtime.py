@@ -6,7 +6,7 @@ was trained is missing. With PADDLE_WITH_GLOO set to 1 or 2 all workers meet bef
 import os
 import warnings
 
-from paddle import _names
+from paddle import _files, _names
 
 
 class Worker(object):
@@ -155,7 +155,7 @@ class Runtime(object):
             from paddle.fluid.core import Scope
             from paddle.static.io import load_program_state
             scope, folder = self.scopes[0], _plugin(path)
-            missing = [name for name in self.dense_names() if not os.path.isfile(os.path.join(folder, name))]
+            missing = [name for name in self.dense_names() if not _files.isfile(os.path.join(folder, name))]
             if missing:
                 raise ValueError("fleet.load_inference_model: %s has no file of %s; expected a folder of "
                                  "fleet.save_inference_model" % (folder, ", ".join(missing)))
