@@ -1,6 +1,6 @@
 /* With up to nine digits x is scaled to a whole number of so many by one exact power of ten: one
- * rounding, whose error is far below the margin that is kept from halves. Numbers that come nearer to
- * a half than that, exact halves among them, very large and very small ones, and those with more
+ * rounding, whose error is far below the margin that is kept from halves. Numbers that come nearer
+ * to a half than that, exact halves among them, very large and very small ones, and those with more
  * digits are printf's. */
 #include "base/print_g.h"
 
