@@ -244,7 +244,7 @@ class Executor(object):
             program = program._program
         if not isinstance(program, framework.Program):
             raise TypeError("train_from_dataset requires a Program, but got %s" % type(program))
-        if not dataset.filelist and dataset._told_files:
+        if not dataset.filelist and dataset._told_files and not dataset._in_memory():
             warnings.warn("the dataset was given an empty list of files (set_filelist): nothing is read")
             return None
         names = fetch_names(fetch_list)
