@@ -174,6 +174,31 @@ class WithoutFleet(Case):
         paddle.static.load(self.main, os.path.join(self.folder, "m"))
         self.assertAlmostEqual(self.loss_of(loss, self.main), test, places=4)
 
+    def test_network_without_optimizer(self):
+        """A script that only judges builds the network alone: it finds the rows, those of the load before are gone."""
+        loss = self.build(paddle.distributed.CountFilterEntry(1))
+        first, later = (os.path.join(self.folder, name) for name in ("first", "later"))
+        self.loss_of(loss, self.main)
+        want = [self.loss_of(loss.name, self.main.clone(for_test=True))]
+        paddle.static.save(self.main, first)
+        feed = {"1": np.concatenate([IDS, IDS + 7]), "label": np.concatenate([LABELS, LABELS])}
+        for _ in range(3):
+            self.exe.run(self.main, feed=feed)
+        want.append(self.loss_of(loss.name, self.main.clone(for_test=True)))
+        paddle.static.save(self.main, later)
+        self.exe.close()
+        self.exe, judge, scope = paddle.static.Executor(), paddle.static.Program(), paddle.static.Scope()
+        with paddle.static.scope_guard(scope), paddle.utils.unique_name.guard(), \
+                paddle.static.program_guard(judge, paddle.static.Program()):
+            ids, label, guess, loss = network(paddle.distributed.CountFilterEntry(1))
+            self.exe.run(paddle.static.default_startup_program())
+            for path, loss_then in ((later, want[1]), (first, want[0]), (first, want[0])):
+                paddle.static.load(judge, path)
+                self.assertAlmostEqual(self.loss_of(loss, judge), loss_then, places=5)
+            feed = {"1": IDS + 7, "label": LABELS}  # rows of the later model alone: only the bias is left
+            guesses = self.exe.run(judge, feed=feed, fetch_list=[guess])[0]
+            np.testing.assert_array_equal(guesses, np.array(scope.find_var("fc_0.b_0").get_tensor()).repeat(8).reshape(8, 1))
+
     def test_no_entry(self):
         loss = self.build(None)
         with self.assertRaisesRegex(ValueError, "outside the table W .table. of 10 rows"):
