@@ -129,6 +129,13 @@ def check_dataset(dataset, thread):
         raise RuntimeError("You should set thread num first, either in Dataset or in Executor.train_from_dataset")
 
 
+def tell_dumps(settings):
+    """Values of variables by sample are written by `skiff train` alone; that a script gets none is not to be found out later."""
+    if settings.get("dump_fields_path") and (settings.get("dump_fields") or settings.get("dump_param")):
+        warnings.warn("dump_fields_path: nothing is written to %s: only `skiff train` and `skiff infer` dump values "
+                      "(runner.need_dump, docs/config.md)" % settings["dump_fields_path"])
+
+
 class Executor(object):
     """Runs programs on the CPU."""
 
@@ -260,6 +267,7 @@ class Executor(object):
             options.update(handler_vars=fetch_handler._names(), handler_period=float(fetch_handler.period_secs),
                            handler=fetch_handler._call)
         dataset._prepare()
+        tell_dumps(program._fleet_opt)
         if program.waits:
             join(program, options["scope"])
         result = call(program, dataset._native, **options)
