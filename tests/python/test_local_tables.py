@@ -129,6 +129,19 @@ class Alone(Case):
         fleet.save_inference_model(self.exe, os.path.join(self.folder, "i"), [ids[0].name, "label"], [guess])
         self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "i"))), ["000", "dnn_plugin"])
 
+    def test_rows_on_disk_go(self):
+        """After stop_worker the tables are gone, those on disk, too."""
+        strategy, at = fleet.DistributedStrategy(), "table_parameters.table."
+        strategy.sparse_table_configs = {"table": {at + "shard_num": 2, at + "memory_limit": "256K", at + "memory_policy": "disk",
+                                                   at + "path": os.path.join(self.folder, "rows")}}
+        self.build(strategy)
+        for i in range(20):
+            ids = np.arange(400, dtype="int64").reshape(400, 1) + 400 * i
+            self.exe.run(paddle.static.default_main_program(), feed={"1": ids, "label": np.ones((400, 1), "float32")})
+        self.assertTrue(os.listdir(os.path.join(self.folder, "rows", "table.server_0")))
+        fleet.stop_worker()
+        self.assertEqual(os.listdir(os.path.join(self.folder, "rows")), [])
+
     def test_plain_tensor_without_a_sync(self):
         strategy = fleet.DistributedStrategy()
         strategy.a_sync = False
