@@ -157,8 +157,9 @@ static enum skiff_status ready(struct skiff_dataset *d, struct skiff_error *err)
     struct dataset *made;
     d->config.schema = &d->schema;
     TRY(dataset_create(&d->config, &made, err));
-    enum skiff_status status =
-        dataset_set_files(made, (const char *const *)d->files, d->nfiles, err);
+    enum skiff_status status = SKIFF_OK;
+    if (d->files)
+        status = dataset_set_files(made, (const char *const *)d->files, d->nfiles, err);
     if (status < 0) {
         dataset_destroy(made);
         return status;

@@ -40,7 +40,7 @@ bool option_bool(const char *text, bool *out)
 /* "64K" */
 static bool read_size(const char *text, size_t *out)
 {
-    static const char units[] = "KMG";
+    static const char units[] = "KMGT";
     char *end;
     if (!isdigit((unsigned char)*text))
         return false;

@@ -145,6 +145,8 @@ static void values_of_every_kind(void **state)
     assert_int_equal(t.count, 100);
     assert_true(t.rows == INT64_MAX);
     assert_int_equal(t.bytes, 3 << 20);
+    set(&t, "bytes", "2T");
+    assert_int_equal(t.bytes, (size_t)2 << 40);
     assert_true(t.share == 0.25);
     assert_string_equal(t.file, "a.yaml");
     assert_string_equal(t.owner, "two");
@@ -176,6 +178,8 @@ static void wrong_values_say_what_is_expected(void **state)
             "setting rows is '9223372036854775808'; expected a whole number, at least 0");
     refuses("bytes", "3 KB", SKIFF_INVALID,
             "setting bytes is '3 KB'; expected a size, as 4096, 64K, 10M or 2G");
+    refuses("bytes", "99999999999T", SKIFF_INVALID,
+            "setting bytes is '99999999999T'; expected a size, as 4096, 64K, 10M or 2G");
     refuses("bytes", "99999999999G", SKIFF_INVALID,
             "setting bytes is '99999999999G'; expected a size, as 4096, 64K, 10M or 2G");
     refuses("share", "1.5", SKIFF_INVALID, "setting share is '1.5'; expected a number from 0 to 1");

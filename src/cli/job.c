@@ -92,9 +92,8 @@ enum skiff_status job_open(struct job *j, struct task *task, const struct task_a
     say_role(j->fleet);
     j->seed = task_seed(task);
     TRY(skiff_fleet_split(j->fleet, task->main, task->startup, &strategy, err));
-    const char *notes = skiff_fleet_notes(j->fleet);
-    if (*notes)
-        log_warn("%.*s", (int)strcspn(notes, "\n"), notes);
+    for (const char *n = skiff_fleet_notes(j->fleet); *n; n += strcspn(n, "\n") + 1)
+        log_warn("%.*s", (int)strcspn(n, "\n"), n);
     if (skiff_fleet_server_num(j->fleet))
         log_info("%s, %d servers (%s), %d workers, %s", task->model->name,
                  skiff_fleet_server_num(j->fleet), skiff_fleet_server_endpoints(j->fleet),

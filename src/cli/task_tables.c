@@ -194,8 +194,6 @@ static enum skiff_status parse(const struct table_found *t, int n, struct buf *t
     for (int i = 0; i < n; i++)
         buf_str(text, t->lines[i].text);
     enum skiff_status status = table_config_parse(t->name, text->data, &known, err);
-    if (status == SKIFF_OK && n == t->n && known.unknown)
-        log_warn("table_parameters.%s: %s: not known, without effect", t->name, known.unknown);
     if (status == SKIFF_OK)
         table_config_deinit(&known);
     memmove(text->data, text->data + own, text->len - own + 1);

@@ -374,6 +374,8 @@ enum skiff_status comm_job_close(struct job *j, struct skiff_error *err)
         left = session_leave(c->session, status < 0 ? NULL : err);
     if (c->own)
         session_leave(c->own, NULL);
+    if (c->options.host.end)
+        c->options.host.end(c->options.host.self);
     pthread_mutex_unlock(&c->lock);
     return status < 0 ? status : left;
 }

@@ -15,6 +15,7 @@
 struct comm_host {
     void *self;
     enum skiff_status (*open)(void *self, struct skiff_error *err); /* may be called again */
+    void (*end)(void *self);                                        /* the worker has left */
     void (*close)(void *self);
     struct inproc_hub *hub; /* where it is found */
 };

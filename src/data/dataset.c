@@ -194,6 +194,7 @@ enum skiff_status dataset_set_files(struct dataset *d, const char *const *names,
     dataset_stop(d);
     file_list_deinit(&d->files);
     d->files = files;
+    d->told_files = true;
     return SKIFF_OK;
 }
 

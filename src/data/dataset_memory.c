@@ -123,13 +123,13 @@ static void loader_join(struct loader *l)
 enum skiff_status dataset_preload(struct dataset *d, int threads, struct skiff_error *err)
 {
     TRY(memory_only(d, "load_into_memory", err));
-    if (d->files.count == 0)
+    if (!d->told_files)
         return error_set(err, SKIFF_STATE, "the dataset has no files: set_filelist comes first");
     dataset_stop(d);
     if (threads <= 0)
         threads = d->config.threads;
     if (threads > d->files.count)
-        threads = d->files.count;
+        threads = d->files.count ? d->files.count : 1;
     const char *format = d->reader.format ? d->reader.format : "multislot";
     struct loader *l = mem_must(sizeof *l);
     l->dataset = d;

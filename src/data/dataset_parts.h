@@ -70,6 +70,7 @@ struct dataset {
     struct reader_config reader;
     struct dataset_config config; /* its texts are owned */
     struct file_list files;
+    bool told_files; /* dataset_set_files was called: an empty list is an answer, too */
     struct scan_plan plan;
     struct data_rules rules; /* of the plan; no slots: none */
     struct bad_lines bad;

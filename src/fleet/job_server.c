@@ -193,6 +193,13 @@ enum skiff_status job_server_run(struct job *j, struct skiff_error *err)
     return run(s, s->own, err);
 }
 
+void job_server_drop(struct job *j)
+{
+    struct server_job *s = of(j);
+    server_destroy(s->own);
+    s->own = NULL;
+}
+
 void job_server_stop(struct job *j)
 {
     struct server_job *s = of(j);

@@ -35,6 +35,8 @@ void job_server_set_start(struct job *j, const struct ps_begin *has);
 /* model_dir NULL: fresh parameters. */
 enum skiff_status job_server_init(struct job *j, const char *model_dir, struct skiff_error *err);
 enum skiff_status job_server_run(struct job *j, struct skiff_error *err);
+/* After it: the server's tables and values go before the job does. */
+void job_server_drop(struct job *j);
 void job_server_stop(struct job *j); /* any thread, signal handlers */
 
 #endif

@@ -37,13 +37,22 @@ static enum skiff_status open_host(void *self, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+/* Nobody asks for its tables any more: their memory goes, and their rows on disk. */
+static void end_host(void *self)
+{
+    struct local_server *s = self;
+    if (!s->started)
+        return;
+    job_server_stop(s->job);
+    thread_join(&s->thread);
+    job_server_drop(s->job);
+    s->started = false;
+}
+
 static void close_host(void *self)
 {
     struct local_server *s = self;
-    if (s->started) {
-        job_server_stop(s->job);
-        thread_join(&s->thread);
-    }
+    end_host(s);
     job_unref(s->job);
     inproc_hub_destroy(s->hub);
     free(s);
@@ -65,6 +74,7 @@ enum skiff_status local_server_create(const struct job_server_options *options,
         free(s);
         return status;
     }
-    *out = (struct comm_host){.self = s, .open = open_host, .close = close_host, .hub = s->hub};
+    *out = (struct comm_host){
+        .self = s, .open = open_host, .end = end_host, .close = close_host, .hub = s->hub};
     return SKIFF_OK;
 }

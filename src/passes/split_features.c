@@ -199,6 +199,21 @@ static enum skiff_status write_settings(const struct skiff_split *s, const struc
     return SKIFF_OK;
 }
 
+/* What a user had better know of a table's settings. */
+static void note_settings(struct skiff_split *s, const struct split_table *t,
+                          const struct table_config *config)
+{
+    if (config->unknown)
+        buf_printf(&s->notes, "table %s: nobody knows these settings: %s\n", t->name,
+                   config->unknown);
+    if (config->accessor != &accessor_sparse && !t->cvm)
+        buf_printf(&s->notes,
+                   "table %s: rows of its accessor begin with shows and clicks, and no "
+                   "continuous_value_model takes them: the network reads counts as features "
+                   "(SparseAccessor: weights alone)\n",
+                   t->name);
+}
+
 static enum skiff_status settle_table(struct skiff_split *s, struct split_table *t,
                                       struct skiff_error *err)
 {
@@ -213,9 +228,7 @@ static enum skiff_status settle_table(struct skiff_split *s, struct split_table 
         t->disk = config.policy == MEMORY_DISK;
         t->push_dim = 4 + config.options.embedx; /* slot, show, click, embed, embedx */
         t->cvm = config.accessor != &accessor_sparse && has_cvm(s->main);
-        if (config.unknown)
-            buf_printf(&s->notes, "table %s: nobody knows these settings: %s\n", t->name,
-                       config.unknown);
+        note_settings(s, t, &config);
         table_config_deinit(&config);
         status = t->cvm ? SKIFF_OK : find_counters(s, t, err);
     }

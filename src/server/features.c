@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "store/file.h"
@@ -67,13 +68,18 @@ static void find_shards(const struct server *s, struct features *f)
     f->nshards = (end < all ? end : all) - f->first_shard;
 }
 
+#define OWN_FOLDER "skiff-tables"
 #define LOAD ".load"
+
+static bool has_path(const struct unit *u)
+{
+    return u->features->config.path && *u->features->config.path;
+}
 
 /* <path>/<table>.server_<i>, or in the folder in which the server runs; of a load: .load */
 static void disk_folder(const struct server *s, const struct unit *u, bool stage, struct buf *out)
 {
-    const char *path = u->features->config.path;
-    buf_printf(out, "%s/", path && *path ? path : "skiff-tables");
+    buf_printf(out, "%s/", has_path(u) ? u->features->config.path : OWN_FOLDER);
     for (const char *p = u->param; *p; p++)
         buf_char(out, *p == '/' ? '_' : *p);
     buf_printf(out, ".server_%d%s", s->index, stage ? LOAD : "");
@@ -83,6 +89,16 @@ bool features_on_disk(const struct unit *u)
 {
     const struct table_config *c = &u->features->config;
     return c->memory_limit && c->policy == MEMORY_DISK;
+}
+
+bool features_in_own_folder(const struct unit *u)
+{
+    return u->features && features_on_disk(u) && !has_path(u);
+}
+
+void features_leave_own_folder(void)
+{
+    rmdir(OWN_FOLDER); /* not while other tables or servers have rows there */
 }
 
 enum skiff_status features_table(struct server *s, struct unit *u, bool stage, struct table **out,

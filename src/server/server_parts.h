@@ -297,6 +297,9 @@ enum skiff_status keyed_read_kept(struct unit *u, const struct row_var *var,
 enum skiff_status features_create(struct server *s, struct unit *u, const char *settings,
                                   struct skiff_error *err);
 void features_destroy(struct unit *u); /* a unit that is none is fine */
+/* Its rows on disk lie in a folder that no setting names; it goes when it is empty. */
+bool features_in_own_folder(const struct unit *u);
+void features_leave_own_folder(void);
 bool features_owns(const struct server *s, const struct unit *u, int64_t id);
 /* Rows of n unaligned ids; zeros where there are none. */
 enum skiff_status features_pull(struct unit *u, const uint8_t *ids, size_t n, float *out,

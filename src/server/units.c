@@ -217,8 +217,11 @@ static void unit_destroy(struct server *s, struct unit *u)
     unit_forget(u, -1);
     free(u->pushes);
     plan_destroy(u->plan);
+    bool in_own_folder = features_in_own_folder(u);
     features_destroy(u);
     keyed_destroy(u, s->plan->trainers);
+    if (in_own_folder)
+        features_leave_own_folder();
     for (int t = 0; t < s->plan->trainers; t++) {
         if (u->backups)
             mem_free(u->backups[t]);

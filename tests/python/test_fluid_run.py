@@ -4,6 +4,7 @@ import os
 import tempfile
 import time
 import unittest
+import warnings
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -408,6 +409,13 @@ class Datasets(unittest.TestCase):
             self.assertGreater(np.abs(weight() - before).max(), 0)
             with redirect_stdout(io.StringIO()):
                 exe.train_from_dataset(fluid.CompiledProgram(main), dataset, fetch_list=[loss], debug=True)
+            main._fleet_opt = {"dump_fields_path": "dumps", "dump_fields": [loss.name]}
+            with self.assertWarnsRegex(UserWarning, "dump_fields_path: nothing is written to dumps: only `skiff train`"):
+                exe.infer_from_dataset(main, dataset)
+            main._fleet_opt = {"dump_fields_path": "dumps", "dump_fields": []}
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                exe.infer_from_dataset(main, dataset)
             self.assertRaises(RuntimeError, exe.train_from_dataset, main)
             self.assertRaises(TypeError, exe.train_from_dataset, main, 3)
             self.assertRaises(TypeError, exe.train_from_dataset, 3, dataset)

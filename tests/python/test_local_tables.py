@@ -129,6 +129,19 @@ class Alone(Case):
         fleet.save_inference_model(self.exe, os.path.join(self.folder, "i"), [ids[0].name, "label"], [guess])
         self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "i"))), ["000", "dnn_plugin"])
 
+    def test_rows_on_disk_go(self):
+        """After stop_worker the tables are gone, those on disk, too."""
+        strategy, at = fleet.DistributedStrategy(), "table_parameters.table."
+        strategy.sparse_table_configs = {"table": {at + "shard_num": 2, at + "memory_limit": "256K", at + "memory_policy": "disk",
+                                                   at + "path": os.path.join(self.folder, "rows")}}
+        self.build(strategy)
+        for i in range(20):
+            ids = np.arange(400, dtype="int64").reshape(400, 1) + 400 * i
+            self.exe.run(paddle.static.default_main_program(), feed={"1": ids, "label": np.ones((400, 1), "float32")})
+        self.assertTrue(os.listdir(os.path.join(self.folder, "rows", "table.server_0")))
+        fleet.stop_worker()
+        self.assertEqual(os.listdir(os.path.join(self.folder, "rows")), [])
+
     def test_plain_tensor_without_a_sync(self):
         strategy = fleet.DistributedStrategy()
         strategy.a_sync = False
@@ -173,6 +186,31 @@ class WithoutFleet(Case):
         self.assertNotAlmostEqual(self.loss_of(loss, self.main), test, places=3)
         paddle.static.load(self.main, os.path.join(self.folder, "m"))
         self.assertAlmostEqual(self.loss_of(loss, self.main), test, places=4)
+
+    def test_network_without_optimizer(self):
+        """A script that only judges builds the network alone: it finds the rows, those of the load before are gone."""
+        loss = self.build(paddle.distributed.CountFilterEntry(1))
+        first, later = (os.path.join(self.folder, name) for name in ("first", "later"))
+        self.loss_of(loss, self.main)
+        want = [self.loss_of(loss.name, self.main.clone(for_test=True))]
+        paddle.static.save(self.main, first)
+        feed = {"1": np.concatenate([IDS, IDS + 7]), "label": np.concatenate([LABELS, LABELS])}
+        for _ in range(3):
+            self.exe.run(self.main, feed=feed)
+        want.append(self.loss_of(loss.name, self.main.clone(for_test=True)))
+        paddle.static.save(self.main, later)
+        self.exe.close()
+        self.exe, judge, scope = paddle.static.Executor(), paddle.static.Program(), paddle.static.Scope()
+        with paddle.static.scope_guard(scope), paddle.utils.unique_name.guard(), \
+                paddle.static.program_guard(judge, paddle.static.Program()):
+            ids, label, guess, loss = network(paddle.distributed.CountFilterEntry(1))
+            self.exe.run(paddle.static.default_startup_program())
+            for path, loss_then in ((later, want[1]), (first, want[0]), (first, want[0])):
+                paddle.static.load(judge, path)
+                self.assertAlmostEqual(self.loss_of(loss, judge), loss_then, places=5)
+            feed = {"1": IDS + 7, "label": LABELS}  # rows of the later model alone: only the bias is left
+            guesses = self.exe.run(judge, feed=feed, fetch_list=[guess])[0]
+            np.testing.assert_array_equal(guesses, np.array(scope.find_var("fc_0.b_0").get_tensor()).repeat(8).reshape(8, 1))
 
     def test_no_entry(self):
         loss = self.build(None)

@@ -72,7 +72,7 @@ class FleetTest(unittest.TestCase):
 
     def test_sync_job(self):
         endpoint = "127.0.0.1:%d" % free_port()
-        failures, weights, sums, shuffled, lines = [], {}, {}, {}, []
+        failures, weights, sums, shuffled, shared, lines = [], {}, {}, {}, {}, []
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
 
@@ -82,8 +82,8 @@ class FleetTest(unittest.TestCase):
             except BaseException as error:
                 failures.append(error)
 
-        def shuffle(fleet, net, i):
-            """200 samples with values of this worker's own, over both workers."""
+        def shuffle(fleet, net, i, has_files=True):
+            """200 samples with values of this worker's own, or none, over both workers."""
             path = os.path.join(folder.name, "rows-%d" % i)
             with open(path, "w") as out:
                 for k in range(200):
@@ -91,7 +91,7 @@ class FleetTest(unittest.TestCase):
             data = N.Dataset("InMemoryDataset")
             data.set_vars([net.main.block(0).var("x"), net.main.block(0).var("y")])
             data.set_batch_size(10)
-            data.set_files([path])
+            data.set_files([path] if has_files else [])
             data.load()
             fleet.global_shuffle(data, 7)
             return [int(v) for batch in data.batches() for v in np.array(batch["x"])[:, 0]]
@@ -120,6 +120,7 @@ class FleetTest(unittest.TestCase):
             sums[i] = fleet.all_reduce([i + 1, 5]), fleet.all_reduce([0.5 + i], "max")
             fleet.barrier_worker()
             shuffled[i] = shuffle(fleet, net, i)
+            shared[i] = shuffle(fleet, net, i, i == 0)
             if i == 0:
                 fleet.save_persistables(scope, folder.name)
                 fleet.save_inference_model(scope, ["x"], [p.name], os.path.join(folder.name, "model"))
@@ -144,6 +145,8 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(sorted(shuffled[0] + shuffled[1]), list(range(1000, 1200)) + list(range(2000, 2200)))
         for mine in shuffled.values():  # each has samples of both
             self.assertTrue(any(v < 2000 for v in mine) and any(v >= 2000 for v in mine))
+        self.assertEqual(sorted(shared[0] + shared[1]), list(range(1000, 1200)))  # worker 1 had no file
+        self.assertGreater(len(shared[1]), 20)
         self.assertIn("fc_0.w_0", os.listdir(folder.name))
         scope = N.Scope()
         program, feeds, targets = N.load_inference_model(scope, os.path.join(folder.name, "model"))

@@ -143,6 +143,22 @@ class Base(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "none may be negative"):
             profiler.make_scheduler(closed=-1, ready=0, record=1)
 
+    def in_memory(self, x, executor):
+        """A worker that a pass has no file for loads nothing, as in Paddle; one that was told of no files is refused."""
+        dataset = paddle.distributed.InMemoryDataset()
+        dataset.init(batch_size=2, use_var=[x])
+        with self.assertRaisesRegex(RuntimeError, "set_filelist comes first"):
+            dataset.load_into_memory()
+        dataset.set_filelist([])
+        dataset.load_into_memory()
+        dataset.preload_into_memory()
+        dataset.wait_preload_done()
+        dataset.local_shuffle()
+        self.assertEqual(dataset.get_memory_data_size(), 0)
+        with self.assertWarnsRegex(UserWarning, "empty list of files"):
+            executor.train_from_dataset(paddle.static.default_main_program(), dataset)
+        dataset.release_memory()
+
     def test_empty_list_of_files(self):
         paddle.enable_static()
         try:
@@ -156,6 +172,7 @@ class Base(unittest.TestCase):
                 dataset.set_filelist([])
                 with self.assertWarnsRegex(UserWarning, "empty list of files"):
                     executor.train_from_dataset(paddle.static.default_main_program(), dataset)
+                self.in_memory(x, executor)
         finally:
             paddle.disable_static()
 

@@ -20,12 +20,18 @@ class SkiffPython(unittest.TestCase):
         self.assertEqual(got.stdout.strip(), os.path.join(HOME, "paddle/fluid/__init__.py"), got.stderr)
 
     def test_children(self):
-        """A pipe command that says `python` must find one that has numpy and paddle."""
-        got = run("import subprocess; subprocess.run("
-                  "'python -c \"import numpy, paddle; print(paddle.__file__)\"; which skiff fleetrun', shell=True)")
-        here = os.path.dirname(SKIFF)
-        self.assertEqual(got.stdout.split(), [os.path.join(HOME, "paddle/__init__.py"), SKIFF,
-                                              os.path.join(here, "fleetrun")], got.stderr)
+        """A pipe command that says `python` or `python3` must find one that has numpy and paddle."""
+        for python in ("python", "python3"):
+            got = run("import subprocess; subprocess.run('%s -c \"import numpy, paddle; print(paddle.__file__)\"; "
+                      "which skiff fleetrun', shell=True)" % python)
+            here = os.path.dirname(SKIFF)
+            self.assertEqual(got.stdout.split(), [os.path.join(HOME, "paddle/__init__.py"), SKIFF,
+                                                  os.path.join(here, "fleetrun")], got.stderr)
+
+    def test_own_python3_on_path(self):
+        """The folder of these names may be on PATH without SKIFF_PYTHON: no python3 that starts itself for ever."""
+        got = run("print('here')", SKIFF_PYTHON="", PATH=os.path.join(HOME, "skiff/bin") + ":/usr/bin:/bin")
+        self.assertEqual(got.stdout.split(), ["here"], got.stderr)
 
     def test_no_such_python(self):
         got = run("pass", SKIFF_PYTHON="python-of-nowhere")

@@ -97,6 +97,11 @@ class Settings(unittest.TestCase):
             at + "0.param 1", at + "0.converter gzip, -c", at + "0.deconverter cat",
             at + "1.param 2", at + "1.converter gzip, -c", at + "1.deconverter tac"])
 
+    def test_names_that_are_not_known(self):
+        """They are for C to judge, whatever their type: it knows what is meant."""
+        self.strategy.sparse_table_configs = {"e": {"table_parameters.e.memry_limit": "4M"}}
+        self.assertEqual(self.lines()["e"], "memry_limit 4M\n")
+
     def test_wrong_values(self):
         at = "table_parameters.e."
         for path, value, text in (

@@ -301,6 +301,14 @@ static void test_notes(void **state)
     must_make(&c, &m);
     assert_non_null(strstr(split_notes(m.split), "table emb: nobody knows these settings: "
                                                  "who.knows"));
+    assert_null(strstr(split_notes(m.split), "continuous_value_model"));
+    made_deinit(&m);
+    c.settings = "accessor.accessor_class CtrCommonAccessor\n";
+    must_make(&c, &m);
+    assert_string_equal(split_notes(m.split),
+                        "table emb: rows of its accessor begin with shows and clicks, and no "
+                        "continuous_value_model takes them: the network reads counts as features "
+                        "(SparseAccessor: weights alone)\n");
     made_deinit(&m);
 }
 

@@ -225,6 +225,8 @@ for where in "" "$disk"; do
     near "loss ${where:+on disk}" "$judged" "$(number judged.json loss)" 1e-6
 done
 [ -z "$(ls -A rows)" ] || fault "rows holds $(ls -A rows)"
+run train -m epochs.yaml -o runner.train_data_dir=data runner.model_save_path=wide ${disk/table_parameters.SparseFeatFactors.path=rows/}
+[ ! -e skiff-tables ] || fault "the folder of rows stays when no setting names it"
 
 name="rows on disk come to memory before their batch"
 awk 'BEGIN { srand(4); for (i = 0; i < 20000; i++) printf "1 %d 1 %d 1 %d\n", rand() < 0.3, 1 + int(rand() * 30000), 1e6 + int(rand() * 30000) }' >data/part-0

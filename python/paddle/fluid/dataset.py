@@ -85,6 +85,10 @@ class DatasetBase(object):
         lines += ["slot: %s %s" % (var.name, framework.dtype_name(var.dtype)) for var in self.use_var]
         return "\n".join(lines + [""])
 
+    def _in_memory(self):
+        """Samples that are there whatever files are named: others' files give some, too, by global_shuffle."""
+        return 0
+
     def _prepare(self):
         """Before training: what was set but is not there is refused."""
         if getattr(self, "_rank_offset", "") or getattr(self, "_pv_merge", False):
@@ -112,6 +116,9 @@ class InMemoryDataset(DatasetBase):
     def __init__(self):
         DatasetBase.__init__(self)
         self._seed = 0
+
+    def _in_memory(self):
+        return self._native.memory_size
 
     def load_into_memory(self):
         self._native.load()

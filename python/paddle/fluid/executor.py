@@ -129,6 +129,13 @@ def check_dataset(dataset, thread):
         raise RuntimeError("You should set thread num first, either in Dataset or in Executor.train_from_dataset")
 
 
+def tell_dumps(settings):
+    """Values of variables by sample are written by `skiff train` alone; that a script gets none is not to be found out later."""
+    if settings.get("dump_fields_path") and (settings.get("dump_fields") or settings.get("dump_param")):
+        warnings.warn("dump_fields_path: nothing is written to %s: only `skiff train` and `skiff infer` dump values "
+                      "(runner.need_dump, docs/config.md)" % settings["dump_fields_path"])
+
+
 class Executor(object):
     """Runs programs on the CPU."""
 
@@ -159,7 +166,7 @@ class Executor(object):
         if hasattr(inner, "_own_tables"):
             from paddle.distributed.fleet import _local
             _local.open_own(inner)
-        return program
+        return getattr(inner, "_runs_as", program)
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
             return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
@@ -244,7 +251,7 @@ class Executor(object):
             program = program._program
         if not isinstance(program, framework.Program):
             raise TypeError("train_from_dataset requires a Program, but got %s" % type(program))
-        if not dataset.filelist and dataset._told_files:
+        if not dataset.filelist and dataset._told_files and not dataset._in_memory():
             warnings.warn("the dataset was given an empty list of files (set_filelist): nothing is read")
             return None
         names = fetch_names(fetch_list)
@@ -260,6 +267,7 @@ class Executor(object):
             options.update(handler_vars=fetch_handler._names(), handler_period=float(fetch_handler.period_secs),
                            handler=fetch_handler._call)
         dataset._prepare()
+        tell_dumps(program._fleet_opt)
         if program.waits:
             join(program, options["scope"])
         result = call(program, dataset._native, **options)

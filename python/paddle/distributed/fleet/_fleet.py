@@ -217,6 +217,8 @@ class Fleet(object):
         job = make(role.worker_index(), role.worker_num(), role.get_pserver_endpoints(), role.get_trainer_endpoints())
         job.whole = main.clone(for_test=True)  # what load_inference_model runs
         job.split(main, startup, strategy._native(int(os.environ.get("CPU_NUM") or 1), main))
+        if job.main is not None:
+            job.main._fleet_opt = main._fleet_opt
         self._job = job
         self._runtime_handle = Runtime(self, job, main)
         if role.is_worker() and role.is_first_worker():

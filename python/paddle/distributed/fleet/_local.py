@@ -2,7 +2,7 @@
 import os
 import sys
 
-from paddle import _names
+from paddle import _files, _names
 
 
 def tables_of(program):
@@ -123,25 +123,62 @@ def save_own(program, prefix, write):
     job = program.__dict__.get("_job")
     if job is not None and job.table_names():
         job.tables("save").save_tables(prefix + ".tables", 0, dense=False)
-        program = without(program, job)
+        program = without(job.main, job)
     write(program)
 
 
 def load_own(program, prefix, read):
     """static.load, likewise."""
     job = program.__dict__.get("_job")
+    if job is None and has_entry(program) and _files.isdir(prefix + ".tables"):
+        load_untrained(program, prefix, read)
+        return
     if job is not None and job.table_names():
-        from paddle.fluid.executor import global_scope
-        job.connect(global_scope())
-        for table in range(len(job.table_names())):
-            job.tables("load").load_tables(prefix + ".tables", 0, table)
-        program = without(program, job)
+        load_tables(job, prefix)
+        program = without(job.main, job)
     read(program)
 
 
+def load_tables(job, prefix):
+    from paddle.fluid.executor import global_scope
+    job.connect(global_scope())
+    for table in range(len(job.table_names())):
+        job.tables("load").load_tables(prefix + ".tables", 0, table)
+
+
+def load_untrained(program, prefix, read):
+    """A network without an optimizer, as scripts that only judge build it: the tables are those of a copy that has one; the
+    program runs as that copy's look-ups and what is behind them. Each load begins with empty tables."""
+    old = program.__dict__.pop("_runs_as", None)
+    if old is not None:
+        old._job.leave()
+    job = job_of_copy(program)
+    load_tables(job, prefix)
+    read(without(program, job))
+    runs = job.main.clone(for_test=True)
+    for var in program.global_block().vars.values():  # inputs that nothing needs may be fed nonetheless
+        if not runs.global_block().has_var(var.name):
+            runs.global_block().create_var(name=var.name, shape=var.shape, dtype=var.dtype, lod_level=var.lod_level)
+    program._runs_as = runs
+
+
+def job_of_copy(program):
+    """Rules and dimensions of tables come from what begins and updates them; so the copy is given both."""
+    import paddle
+    copy, startup = program.clone(), paddle.static.Program()
+    for name in dict.fromkeys(op.input("W")[0] for op in tables_of(copy)):
+        with paddle.static.program_guard(paddle.static.Program(), startup):
+            paddle.static.create_parameter(copy.global_block().var(name).shape, "float32", name=name)
+    with paddle.static.program_guard(copy, startup):
+        rows = [copy.global_block().var(op.output("Out")[0]) for op in tables_of(copy)]
+        paddle.optimizer.SGD(0.0).minimize(paddle.add_n([paddle.mean(r) for r in rows]))
+    open_own(copy)
+    return copy._job
+
+
 def without(program, job):
-    """A copy of the worker's program, without the variables of its tables."""
-    program = job.main.clone()
+    """A copy of the program, without the variables of the job's tables."""
+    program = program.clone()
     for name in job.table_names():
         program.global_block().var(name).persistable = False
     return program

@@ -14,6 +14,10 @@ _TEXTS = ("table_class", "accessor_class", "name", "converter", "deconverter", "
           "path")
 _WHOLE = ("shard_num", "sparse_table_cache_file_num", "fea_dim", "embedx_dim", "embedx_threshold", "num", "param",
           "enable_sparse_table_cache", "enable_revert", "show_scale", "zero_init")
+_REALS = ("sparse_table_cache_rate", "shard_merge_rate", "nonclk_coeff", "click_coeff", "base_threshold", "delta_threshold",
+          "delta_keep_days", "show_click_decay_rate", "delete_threshold", "delete_after_unseen_days", "ssd_unseenday_threshold",
+          "learning_rate", "initial_range", "initial_g2sum", "beta1_decay_rate", "beta2_decay_rate", "ada_epsilon",
+          "weight_bounds")
 
 
 class TableParameter(object):
@@ -42,10 +46,11 @@ def _text(table, path, value):
 
 
 def _checked(table, path, value):
-    """The value, if its type can be right; numbers and texts are not the same, as in Paddle."""
+    """The value, if its type can be right; numbers and texts are not the same, as in Paddle. Of names that are not here C tells
+    whether they are misspelt."""
     name = path.rsplit(".", 1)[-1]
     for one in value if isinstance(value, (list, tuple)) else (value,):
-        if isinstance(one, str) and name not in _TEXTS or not isinstance(one, str) and name in ("table_class", "name"):
+        if isinstance(one, str) and name in _WHOLE + _REALS or not isinstance(one, str) and name in ("table_class", "name"):
             raise TypeError("sparse_table_configs: %s of table %s is %r; expected a %s" %
                             (path, table, value, "text" if name in _TEXTS else "number"))
         if name in _WHOLE and not hasattr(one, "__index__"):
