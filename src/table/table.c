@@ -108,7 +108,7 @@ size_t table_budget(const struct table_options *o)
 {
     if (!o->limit.bytes)
         return SIZE_MAX;
-    return o->limit.bytes - o->limit.bytes / GONE_SHARE -
+    return o->limit.bytes - (o->deltas ? o->limit.bytes / GONE_SHARE : 0) -
            (lets_wait(&o->admission) ? o->limit.bytes / WAITING_SHARE : 0);
 }
 

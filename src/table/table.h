@@ -67,8 +67,8 @@ struct table_stats {
  * At the limit rows leave by the policy, a few for each that comes: for good (hash), or to disk
  * (tiered, whose database's memory counts, too). Which is lowest or oldest is decided among 256
  * (leaving.h). An eighth is for ids that wait, if the table has an admission that lets them wait;
- * of those the least asked for are forgotten. What a running snapshot keeps, notes for deltas, and
- * memory that table_prepare makes ready come on top of it. */
+ * of those the least asked for are forgotten; a share is for notes of deltas (table_snapshot.h).
+ * What a running snapshot keeps, and memory that table_prepare makes ready come on top of it. */
 struct table_limit {
     size_t bytes;
     enum table_policy policy;
@@ -80,6 +80,7 @@ struct table_options {
     int64_t rows;                    /* array: declared; ids are 0 .. rows - 1. Else 0 */
     uint64_t seed;                   /* of probability admission */
     bool prepared;                   /* somebody calls table_prepare */
+    bool deltas;                     /* snapshots of what changed since others will be taken */
     struct table_limit limit;        /* not array */
     const char *folder; /* tiered: of its database, which is wiped; borrowed by create */
 };
@@ -95,7 +96,7 @@ struct table {
     int held;                        /* table_hold */
     struct waiting *waiting;         /* ids that are not admitted yet; NULL: admission is open */
     struct table_snapshot *snapshot; /* the running one; NULL */
-    struct table_gone *gone;         /* records that went, for deltas; NULL: nobody needs them */
+    struct table_gone *gone;         /* records that went, for deltas; NULL: none are taken */
 };
 
 /* Where a walk over all records is; {0} is the beginning. */

@@ -41,6 +41,9 @@ enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t
     if (since >= t->moment)
         return error_set(err, SKIFF_STATE, "changes since snapshot %u: the table's last is %u",
                          since, t->moment - 1);
+    if (since && !t->options.deltas)
+        return error_set(err, SKIFF_STATE, "changes since snapshot %u of a table without deltas",
+                         since);
     if (since && (!t->gone || since < t->gone->from))
         return error_set(err, SKIFF_STATE,
                          "changes since snapshot %u: what went away then is not known any more; "
@@ -50,7 +53,7 @@ enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t
     s->since = since;
     s->moment = t->moment++;
     pages_init(&s->kept, t->stride, false, "what a snapshot keeps of a table");
-    if (!t->gone) {
+    if (!t->gone && t->options.deltas) {
         t->gone = mem_must(sizeof *t->gone);
         t->gone->from = s->moment;
     }
@@ -289,7 +292,7 @@ void table_snapshot_end(struct table *t, bool complete)
     struct table_snapshot *s = t->snapshot;
     if (!s)
         return;
-    if (complete && !s->since)
+    if (complete && !s->since && t->gone)
         forget_gone(t->gone, s->moment);
     table_snapshot_free(table_snapshot_take_off(t));
 }

@@ -7,9 +7,10 @@
  * among the kept ones. Costs nothing when no snapshot runs but a compare a record, and memory only
  * for records that change between the beginning and their turn.
  *
- * A delta also needs the ids that went away. They are noted from the first snapshot on, until a
- * full one has been completed, or until more have gone than the table has, or than their part of
- * its limit (GONE_SHARE) has room for: then a full one is due. */
+ * A delta also needs the ids that went away. Where deltas will be taken (table_options) they are
+ * noted from the first snapshot on, until a full one has been completed, or until more have gone
+ * than the table has, or than their part of its limit (GONE_SHARE) has room for: then a full one is
+ * due. */
 #ifndef TABLE_TABLE_SNAPSHOT_H
 #define TABLE_TABLE_SNAPSHOT_H
 
@@ -19,7 +20,7 @@
 
 /* since: 0 for all records, else the moment of an earlier snapshot: what has changed after it.
  * *out_moment is this one's. STATE: one is running, or what went away after `since` is not known
- * (a full one is needed). */
+ * (a full one is needed, or the table has no deltas). */
 enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_moment,
                                        struct skiff_error *err);
 /* Copies up to max records, `t->stride` bytes each; END: *out_n (perhaps not 0) are the last.

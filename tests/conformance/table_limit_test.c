@@ -47,7 +47,7 @@ static struct table *make(const struct table_options *o)
 
 static struct table *make_limited(const struct accessor *a, enum table_policy policy)
 {
-    return make(&(struct table_options){.accessor = a, .limit = {LIMIT, policy}});
+    return make(&(struct table_options){.accessor = a, .limit = {LIMIT, policy}, .deltas = true});
 }
 
 static void ask(struct table *t, int64_t first, int64_t n, unsigned how)
@@ -298,7 +298,7 @@ static void limits_that_cannot_be(void **state)
     assert_int_equal(table_create(&table_hash, &o, &t, &err), SKIFF_INVALID);
     assert_string_equal(err.message,
                         "a limit of 1000 bytes for a table whose rows take 32: its part for rows "
-                        "in memory is 969, and must be 32800 at least");
+                        "in memory is 1000, and must be 32800 at least");
     o.limit = (struct table_limit){1 << 20, TABLE_LOWEST};
     assert_int_equal(table_create(&table_hash, &o, &t, &err), SKIFF_INVALID);
     assert_string_equal(err.message, "accessor plain has no score that rows could leave by at the "

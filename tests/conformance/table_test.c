@@ -59,7 +59,7 @@ static struct table *make(const struct table_class *kind, const struct accessor 
     struct table *t;
     struct skiff_error err;
     char place[64];
-    struct table_options o = {.accessor = a, .rows = kind->fixed ? ROWS : 0};
+    struct table_options o = {.accessor = a, .rows = kind->fixed ? ROWS : 0, .deltas = true};
     snprintf(place, sizeof place, "%s/%d", folder, made++);
     if (kind == &table_tiered) {
         o.limit.bytes = (size_t)64 << 10;
@@ -590,6 +590,29 @@ static void snapshots_at_the_wrong_time(void **state)
     table_destroy(t);
 }
 
+/* Servers take none: it would be 12 bytes for each row that goes. */
+static void without_deltas_nobody_notes_who_went(void **state)
+{
+    struct table *t;
+    struct skiff_error err;
+    uint32_t first, second;
+    bool was;
+    assert_int_equal(
+        table_create(&table_hash, &(struct table_options){.accessor = plain()}, &t, NULL),
+        SKIFF_OK);
+    for (int64_t id = 0; id < 100000; id++)
+        set(t, id, 1);
+    assert_int_equal(table_snapshot_begin(t, 0, &first, &err), SKIFF_OK);
+    table_snapshot_end(t, true);
+    size_t before = table_bytes(t);
+    for (int64_t id = 0; id < 50000; id++)
+        assert_int_equal(table_remove(t, id, &was, NULL), SKIFF_OK);
+    assert_int_equal(table_bytes(t), before);
+    assert_int_equal(table_snapshot_begin(t, first, &second, &err), SKIFF_STATE);
+    assert_string_equal(err.message, "changes since snapshot 1 of a table without deltas");
+    table_destroy(t);
+}
+
 static void a_snapshot_without_memory_says_so(void **state)
 {
     struct table *t = make(&table_hash, plain());
@@ -703,6 +726,7 @@ int main(void)
         cmocka_unit_test(deltas_bring_a_copy_up_to_date),
         cmocka_unit_test(snapshots_are_read_by_id),
         cmocka_unit_test(snapshots_at_the_wrong_time),
+        cmocka_unit_test(without_deltas_nobody_notes_who_went),
         cmocka_unit_test(a_snapshot_without_memory_says_so),
         cmocka_unit_test(lines_come_back_to_the_bit),
         cmocka_unit_test(lines_that_are_none),

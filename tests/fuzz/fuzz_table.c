@@ -28,7 +28,8 @@
 /* hash with a limit: so many ids, of which about half have room */
 #define MANY 1024
 #define HASH_LIMIT ((size_t)40 << 10)
-#define BLOCK 64 /* of them in a push: those who leave do so before it */
+#define STRUCTS 512 /* bytes that the limit does not count */
+#define BLOCK 64    /* of them in a push: those who leave do so before it */
 #define EMBEDX 2
 #define PULLED (3 + EMBEDX)
 #define PUSHED (3 + 1 + EMBEDX)
@@ -59,6 +60,7 @@ struct world {
     bool listed, met[MANY];
     int ids, crowd, made;
     bool limited, passed; /* hash with a limit; which a hold has passed */
+    bool deltas;
 };
 
 static void require(bool promise)
@@ -203,7 +205,7 @@ static void compare_counts(const struct world *w, struct table *t, size_t here)
     require(w->kind->fixed ||
             s.counts.admitted == s.rows + s.counts.expired + s.counts.removed + s.counts.evicted);
     if (w->limited && t == w->table && !w->passed)
-        require(s.bytes <= HASH_LIMIT + table_snapshot_bytes(t));
+        require(s.bytes <= HASH_LIMIT + STRUCTS + table_snapshot_bytes(t));
 }
 
 /* within: of rows that come from text; 0: to the bit, with all that is not shown. */
@@ -245,7 +247,8 @@ static struct table *make(struct world *w, bool copy)
 {
     struct table *t;
     char folder[96];
-    struct table_options o = {.accessor = &w->accessor, .rows = w->kind->fixed ? IDS * 11 : 0};
+    struct table_options o = {
+        .accessor = &w->accessor, .rows = w->kind->fixed ? IDS * 11 : 0, .deltas = w->deltas};
     if (w->kind == &table_tiered) {
         snprintf(folder, sizeof folder, "%s/%d", temporary(), w->made++);
         o.limit.bytes = w->crowd == CROWD ? LIMIT : WIDE_LIMIT;
@@ -473,7 +476,7 @@ static void save_and_load(struct world *w)
 static void begin_snapshot(struct world *w)
 {
     uint8_t head = next(w);
-    uint32_t since = head % 2 ? w->done : 0, moment;
+    uint32_t since = head % 2 && w->deltas ? w->done : 0, moment;
     const int64_t *gone = NULL;
     bool was;
     enum skiff_status status = table_snapshot_begin(w->table, since, &moment, NULL);
@@ -608,6 +611,7 @@ static void set_up(struct world *w)
     w->crowd = w->kind != &table_tiered ? 0 : head & 64 ? WIDE_CROWD : CROWD;
     w->limited = w->kind == &table_hash && head & 8;
     w->ids = w->limited ? MANY : IDS;
+    w->deltas = !(head & 32);
     w->made = head & 16 ? 1 : 0; /* which policy */
     bool admits = (w->kind == &table_hash && !w->limited) || w->crowd == WIDE_CROWD;
     w->now.least = admits ? head / 2 % 4 : 1;
