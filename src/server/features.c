@@ -70,6 +70,7 @@ static void find_shards(const struct server *s, struct features *f)
 
 #define OWN_FOLDER "skiff-tables"
 #define LOAD ".load"
+#define PREPARE_FROM ((size_t)1 << 30)
 
 static bool has_path(const struct unit *u)
 {
@@ -111,6 +112,8 @@ enum skiff_status features_table(struct server *s, struct unit *u, bool stage, s
         .accessor = &u->accessor,
         .admission = c->admission,
         .seed = c->options.seed,
+        /* nobody prepares what is loaded beside; small limits leave no room for it */
+        .prepared = !stage && (!c->memory_limit || c->memory_limit >= PREPARE_FROM),
         .limit = {.bytes = c->memory_limit,
                   .policy = c->policy == MEMORY_DROP_LOWEST ? TABLE_LOWEST : TABLE_OLDEST}};
     if (disk) {

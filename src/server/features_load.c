@@ -272,7 +272,7 @@ static void take_block(void *self, size_t first, size_t n, struct record *const 
 }
 
 /* Nobody has seen an empty table: it may be another one. */
-static bool take_whole(struct unit *u, struct table_load *l)
+static bool take_whole(struct server *s, struct unit *u, struct table_load *l)
 {
     struct table *old = u->table;
     if (features_on_disk(u) || table_count(old) || old->snapshot || old->moment != 1 ||
@@ -281,8 +281,7 @@ static bool take_whole(struct unit *u, struct table_load *l)
     l->table->counts = (struct table_counts){.admitted = l->table->counts.admitted,
                                              .refused = old->counts.refused,
                                              .evicted = l->table->counts.evicted};
-    u->table = l->table;
-    l->table = old;
+    prepare_exchange(s, u, &l->table);
     return true;
 }
 
@@ -308,7 +307,7 @@ enum skiff_status features_take(struct server *s, struct unit *u, struct skiff_e
     struct table_cursor at = {0};
     struct taking x = {.err = err};
     pthread_mutex_lock(&h->lock);
-    enum skiff_status status = take_whole(u, l) ? SKIFF_END : SKIFF_OK;
+    enum skiff_status status = take_whole(s, u, l) ? SKIFF_END : SKIFF_OK;
     pthread_mutex_unlock(&h->lock);
     while (status == SKIFF_OK) {
         if (s->clerk)

@@ -26,7 +26,8 @@ enum skiff_status keyed_create(struct unit *u, struct skiff_error *err)
     }
     enum skiff_status status = accessor_init(&u->accessor, &accessor_plain, &o, err);
     if (status == SKIFF_OK)
-        status = table_create(&table_hash, &(struct table_options){.accessor = &u->accessor},
+        status = table_create(&table_hash,
+                              &(struct table_options){.accessor = &u->accessor, .prepared = true},
                               &u->table, err);
     return status < 0 ? error_prefix(err, status, "table %s", u->param) : SKIFF_OK;
 }

@@ -291,6 +291,7 @@ static enum skiff_status open_network(struct server *s, struct skiff_error *err)
     TRY(rpc_server_create(s->node, &r, &s->rpc, err));
     add_handlers(s);
     TRY(tables_begin(s, err));
+    TRY(prepare_begin(s, err));
     s->client = rpc_client_create(s->node, &(struct rpc_client_options){0});
     if (s->index == 0)
         people_host(s);
@@ -307,6 +308,7 @@ static void close_network(struct server *s, const struct skiff_error *reason, bo
     exchange_end(s, reason);
     meet_end(s, reason);
     tables_end(s, reason);
+    prepare_end(s);
     if (s->node && started)
         node_stop(s->node);
     rpc_client_destroy(s->client);

@@ -84,7 +84,7 @@ struct unit {
     int npushes, pushes_cap;
 };
 
-/* Without the shard's lock, which `table` is looked at under. */
+/* Without the shard's lock, which `table` is looked at under (or the preparer's: prepare.c). */
 static inline bool unit_is_keyed(const struct unit *u)
 {
     return u->features || u->nvars;
@@ -150,6 +150,7 @@ struct person {
 
 struct features;     /* features.h */
 struct clerk;        /* features_call.c */
+struct preparer;     /* prepare.c */
 struct intake;       /* intake.c */
 struct meeting_room; /* meet.c */
 struct job_book;     /* book.c */
@@ -192,7 +193,8 @@ struct server {
     struct intake *intake; /* a load that is not taken over; the clerk's. NULL: none */
     uint64_t taken;        /* the last one that was; the clerk's */
     struct clerk *clerk;   /* carries out commands for tables of features; NULL: there are none */
-    char unsaved[512];     /* why the job's last epoch is not saved; guarded by people */
+    struct preparer *preparer; /* NULL: no table is keyed by id */
+    char unsaved[512];         /* why the job's last epoch is not saved; guarded by people */
     struct snapshot *snapshot; /* NULL: none */
     struct {                   /* hold.c; changes under the locks of all shards */
         bool on;
@@ -328,6 +330,12 @@ void tables_keep_part(struct server *s, struct rpc_request *q);
 void tables_review(struct server *s); /* members have changed */
 /* Ends the running command, fails those that wait; the handlers have ended. */
 void tables_end(struct server *s, const struct skiff_error *reason);
+
+/* ---- prepare.c ---- */
+enum skiff_status prepare_begin(struct server *s, struct skiff_error *err);
+void prepare_end(struct server *s); /* before tables go */
+/* *other becomes the unit's table, and the other way round; the shard's lock is held. */
+void prepare_exchange(struct server *s, struct unit *u, struct table **other);
 
 /* ---- exchange.c ---- */
 void on_exchange(void *self, struct rpc_request *q);

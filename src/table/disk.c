@@ -370,22 +370,25 @@ static uint64_t property(struct disk *d, const char *name)
     return lib.property_int(d->db, name, &x) == 0 ? x : 0;
 }
 
-/* "Cumulative compaction: 0.05 GB write, ..." */
-static uint64_t written(struct disk *d)
+/* "Cumulative compaction: 0.05 GB write, ...": in steps of ten megabytes. What lies in files was
+ * written at least once. */
+static uint64_t written(struct disk *d, uint64_t file_bytes)
 {
     static const char before[] = "Cumulative compaction: ";
     char *text = lib.property_value(d->db, "rocksdb.cfstats-no-file-histogram");
     const char *at = text ? strstr(text, before) : NULL;
     double gigabytes = at ? strtod(at + sizeof before - 1, NULL) : 0;
     lib.free(text);
-    return (uint64_t)(gigabytes * 0x1p30);
+    uint64_t bytes = (uint64_t)(gigabytes * 0x1p30);
+    return bytes > file_bytes ? bytes : file_bytes;
 }
 
 void disk_stats(struct disk *d, struct disk_stats *out)
 {
+    uint64_t file_bytes = property(d, "rocksdb.total-sst-files-size");
     *out = (struct disk_stats){
-        .file_bytes = property(d, "rocksdb.total-sst-files-size"),
-        .written_bytes = written(d),
+        .file_bytes = file_bytes,
+        .written_bytes = written(d, file_bytes),
     };
 }
 

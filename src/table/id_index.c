@@ -134,10 +134,10 @@ size_t id_index_growth(const struct id_index *x, size_t ids)
            pages_growth(&x->overflow, ids + x->overflow.top / 8);
 }
 
-void id_index_prepare(struct id_index *x)
+bool id_index_prepare(struct id_index *x)
 {
-    pages_prepare(&x->lines);
-    pages_prepare(&x->overflow);
+    bool lines = pages_prepare(&x->lines);
+    return pages_prepare(&x->overflow) || lines;
 }
 
 /* ---- finding ---- */

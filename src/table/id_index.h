@@ -60,6 +60,6 @@ uint32_t id_index_remove(struct id_index *x, int64_t id);
  * with an eighth to spare. */
 size_t id_index_growth(const struct id_index *x, size_t ids);
 size_t id_index_bytes(const struct id_index *x);
-void id_index_prepare(struct id_index *x); /* see pages_prepare */
+bool id_index_prepare(struct id_index *x); /* see pages_prepare */
 
 #endif

@@ -8,13 +8,11 @@
 
 #define SMALL ((size_t)4 << 10)
 #define LARGE ((size_t)2 << 20)
-/* What is made ready, in units of 2 MB ahead of what is used, and from which size on. */
+/* What is made ready, in units of 2 MB ahead of what is used: of few rows little. */
 #define NEAREST 8
-#define FARTHEST 12
-#define PREPARE_FROM (64 * LARGE)
-/* In `ahead`: not so much yet. The next page is mapped when this one is nearly full, no more: the
- * owner would have to wait for the preparer's calls to the system if he mapped it himself. */
-#define MAP_ONLY (LARGE / 2)
+#define MANY 4
+#define SHARE_OF_NEAREST 16 /* the sixteenth of what is used, */
+#define SHARE_OF_MANY 8     /* and an eighth of it from there on */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; before that nothing is prepared */
@@ -87,8 +85,8 @@ static void announce(struct pages *p, size_t used)
 {
     size_t i = (used - 1) / page_bytes(p), within = used - i * page_bytes(p);
     uintptr_t from = (uintptr_t)p->page[i] + within;
-    uintptr_t only = used < PREPARE_FROM ? MAP_ONLY : 0;
-    atomic_store(&p->ahead, from | only | (page_bytes(p) - within) / LARGE);
+    atomic_store(&p->units, used / LARGE);
+    atomic_store(&p->ahead, from | (page_bytes(p) - within) / LARGE);
 }
 
 enum skiff_status pages_take(struct pages *p, uint32_t *out, struct skiff_error *err)
@@ -131,26 +129,33 @@ static char *the_spare(struct pages *p)
     return page;
 }
 
+static size_t between(size_t least, size_t x, size_t most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
 /* The owner may be using the memory by now, which changes nothing: what is there stays. But what he
- * is about to reach is left alone: he would have to wait. */
-void pages_prepare(struct pages *p)
+ * is about to reach is left alone: he would have to wait, as for the preparer's calls to the system
+ * if he mapped the next page himself. */
+bool pages_prepare(struct pages *p)
 {
     uintptr_t ahead = atomic_load(&p->ahead);
-    size_t left = ahead % MAP_ONLY;
-    char *from = (char *)(ahead - ahead % LARGE);
-    if (!ahead || !p->prepared)
-        return;
-    if (ahead & MAP_ONLY) {
-        if (left <= 1)
-            the_spare(p);
-        return;
-    }
-    for (size_t i = NEAREST; i < FARTHEST && i < left; i++)
+    if (!ahead || !p->prepared || ahead == p->seen)
+        return false;
+    size_t left = ahead % LARGE, units = atomic_load(&p->units);
+    size_t first = between(1, units / SHARE_OF_NEAREST, NEAREST);
+    size_t end = first + between(1, units / SHARE_OF_MANY, MANY);
+    char *from = (char *)(ahead - left);
+    p->seen = ahead;
+    for (size_t i = first; i < end && i < left; i++)
         make_ready(from + i * LARGE);
-    char *spare = left < FARTHEST ? the_spare(p) : NULL;
+    for (size_t i = 1; i <= MANY && i + left <= page_bytes(p) / LARGE; i++)
+        madvise(from - i * LARGE, LARGE, MADV_COLLAPSE); /* what was not ready in time */
+    char *spare = left < end ? the_spare(p) : NULL;
     size_t last = left + page_bytes(p) / LARGE;
-    for (size_t i = left > NEAREST ? left : NEAREST; spare && i < FARTHEST && i < last; i++)
+    for (size_t i = left > first ? left : first; spare && i < end && i < last; i++)
         make_ready(spare + (i - left) * LARGE);
+    return true;
 }
 
 void pages_give_back(struct pages *p, uint32_t place)

@@ -31,6 +31,8 @@ struct pages {
     /* between the owner and the one who prepares */
     atomic_uintptr_t ahead; /* memory that is needed next, and (it is a multiple of 2 MB) in its low
                                bits how many times 2 MB are left of that page; 0: not yet */
+    atomic_size_t units;    /* times 2 MB that are in use */
+    uintptr_t seen;         /* the preparer's: what it has made ready was ahead of this */
     _Atomic(char *) spare;  /* the next page, mapped already; NULL */
 };
 
@@ -42,8 +44,9 @@ void pages_deinit(struct pages *p);
 /* A place, of unknown content if it was used before, else of zeros; NOMEM: nothing has changed. */
 enum skiff_status pages_take(struct pages *p, uint32_t *out, struct skiff_error *err);
 /* Makes memory ready that will be taken soon, in huge pages; another thread than the owner's may
- * call it at any time between init and deinit, about once a millisecond. */
-void pages_prepare(struct pages *p);
+ * call it at any time between init and deinit, about once a millisecond. false: nothing has been
+ * taken since the last time. */
+bool pages_prepare(struct pages *p);
 /* Its first four bytes belong to the free list from now on. */
 void pages_give_back(struct pages *p, uint32_t place);
 /* Places from `top` on, none of which is in use, are no more; their memory goes back to the

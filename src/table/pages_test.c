@@ -85,7 +85,7 @@ static void another_thread_prepares(void **state)
     assert_int_equal(mem_in_use(), before);
 }
 
-/* Of few places no memory is made ready, but the next page is mapped before the owner needs it. */
+/* The next page is mapped before the owner needs it; of few places little memory is made ready. */
 static void the_next_page_is_mapped_ahead(void **state)
 {
     enum { STRIDE = 64, UNIT = (2 << 20) / STRIDE };
@@ -97,12 +97,13 @@ static void the_next_page_is_mapped_ahead(void **state)
         pages_take(&p, &place, NULL);
     pages_prepare(&p);
     assert_null(atomic_load(&p.spare));
+    assert_false(pages_prepare(&p)); /* nothing new */
     for (uint32_t i = 0; i < UNIT; i++)
         pages_take(&p, &place, NULL);
-    pages_prepare(&p);
+    assert_true(pages_prepare(&p));
     char *spare = atomic_load(&p.spare);
     assert_non_null(spare);
-    assert_int_equal(mincore(spare, 2 << 20, resident), 0);
+    assert_int_equal(mincore(spare + (2 << 20), 2 << 20, resident), 0);
     for (size_t i = 0; i < sizeof resident; i++)
         assert_int_equal(resident[i] & 1, 0);
     for (uint32_t i = 0; i < UNIT + 1; i++)

@@ -71,9 +71,9 @@ size_t table_bytes(const struct table *t)
            (t->waiting ? waiting_bytes(t->waiting) : 0);
 }
 
-void table_prepare(struct table *t)
+bool table_prepare(struct table *t)
 {
-    t->class->prepare(t);
+    return t->class->prepare(t);
 }
 
 void table_stats(const struct table *t, struct table_stats *out)

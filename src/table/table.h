@@ -140,7 +140,7 @@ struct table_class {
     enum skiff_status (*fetch_ahead)(struct table *t, const uint8_t *ids, size_t n,
                                      struct skiff_error *err);
     void (*stats)(const struct table *t, struct table_stats *out); /* the kind's own; NULL: none */
-    void (*prepare)(struct table *t);                              /* any thread: table_prepare */
+    bool (*prepare)(struct table *t);                              /* any thread: table_prepare */
     size_t (*count)(const struct table *t);
     size_t (*bytes)(const struct table *t); /* exactly what it holds of the machine's memory */
 };
@@ -158,9 +158,10 @@ size_t table_count(const struct table *t);
 size_t table_bytes(const struct table *t); /* with those that wait, the snapshot and its notes */
 /* The slow part of growing, ahead of it (options.prepared): the system is asked for memory that
  * will be needed soon. The one call that another thread than the owner may make, at any time in the
- * table's life, about once a millisecond where calls must stay short. Up to 24 MB more than
- * table_bytes says are then held. */
-void table_prepare(struct table *t);
+ * table's life, about once a millisecond where calls must stay short. An eighth more than
+ * table_bytes says, and no more than 48 MB, is then held. false: the table has not grown since the
+ * last time. */
+bool table_prepare(struct table *t);
 void table_stats(const struct table *t, struct table_stats *out);
 
 /* Between these two no record leaves at the limit, which is passed instead: for owners who keep

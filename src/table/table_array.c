@@ -188,7 +188,10 @@ static enum skiff_status array_walk(struct table *t, struct table_cursor *at, si
     return at->next < (uint64_t)a->rows ? SKIFF_OK : SKIFF_END;
 }
 
-static void array_prepare(struct table *t) {}
+static bool array_prepare(struct table *t)
+{
+    return false;
+}
 
 static size_t array_count(const struct table *t)
 {

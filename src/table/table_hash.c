@@ -76,11 +76,11 @@ void hash_near(const struct table *t, const uint8_t *ids, size_t n, size_t span,
     id_index_near(&((const struct hash *)t)->index, n, span, ahead);
 }
 
-void hash_prepare(struct table *t)
+bool hash_prepare(struct table *t)
 {
     struct hash *h = (struct hash *)t;
-    pages_prepare(&h->records);
-    id_index_prepare(&h->index);
+    bool records = pages_prepare(&h->records);
+    return id_index_prepare(&h->index) || records;
 }
 
 /* A free place begins with numbers of the free list, which may look like the id, and so may the

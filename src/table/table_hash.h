@@ -25,7 +25,7 @@ size_t hash_held(const struct hash *h); /* bytes */
 void hash_ahead(const struct table *t, const uint8_t *ids, size_t n, struct id_ahead *out);
 void hash_near(const struct table *t, const uint8_t *ids, size_t n, size_t span,
                struct id_ahead *ahead);
-void hash_prepare(struct table *t);
+bool hash_prepare(struct table *t);
 /* The last step: records that are in memory; how many are. Records may have left since `near`. */
 size_t hash_find_here(const struct hash *h, const struct id_ahead *ahead, const uint8_t *ids,
                       size_t n, uint32_t *places, struct record **out);

@@ -1,0 +1,86 @@
+/* Memory for tables that grow, asked for ahead of their need by a thread of its own, so that no push
+ * waits for the system to clear pages (table_prepare). It looks often while tables grow, and seldom
+ * when they do not.
+ *
+ * A load may put another table in the place of one (features_load.c): its lock is held while a table
+ * is worked on here, and while it is exchanged there. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "server/server_parts.h"
+
+#define SHORTEST 1 /* ms between two looks */
+#define LONGEST 16
+
+struct preparer {
+    struct thread thread;
+    pthread_mutex_t lock;
+    pthread_cond_t end;
+    bool stop;
+};
+
+/* Did any of them grow? */
+static bool look(struct server *s)
+{
+    bool grown = false;
+    for (int i = 0; i < s->nunits; i++)
+        if (s->units[i].table)
+            grown |= table_prepare(s->units[i].table);
+    return grown;
+}
+
+static void *prepare_run(void *arg)
+{
+    struct server *s = arg;
+    struct preparer *p = s->preparer;
+    int64_t pause = SHORTEST;
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop) {
+        pause = look(s) ? SHORTEST : pause < LONGEST ? 2 * pause : LONGEST;
+        cond_wait_until(&p->end, &p->lock, clock_after(clock_now(), pause));
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+enum skiff_status prepare_begin(struct server *s, struct skiff_error *err)
+{
+    bool any = false;
+    for (int i = 0; i < s->nunits; i++)
+        any |= unit_is_keyed(&s->units[i]);
+    if (!any)
+        return SKIFF_OK;
+    struct preparer *p = s->preparer = mem_must(sizeof *p);
+    pthread_mutex_init(&p->lock, NULL);
+    cond_init(&p->end);
+    return thread_start(&p->thread, "prepare", -1, prepare_run, s, err);
+}
+
+void prepare_end(struct server *s)
+{
+    struct preparer *p = s->preparer;
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_signal(&p->end);
+    pthread_mutex_unlock(&p->lock);
+    thread_join(&p->thread);
+    pthread_cond_destroy(&p->end);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+    s->preparer = NULL;
+}
+
+void prepare_exchange(struct server *s, struct unit *u, struct table **other)
+{
+    struct table *old = u->table;
+    if (s->preparer)
+        pthread_mutex_lock(&s->preparer->lock);
+    u->table = *other;
+    *other = old;
+    if (s->preparer)
+        pthread_mutex_unlock(&s->preparer->lock);
+}
