@@ -6,7 +6,6 @@
  * Here parameters lie in slices on the servers: values of one instant are gathered for a save, and
  * put back slice by slice by a load. The folder is the old one or the new one. A worker that keeps
  * its tables in a server of its own has them in its scope. */
-#define _GNU_SOURCE /* renameat2 */
 #include "fleet/fleet_parts.h"
 
 #include <errno.h>
@@ -21,6 +20,7 @@
 #include "data/stream.h"
 #include "fs/fs.h"
 #include "store/file.h"
+#include "store/folder_save.h"
 #include "store/leftover.h"
 
 #define COLUMNS 8
@@ -313,23 +313,6 @@ static enum skiff_status write_parts(const struct dense *d, const char *dir,
     return status;
 }
 
-/* The new folder in the place of the old one, which is then in the place of the new one. */
-static enum skiff_status swap_folders(const char *fresh, const char *dir, struct skiff_error *err)
-{
-    if (fs_is_remote(dir)) {
-        TRY(fs_remove(NULL, dir, err));
-        return fs_rename(NULL, fresh, dir, err);
-    }
-    if (!renameat2(AT_FDCWD, fresh, AT_FDCWD, dir, RENAME_EXCHANGE) || !rename(fresh, dir))
-        return file_sync_parent(dir, err);
-    if (errno == ENOTEMPTY || errno == EEXIST) { /* a file system that cannot exchange */
-        file_remove_tree(dir);
-        if (!rename(fresh, dir))
-            return file_sync_parent(dir, err);
-    }
-    return error_set(err, SKIFF_IO, "%s cannot be put in its place: %m", dir);
-}
-
 /* Beside `dir`, under a name that the next save takes away when this process is killed; of another
  * machine's folder nobody knows who lives. */
 static enum skiff_status fresh_folder(const char *dir, char **out, int *lock,
@@ -352,10 +335,9 @@ static enum skiff_status save_folder(struct dense *d, const char *dir, struct sk
     int lock = -1;
     TRY(fresh_folder(dir, &fresh, &lock, err));
     enum skiff_status status = write_parts(d, fresh, err);
-    bool written = status == SKIFF_OK;
-    if (written)
-        status = swap_folders(fresh, dir, err);
-    if (status == SKIFF_OK || !written || !fs_is_remote(dir)) /* else the old one may be gone */
+    if (status == SKIFF_OK)
+        status = folder_place(fresh, dir, err);
+    if (status < 0)
         file_remove_tree(fresh);
     if (lock >= 0)
         lock_release(lock);

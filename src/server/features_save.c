@@ -34,6 +34,7 @@
 #include "server/features.h"
 #include "server/shard_files.h"
 #include "store/file.h"
+#include "store/folder_save.h"
 #include "store/leftover.h"
 #include "table/accessor_ctr.h"
 
@@ -450,34 +451,16 @@ static enum skiff_status replace(const struct table_save *v, struct skiff_error 
     return status;
 }
 
-/* Where nothing can be exchanged the old folder goes aside first, and comes back when the new one
- * cannot take its place: the asker then has all that was written removed. What is cut in between
+/* When it cannot be put there the asker has all that was written removed. What is cut in between
  * lies beside the place, or (S3) is not complete, which a load sees by the number of files. */
 static enum skiff_status place_remote(const struct table_save *v, struct skiff_error *err)
 {
     struct fs_stat st;
-    struct buf aside = BUF_INIT;
     enum skiff_status status = fs_look(NULL, v->remote, &st, err);
     if (status == SKIFF_NOT_FOUND) /* another server was here first */
         return SKIFF_OK;
     TRY(status);
-    status = fs_look(NULL, v->dir, &st, err);
-    bool replaces = status != SKIFF_NOT_FOUND;
-    if (replaces)
-        TRY(status);
-    buf_printf(&aside, "%s-old", v->remote);
-    status = replaces ? fs_rename(NULL, v->dir, aside.data, err) : SKIFF_OK;
-    if (status == SKIFF_OK) {
-        status = fs_rename(NULL, v->remote, v->dir, err);
-        if (status < 0 && replaces) {
-            (void)fs_remove(NULL, v->dir, NULL); /* what a cut copy has left */
-            (void)fs_rename(NULL, aside.data, v->dir, NULL);
-        } else if (replaces) {
-            (void)fs_remove(NULL, aside.data, NULL);
-        }
-    }
-    buf_deinit(&aside);
-    return status;
+    return folder_place(v->remote, v->dir, err);
 }
 
 static enum skiff_status place(const struct table_save *v, struct skiff_error *err)
