@@ -20,6 +20,7 @@
 #include "data/stream.h"
 #include "fs/fs.h"
 #include "store/file.h"
+#include "store/folder_commit.h"
 #include "store/folder_save.h"
 #include "store/leftover.h"
 
@@ -329,32 +330,43 @@ static enum skiff_status fresh_folder(const char *dir, char **out, int *lock,
     return SKIFF_OK;
 }
 
-static enum skiff_status save_folder(struct dense *d, const char *dir, struct skiff_error *err)
-{
-    char *fresh;
-    int lock = -1;
-    TRY(fresh_folder(dir, &fresh, &lock, err));
-    enum skiff_status status = write_parts(d, fresh, err);
-    if (status == SKIFF_OK)
-        status = folder_place(fresh, dir, err);
-    if (status < 0)
-        file_remove_tree(fresh);
-    if (lock >= 0)
-        lock_release(lock);
-    free(fresh);
-    return status;
-}
-
-enum skiff_status fleet_dense_save(struct skiff_fleet *f, struct session *s, const char *dir,
-                                   struct skiff_error *err)
+enum skiff_status fleet_dense_write(struct skiff_fleet *f, struct session *s, const char *dir,
+                                    struct dense_folder *out, struct skiff_error *err)
 {
     struct dense d;
+    *out = (struct dense_folder){.lock = -1};
     TRY(dense_init(&d, f, s, err));
     enum skiff_status status = gather(&d, err);
     if (status == SKIFF_OK)
-        status = save_folder(&d, dir, err);
+        status = fresh_folder(dir, &out->path, &out->lock, err);
+    if (status == SKIFF_OK)
+        status = write_parts(&d, out->path, err);
     dense_deinit(&d);
+    if (status < 0)
+        fleet_dense_end(out);
     return status < 0 ? error_prefix(err, status, "saving dense parameters to %s", dir) : status;
+}
+
+enum skiff_status fleet_dense_place(struct dense_folder *d, const char *dir,
+                                    struct skiff_error *err)
+{
+    enum skiff_status status = folder_place(d->path, dir, "part-", err);
+    return status < 0 ? error_prefix(err, status, "saving dense parameters to %s", dir) : status;
+}
+
+void fleet_dense_end(struct dense_folder *d)
+{
+    if (d->path)
+        file_remove_tree(d->path);
+    fleet_dense_leave(d);
+}
+
+void fleet_dense_leave(struct dense_folder *d)
+{
+    if (d->lock >= 0)
+        lock_release(d->lock);
+    free(d->path);
+    *d = (struct dense_folder){.lock = -1};
 }
 
 /* ---- reading ---- */
@@ -466,7 +478,11 @@ static enum skiff_status read_parts(struct reader *r, const char *dir, struct sk
 static enum skiff_status read_files(struct dense *d, const char *dir, struct skiff_error *err)
 {
     struct reader r = {.d = d};
-    enum skiff_status status = read_parts(&r, dir, err);
+    char *parent = path_parent(dir);
+    enum skiff_status status = fs_is_remote(dir) ? SKIFF_OK : folder_commit_settle(parent, err);
+    if (status == SKIFF_OK)
+        status = read_parts(&r, dir, err);
+    free(parent);
     for (int i = 0; i < d->n; i++)
         d->params[i].nread = r.states ? d->params[i].ncolumns : 1;
     return status < 0 ? error_prefix(err, status, "loading dense parameters of %s", dir) : status;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* renameat2 */
 #include "store/folder_save.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,9 +22,28 @@
 
 /* ---- into its place ---- */
 
+/* Entries that are not of a save stay in the folder. */
+static void move_others(const char *from, const char *to, const char *replaced)
+{
+    DIR *d = replaced ? opendir(from) : NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!strncmp(e->d_name, replaced, strlen(replaced)) || !strcmp(e->d_name, ".") ||
+            !strcmp(e->d_name, ".."))
+            continue;
+        char *a = path_join(from, e->d_name), *b = path_join(to, e->d_name);
+        if (!file_exists(b))
+            (void)rename(a, b); /* fails: it goes with the old files */
+        free(a);
+        free(b);
+    }
+    if (d)
+        closedir(d);
+}
+
 /* Where nothing can be exchanged the old folder goes aside first, and comes back when the new one
  * cannot take its place. */
-static enum skiff_status replace(const char *from, const char *dir, struct skiff_error *err)
+static enum skiff_status replace(const char *from, const char *dir, const char *replaced,
+                                 struct skiff_error *err)
 {
     struct buf aside = BUF_INIT;
     buf_printf(&aside, "%s-old", from);
@@ -34,7 +54,9 @@ static enum skiff_status replace(const char *from, const char *dir, struct skiff
             (void)fs_remove(NULL, dir, NULL); /* what a cut copy has left */
         if (status < 0)
             (void)fs_rename(NULL, aside.data, dir, NULL);
-        else
+        else if (!fs_is_remote(dir))
+            move_others(aside.data, dir, replaced);
+        if (status == SKIFF_OK)
             file_remove_tree(aside.data);
     }
     buf_deinit(&aside);
@@ -49,28 +71,33 @@ static enum skiff_status check_place(const char *dir, struct skiff_error *err)
     return error_set(err, SKIFF_IO, "%s cannot be saved: there is a file of that name", dir);
 }
 
-static enum skiff_status place_here(const char *from, const char *dir, struct skiff_error *err)
+static enum skiff_status place_here(const char *from, const char *dir, const char *replaced,
+                                    struct skiff_error *err)
 {
     TRY(check_place(dir, err));
     if (rename(from, dir) == 0) /* nothing there, or an empty folder */
         return file_sync_parent(dir, err);
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, dir, RENAME_EXCHANGE) == 0)
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, dir, RENAME_EXCHANGE) == 0) {
+        move_others(from, dir, replaced);
         file_remove_tree(from);
-    else if (errno == ENOSPC || errno == EDQUOT || errno == EIO) /* may pass: tried again */
+    } else if (errno == ENOSPC || errno == EDQUOT || errno == EIO) {
+        /* may pass: tried again */
         return error_set_sys(err, "%s cannot be put in its place", dir);
-    else
-        TRY(replace(from, dir, err));
+    } else {
+        TRY(replace(from, dir, replaced, err));
+    }
     return file_sync_parent(dir, err);
 }
 
-enum skiff_status folder_place(const char *from, const char *dir, struct skiff_error *err)
+enum skiff_status folder_place(const char *from, const char *dir, const char *replaced,
+                               struct skiff_error *err)
 {
     struct fs_stat st;
     if (!fs_is_remote(dir))
-        return place_here(from, dir, err);
+        return place_here(from, dir, replaced, err);
     enum skiff_status status = fs_look(NULL, dir, &st, err);
     if (status == SKIFF_OK)
-        return replace(from, dir, err);
+        return replace(from, dir, replaced, err);
     return status == SKIFF_NOT_FOUND ? fs_rename(NULL, from, dir, err) : status;
 }
 
@@ -184,9 +211,9 @@ enum skiff_status folder_save_open(struct folder_save *s, const char *dir, struc
     *s = (struct folder_save){.lock = -1, .dir = mem_must_strdup(dir)};
     for (size_t n = strlen(dir); n > 1 && s->dir[n - 1] == '/'; n--)
         s->dir[n - 1] = 0;
-    enum skiff_status status = !fs_is_remote(s->dir)                 ? open_here(s, err)
+    enum skiff_status status = !fs_is_remote(s->dir)               ? open_here(s, err)
                                : fs_rename_is_atomic(NULL, s->dir) ? open_beside(s, err)
-                                                                     : open_inside(s, err);
+                                                                   : open_inside(s, err);
     if (status < 0)
         folder_save_close(s);
     return status;
@@ -194,7 +221,7 @@ enum skiff_status folder_save_open(struct folder_save *s, const char *dir, struc
 
 enum skiff_status folder_save_commit(struct folder_save *s, struct skiff_error *err)
 {
-    TRY(s->marked ? remove_mark(s, err) : folder_place(s->path, s->dir, err));
+    TRY(s->marked ? remove_mark(s, err) : folder_place(s->path, s->dir, NULL, err));
     s->placed = true;
     return SKIFF_OK;
 }

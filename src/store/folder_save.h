@@ -32,8 +32,10 @@ void folder_save_close(struct folder_save *s);
 /* FORMAT: whoever saved there was killed before it was whole. */
 enum skiff_status folder_save_check(const char *dir, struct skiff_error *err);
 
-/* A folder takes the place of another, which need not be there; what was there is removed. When it
+/* A folder takes the place of another, which need not be there; what was there is removed. replaced
+ * (may be NULL): only entries that begin so are, others stay (not on other machines). When it
  * cannot, both are as they were. On any file system. */
-enum skiff_status folder_place(const char *from, const char *dir, struct skiff_error *err);
+enum skiff_status folder_place(const char *from, const char *dir, const char *replaced,
+                               struct skiff_error *err);
 
 #endif
