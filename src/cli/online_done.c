@@ -178,10 +178,13 @@ enum skiff_status done_list_read(struct done_list *l, const char *folder, enum d
     enum skiff_status status = SKIFF_OK;
     *l = (struct done_list){0};
     file_path(folder, kind, &path);
-    if (fs_is_remote(folder) && !file_exists(path.data)) /* killed while it was replaced? */
+    status = file_read(path.data, &text, err);
+    if (status == SKIFF_NOT_FOUND && fs_is_remote(folder)) { /* killed while it was replaced? */
         buf_str(&path, FS_ASIDE);
-    if (file_exists(path.data))
         status = file_read(path.data, &text, err);
+    }
+    if (status == SKIFF_NOT_FOUND)
+        status = SKIFF_OK;
     if (status == SKIFF_OK && text.len)
         status = take_lines(l, path.data, kind, text.data, err);
     buf_deinit(&path);

@@ -138,7 +138,7 @@ enum skiff_status folder_commit_settle(const char *dir, struct skiff_error *err)
         status = settle_all(dir, list, err);
     lock_release(fd);
     free(list);
-    return status < 0 ? error_prefix(err, status, "%s holds a save that is not in its place yet",
-                                     dir)
-                      : status;
+    return status < 0
+               ? error_prefix(err, status, "%s holds a save that is not in its place yet", dir)
+               : status;
 }

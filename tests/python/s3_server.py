@@ -68,6 +68,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """The cut of this answer, or None; "done" when there is none at all any more."""
         if self.killed():
             return "done"
+        if self.server.silent and os.path.exists(self.server.silent):
+            with open(self.server.silent) as f:
+                if f.read() in self.path:
+                    self.close_connection = True
+                    self.refuse(503, "SlowDown", "as the test wants")
+                    return "done"
         for fault in self.server.faults:
             if fault.left and fault.method == self.command and fault.having in self.path:
                 fault.left -= 1
@@ -215,6 +221,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     kill, kills = None, 0  # a file: see killed()
+    silent = None  # a file with a part of a path: requests of it are answered with 503
 
     def __init__(self, handler):
         http.server.ThreadingHTTPServer.__init__(self, ("127.0.0.1", 0), handler)
@@ -241,8 +248,8 @@ class S3(Server):
 
 
 def serve(server, objects, folder):
-    """Serves what lies in the folder, prints its address; objects are written to FOLDER.out at SIGTERM. FOLDER.kill: killed()"""
-    server.kill = folder + ".kill"
+    """Serves what lies in the folder, prints its address; objects are written to FOLDER.out at SIGTERM. FOLDER.kill, FOLDER.silent: as in Server"""
+    server.kill, server.silent = folder + ".kill", folder + ".silent"
     for place, folders, names in os.walk(folder):
         for name in names:
             path = os.path.join(place, name)

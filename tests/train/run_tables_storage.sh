@@ -176,6 +176,12 @@ name="nobody answers: the run does not begin anew"
 SKIFF_S3_ENDPOINT=http://127.0.0.1:1 SKIFF_FS_TRIES=2 refuses train -m online.yaml -o runner.model_save_path=s3://box/model
 says "s3://box/model/donefile.txt: HEAD at 127.0.0.1:1 failed, tried 2 times"
 
+name="the newest model cannot be asked for: no older one is taken"
+printf model/20190721/0 >s3.silent
+SKIFF_FS_TRIES=2 refuses train -m online.yaml -o runner.model_save_path=s3://box/model
+says "s3://box/model/20190721/0: " "status 503"
+rm s3.silent
+
 name="servers and workers"
 all=table_parameters.SparseFeatFactors.entry=none # when rows come does not depend on who is first
 run train -m online.yaml -o runner.model_save_path=local_all $all
@@ -194,6 +200,10 @@ run infer -m epochs.yaml -o runner.infer_load_path=s3://box/epochs runner.infer_
 far=$(auc judged.json)
 run infer -m epochs.yaml -o runner.infer_load_path=local_epochs runner.infer_epoch=1 --json judged.json
 near "$(auc judged.json)" "$far" 1e-3
+printf epochs/1/ >s3.silent
+SKIFF_FS_TRIES=2 refuses train -m epochs.yaml --resume -o runner.model_save_path=s3://box/epochs runner.epochs=3
+says "s3://box/epochs/1" "status 503"
+rm s3.silent
 [ -z "$(ls -A tmp)" ] || fault "left in TMPDIR: $(ls -A tmp)"
 
 end_servers
