@@ -76,29 +76,37 @@ static enum skiff_status place_here(const char *from, const char *dir, const cha
 {
     TRY(check_place(dir, err));
     if (rename(from, dir) == 0) /* nothing there, or an empty folder */
-        return file_sync_parent(dir, err);
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, dir, RENAME_EXCHANGE) == 0) {
+        return SKIFF_OK;
+    bool there = errno == ENOTEMPTY || errno == EEXIST;
+    if (there && renameat2(AT_FDCWD, from, AT_FDCWD, dir, RENAME_EXCHANGE) == 0) {
         move_others(from, dir, replaced);
         file_remove_tree(from);
-    } else if (errno == ENOSPC || errno == EDQUOT || errno == EIO) {
-        /* may pass: tried again */
-        return error_set_sys(err, "%s cannot be put in its place", dir);
-    } else {
-        TRY(replace(from, dir, replaced, err));
+        return SKIFF_OK;
     }
-    return file_sync_parent(dir, err);
+    if (there && (errno == EINVAL || errno == ENOSYS)) /* a file system that cannot exchange */
+        return replace(from, dir, replaced, err);
+    return error_set_sys(err, "%s cannot be put in its place", dir);
+}
+
+static enum skiff_status place_there(const char *from, const char *dir, struct skiff_error *err)
+{
+    struct fs_stat st;
+    enum skiff_status status = fs_look(NULL, dir, &st, err);
+    if (status == SKIFF_OK)
+        return replace(from, dir, NULL, err);
+    return status == SKIFF_NOT_FOUND ? fs_rename(NULL, from, dir, err) : status;
+}
+
+static enum skiff_status sync_place(const char *dir, struct skiff_error *err)
+{
+    return fs_is_remote(dir) ? SKIFF_OK : file_sync_parent(dir, err);
 }
 
 enum skiff_status folder_place(const char *from, const char *dir, const char *replaced,
                                struct skiff_error *err)
 {
-    struct fs_stat st;
-    if (!fs_is_remote(dir))
-        return place_here(from, dir, replaced, err);
-    enum skiff_status status = fs_look(NULL, dir, &st, err);
-    if (status == SKIFF_OK)
-        return replace(from, dir, replaced, err);
-    return status == SKIFF_NOT_FOUND ? fs_rename(NULL, from, dir, err) : status;
+    TRY(fs_is_remote(dir) ? place_there(from, dir, err) : place_here(from, dir, replaced, err));
+    return sync_place(dir, err);
 }
 
 /* ---- other machines ---- */
@@ -219,11 +227,21 @@ enum skiff_status folder_save_open(struct folder_save *s, const char *dir, struc
     return status;
 }
 
+static enum skiff_status place(struct folder_save *s, struct skiff_error *err)
+{
+    if (s->marked)
+        return remove_mark(s, err);
+    return fs_is_remote(s->dir) ? place_there(s->path, s->dir, err)
+                                : place_here(s->path, s->dir, NULL, err);
+}
+
+/* Once it is in its place a second try has to flush only. */
 enum skiff_status folder_save_commit(struct folder_save *s, struct skiff_error *err)
 {
-    TRY(s->marked ? remove_mark(s, err) : folder_place(s->path, s->dir, NULL, err));
+    if (!s->placed)
+        TRY(place(s, err));
     s->placed = true;
-    return SKIFF_OK;
+    return sync_place(s->dir, err);
 }
 
 void folder_save_close(struct folder_save *s)

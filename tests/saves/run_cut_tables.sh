@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # An epoch with tables of features that takes the place of another one, killed at file operations: the folder is all of the
-# old or all of the new epoch (tables, dense parameters, network, manifest), and what is left goes with the next save.
+# old or all of the new epoch (tables, dense parameters, network, manifest), and what is left goes with the next save. A disk
+# that is full for a moment is waited for.
 set -uo pipefail
 build=$(realpath "${BUILD:-build}")
 skiff=$build/skiff
@@ -80,6 +81,13 @@ for ((at = 1; at <= total; at += ${STEP:-7})); do
     state model/0 | cmp -s - is.txt || fault "started again, it has not saved the new one"
     left=$(find model -name '*skiff-save*')
     [ -z "$left" ] || fault "is left: $left"
+done
+for ((at = 3; at <= total; at += ${STEP:-7})); do
+    name="the disk full at file operation $at of $total, for a moment"
+    rm -rf model
+    cp -r was model
+    cut full:$at:1 /dev/null || fault "ended with $?"
+    state model/0 | cmp -s - is.txt || fault "the new one is not there"
 done
 [ $news -gt 0 ] || fault "no kill came behind the instant"
 exit $failed
