@@ -290,25 +290,31 @@ static void say_torn(const char *folder, int epoch, const struct skiff_error *wh
 }
 
 /* Only epochs of the run that has saved last: a new run over the epochs of another has the lower
- * numbers until it has replaced them all. */
+ * numbers until it has replaced them all. A machine that does not answer is no reason to take an
+ * older one. */
 enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *out,
                                   struct skiff_error *err)
 {
     struct run_list runs;
+    enum skiff_status status = SKIFF_OK;
     out->epoch = -1;
     TRY(run_list_read(&runs, folder, NULL, err));
     run_list_warn(&runs, folder, NULL);
     for (int epoch = INT_MAX; (epoch = run_list_before(&runs, epoch)) >= 0;) {
         struct skiff_error why = {0};
         struct model_note note = {0};
-        if (epoch_note(folder, epoch, model_check, &note, &why) == SKIFF_OK) {
+        status = epoch_note(folder, epoch, model_check, &note, &why);
+        if (status == SKIFF_OK)
             *out = (struct checkpoint_state){epoch, note.complete, note.samples};
+        else if (fs_no_answer(folder, status) && err)
+            *err = why;
+        if (status == SKIFF_OK || fs_no_answer(folder, status))
             break;
-        }
         say_torn(folder, epoch, &why);
+        status = SKIFF_OK;
     }
     run_list_deinit(&runs);
-    return SKIFF_OK;
+    return status;
 }
 
 /* ------------------------------------------------------------------ loading */
@@ -402,10 +408,10 @@ enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int 
     struct model_note note = {0};
     /* checksums are compared of what is loaded */
     enum skiff_status status = epoch_note(folder, epoch, model_check_sizes, &note, &why);
-    *torn = status < 0;
+    *torn = status < 0 && !fs_no_answer(folder, status);
     if (status == SKIFF_OK) {
         status = checkpoint_load_epoch(j, folder, epoch, &why);
-        *torn = status < 0 && is_torn(folder, epoch, status);
+        *torn = status < 0 && !fs_no_answer(folder, status) && is_torn(folder, epoch, status);
     }
     if (*torn) {
         say_torn(folder, epoch, &why);

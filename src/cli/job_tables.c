@@ -9,9 +9,10 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "fleet/epochs.h"
-#include "fs/fs.h"
 #include "net/ps.h"
 #include "store/file.h"
+#include "store/folder_save.h"
+#include "store/save_retry.h"
 
 #define ASK_SECONDS 2
 
@@ -96,17 +97,6 @@ static enum skiff_status save_states(struct skiff_fleet *f, const char *dir,
 
 /* ---- saves ---- */
 
-enum skiff_status job_tables_check_place(struct skiff_fleet *f, const char *folder,
-                                         struct skiff_error *err)
-{
-    if (!skiff_fleet_tables(f) || !fs_is_remote(folder))
-        return SKIFF_OK;
-    return error_set(err, SKIFF_UNSUPPORTED,
-                     "runner.model_save_path: %s: tables of features (table_parameters) are saved "
-                     "into folders of this machine alone; save there, and copy",
-                     folder);
-}
-
 static bool is_table(struct skiff_fleet *f, const char *name)
 {
     for (int i = 0; name && i < skiff_fleet_tables(f); i++)
@@ -162,43 +152,64 @@ static enum skiff_status save_network(struct job *j, struct task *task, const ch
     return status;
 }
 
-/* What a job goes on with: tables, dense parameters, and ids that wait for admission. */
-static enum skiff_status save_whole(struct job *j, const char *dir, int mode,
-                                    struct skiff_error *err)
+/* Tables come last: a delta that was written counts, and nothing behind it may fail for want of
+ * room, or a second try would lack its rows. */
+static enum skiff_status write_model(struct job *j, struct task *task, const char *dir, int mode,
+                                     bool network, struct skiff_error *err)
 {
-    struct buf old = BUF_INIT;
-    /* of an earlier run: it would vouch for what is being written */
-    TRY(manifest_remove(dir, err));
-    buf_printf(&old, "%s/__lookup_table__", dir); /* of more servers, perhaps */
-    file_remove_tree(old.data);
-    buf_reset(&old);
-    buf_printf(&old, "%s/" JOB_TABLES_FILE, dir);
-    file_remove_tree(old.data);
-    buf_deinit(&old);
-    TRY(skiff_fleet_save_model(j->fleet, dir, mode, err));
+    bool whole = mode == 0 || mode == 3;
+    if (network)
+        TRY(save_network(j, task, dir, err));
     TRY(save_states(j->fleet, dir, err));
-    return epochs_save_waiting(j->fleet, dir, err);
+    if (!whole)
+        return skiff_fleet_save_table(j->fleet, -1, dir, mode, err);
+    TRY(epochs_save_waiting(j->fleet, dir, err));
+    return skiff_fleet_save_model(j->fleet, dir, mode, err);
+}
+
+static enum skiff_status place(void *user, struct skiff_error *err)
+{
+    return folder_save_commit(user, err);
+}
+
+/* All of it appears at one instant, instead of what is there. note: NULL, or what its manifest
+ * says. */
+static enum skiff_status save(struct job *j, struct task *task, const char *dir, int mode,
+                              bool network, const struct model_note *note, struct skiff_error *err)
+{
+    struct folder_save s;
+    struct model_writer w;
+    struct save_retry placing = {.save = place, .user = &s};
+    enum skiff_status status;
+    TRY(folder_save_open(&s, dir, err));
+    TRY_OUT(write_model(j, task, s.path, mode, network, err));
+    if (note) {
+        TRY_OUT(model_writer_open(&w, s.path, err));
+        model_writer_describe(&w, note);
+        TRY_OUT(model_writer_commit(&w, err));
+    }
+    status = save_retry(&placing, err);
+out:
+    folder_save_close(&s);
+    return status;
 }
 
 enum skiff_status job_tables_save(struct job *j, struct task *task, const char *dir, int mode,
                                   struct skiff_error *err)
 {
-    if (mode == 0 || mode == 3)
-        return save_whole(j, dir, mode, err);
-    TRY(save_network(j, task, dir, err)); /* changes nothing when it fails: first */
-    TRY(skiff_fleet_save_table(j->fleet, -1, dir, mode, err));
-    return save_states(j->fleet, dir, err);
+    return save(j, task, dir, mode, mode == 1 || mode == 2, NULL, err);
 }
 
 enum skiff_status job_tables_save_epoch(struct job *j, struct task *task, const char *dir,
                                         const struct model_note *note, struct skiff_error *err)
 {
-    struct model_writer w;
-    TRY(job_tables_save(j, task, dir, 0, err));
-    TRY(save_network(j, task, dir, err));
-    TRY(model_writer_open(&w, dir, err));
-    model_writer_describe(&w, note);
-    return model_writer_commit(&w, err);
+    return save(j, task, dir, 0, true, note, err);
+}
+
+enum skiff_status job_tables_load(struct job *j, const char *dir, struct skiff_error *err)
+{
+    TRY(folder_save_check(dir, err));
+    return skiff_fleet_load_model(j->fleet, dir, 0, err);
 }
 
 enum skiff_status job_tables_begin(struct job *j, struct task *task, const char *dir,
@@ -207,7 +218,7 @@ enum skiff_status job_tables_begin(struct job *j, struct task *task, const char 
     if (!dir || !skiff_fleet_tables(j->fleet))
         return SKIFF_OK;
     if (skiff_fleet_is_first_worker(j->fleet))
-        TRY(skiff_fleet_load_model(j->fleet, dir, 0, err));
+        TRY(job_tables_load(j, dir, err));
     return job_tables_share(j, task, err);
 }
 

@@ -14,19 +14,19 @@ void job_tables_progress(struct skiff_fleet *f, struct progress *p);
 /* Says once how they are: rows, bytes, admitted, refused, expired, hit rate. */
 void job_tables_say(struct skiff_fleet *f);
 
-/* UNSUPPORTED: servers save such tables into folders of this machine, not elsewhere. */
-enum skiff_status job_tables_check_place(struct skiff_fleet *f, const char *folder,
-                                         struct skiff_error *err);
 /* What is saved: all of the job as a checkpoint (mode 0, or 3 at the end of a day), or, for those
  * who serve, tables (mode 1: what has changed, 2: all that is worth it) and the network behind them
- * (dnn_plugin/). By one worker; the folder is there when it is whole. */
+ * (dnn_plugin/). By one worker; all of it appears at one instant, instead of what is there
+ * (store/folder_save.h). */
 enum skiff_status job_tables_save(struct job *j, struct task *task, const char *dir, int mode,
                                   struct skiff_error *err);
-/* The same as an epoch of `skiff train`: a checkpoint, the network, and a manifest with the note,
- * which comes last. */
+/* The same as an epoch of `skiff train`: a checkpoint, the network, and a manifest with the
+ * note. */
 struct model_note;
 enum skiff_status job_tables_save_epoch(struct job *j, struct task *task, const char *dir,
                                         const struct model_note *note, struct skiff_error *err);
+/* By the first worker: all of it, or nothing. */
+enum skiff_status job_tables_load(struct job *j, const char *dir, struct skiff_error *err);
 /* All workers, when they begin: the first one has the servers load what lies there, all then have
  * it. Without such tables, or with dir NULL: nothing. */
 enum skiff_status job_tables_begin(struct job *j, struct task *task, const char *dir,

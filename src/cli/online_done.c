@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/online_plan.h"
+#include "fs/fs.h"
 #include "store/file.h"
 
 static const char *const file_names[] = {"donefile.txt", "base_donefile.txt", "patch_donefile.txt"};
@@ -177,8 +178,13 @@ enum skiff_status done_list_read(struct done_list *l, const char *folder, enum d
     enum skiff_status status = SKIFF_OK;
     *l = (struct done_list){0};
     file_path(folder, kind, &path);
-    if (file_exists(path.data))
+    status = file_read(path.data, &text, err);
+    if (status == SKIFF_NOT_FOUND && fs_is_remote(folder)) { /* killed while it was replaced? */
+        buf_str(&path, FS_ASIDE);
         status = file_read(path.data, &text, err);
+    }
+    if (status == SKIFF_NOT_FOUND)
+        status = SKIFF_OK;
     if (status == SKIFF_OK && text.len)
         status = take_lines(l, path.data, kind, text.data, err);
     buf_deinit(&path);
@@ -275,6 +281,16 @@ enum skiff_status done_list_add(struct done_list *l, const char *folder, enum do
 
 /* ---- removing ---- */
 
+static void remove_empty(const char *folder)
+{
+    struct fs_list in = {0};
+    if (!fs_is_remote(folder))
+        rmdir(folder);
+    else if (fs_list(NULL, folder, &in, NULL) == SKIFF_OK && !in.count)
+        (void)fs_remove(NULL, folder, NULL);
+    fs_list_deinit(&in);
+}
+
 static int remove_listed(const char *folder, enum done_kind kind)
 {
     struct done_list l;
@@ -287,11 +303,11 @@ static int remove_listed(const char *folder, enum done_kind kind)
         file_remove_tree(path.data);
         n += there && !file_exists(path.data);
         *strrchr(path.data, '/') = 0;
-        rmdir(path.data); /* when it was the last of its day */
+        remove_empty(path.data); /* when it was the last of its day */
     }
     buf_reset(&path);
     file_path(folder, kind, &path);
-    unlink(path.data);
+    file_remove_tree(path.data);
     buf_deinit(&path);
     done_list_deinit(&l);
     return n;

@@ -17,7 +17,8 @@
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
 #include "fleet/epochs.h"
-#include "store/file.h"
+#include "fs/fs.h"
+#include "store/folder_save.h"
 #include "store/save_retry.h"
 
 static bool has_features(const struct online *o)
@@ -27,49 +28,67 @@ static bool has_features(const struct online *o)
 
 /* ---- what a run begins with ---- */
 
+/* NOT_FOUND, FORMAT and so on: it is not there, or not whole. */
 static enum skiff_status look_at(const struct online *o, const char *dir, struct skiff_error *err)
 {
     struct model_note note;
+    struct fs_stat st;
     struct buf part = BUF_INIT;
-    enum skiff_status status = SKIFF_OK;
+    TRY(fs_look(NULL, dir, &st, err));
+    if (!has_features(o))
+        return model_check(dir, &note, err);
     buf_printf(&part, "%s/000", dir);
-    if (!file_is_dir(dir))
-        status = error_set(err, SKIFF_NOT_FOUND, "%s is not there", dir);
-    else if (!has_features(o))
-        status = model_check(dir, &note, err);
-    else if (!file_is_dir(part.data))
-        status = error_set(err, SKIFF_NOT_FOUND, "%s is not there", part.data);
+    enum skiff_status status = fs_look(NULL, part.data, &st, err);
     buf_deinit(&part);
-    return status;
+    return status < 0 ? status : folder_save_check(dir, err);
 }
 
 /* Where a line's model is: where this run would put it, or where the line says. */
-static bool find_model(struct online *o, const struct done_line *line)
+static enum skiff_status place_of(struct online *o, const struct done_line *line,
+                                  struct skiff_error *err)
 {
-    struct skiff_error why = {0};
+    struct fs_stat st;
     done_path(o->save_path, DONE_MODEL, line->day, line->pass, &o->start_path);
-    if (!file_is_dir(o->start_path.data) && file_is_dir(line->path)) {
+    enum skiff_status status = fs_look(NULL, o->start_path.data, &st, err);
+    if (status == SKIFF_NOT_FOUND && fs_look(NULL, line->path, &st, NULL) == SKIFF_OK) {
         buf_reset(&o->start_path);
         buf_str(&o->start_path, line->path);
     }
-    if (look_at(o, o->start_path.data, &why) == SKIFF_OK)
-        return true;
-    log_warn("%s is not whole and is left out: %s", o->start_path.data, why.message);
-    return false;
+    return status == SKIFF_NOT_FOUND ? SKIFF_OK : status;
 }
 
-/* The newest of the first n listed models that is there. */
-static void find_newest(struct online *o, int n)
+/* *found: it is there and looks whole. */
+static enum skiff_status find_model(struct online *o, const struct done_line *line, bool *found,
+                                    struct skiff_error *err)
 {
+    struct skiff_error why = {0};
+    TRY(place_of(o, line, err));
+    enum skiff_status status = look_at(o, o->start_path.data, &why);
+    *found = status == SKIFF_OK;
+    if (fs_no_answer(o->start_path.data, status)) {
+        if (err)
+            *err = why;
+        return status;
+    }
+    if (status < 0)
+        log_warn("%s is not whole and is left out: %s", o->start_path.data, why.message);
+    return SKIFF_OK;
+}
+
+/* The newest of the first n listed models that is there. Where another machine does not answer
+ * nobody knows: the run does not begin with an older one, over those that are saved. */
+static enum skiff_status find_newest(struct online *o, int n, struct skiff_error *err)
+{
+    bool found = false;
     o->key = time(NULL);
-    o->from = n - 1;
-    while (o->from >= 0 && !find_model(o, &o->models.at[o->from]))
-        o->from--;
+    for (o->from = n; !found && o->from-- > 0;)
+        TRY(find_model(o, &o->models.at[o->from], &found, err));
     if (o->from < 0)
         buf_reset(&o->start_path);
     else
         o->key = o->models.at[o->from].key;
     o->step = o->from + 1;
+    return SKIFF_OK;
 }
 
 enum skiff_status online_find(struct online *o, struct skiff_error *err)
@@ -77,13 +96,14 @@ enum skiff_status online_find(struct online *o, struct skiff_error *err)
     TRY(done_list_read(&o->models, o->save_path, DONE_MODEL, err));
     TRY(done_list_read(&o->bases, o->save_path, DONE_BASE, err));
     TRY(done_list_read(&o->patches, o->save_path, DONE_PATCH, err));
-    find_newest(o, o->models.n);
-    return SKIFF_OK;
+    return find_newest(o, o->models.n, err);
 }
 
-/* Does it say something about files, not about the job? */
-static bool is_damage(enum skiff_status status)
+/* Does it say something about files, not about the job or a machine? */
+static bool is_damage(const char *path, enum skiff_status status)
 {
+    if (fs_no_answer(path, status))
+        return false;
     return status == SKIFF_NOT_FOUND || status == SKIFF_FORMAT || status == SKIFF_SHAPE ||
            status == SKIFF_DTYPE || status == SKIFF_RANGE || status == SKIFF_IO;
 }
@@ -95,17 +115,19 @@ static enum skiff_status load_newest(struct online *o, struct skiff_error *err)
 {
     struct skiff_error newest;
     for (int tried = 0;; tried++) {
-        enum skiff_status status = skiff_fleet_load_model(o->job.fleet, o->start_path.data, 0, err);
-        if (!is_damage(status))
+        enum skiff_status status = job_tables_load(&o->job, o->start_path.data, err);
+        if (!is_damage(o->start_path.data, status))
             return status;
         if (!tried)
             newest = *err;
         char *left_out = mem_must_strdup(o->start_path.data);
-        find_newest(o, o->from);
-        if (o->from >= 0)
+        struct skiff_error damage = *err;
+        status = find_newest(o, o->from, err);
+        if (status == SKIFF_OK && o->from >= 0)
             log_warn("%s is damaged and is left out, %s is tried: %s", left_out, o->start_path.data,
-                     err->message);
+                     damage.message);
         free(left_out);
+        TRY(status);
         if (o->from < 0) {
             *err = newest;
             return tried ? error_prefix(err, err->code,
@@ -126,7 +148,7 @@ static enum skiff_status load_listed(struct online *o, struct skiff_error *err)
     int64_t lines = first ? o->from + 1 : 0;
     TRY(online_meet(o, &lines, 1, err));
     if (lines != o->from + 1)
-        find_newest(o, (int)lines);
+        TRY(find_newest(o, (int)lines, err));
     return job_tables_share(&o->job, &o->task, err);
 }
 

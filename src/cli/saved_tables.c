@@ -14,6 +14,7 @@
 #include "fs/fs.h"
 #include "io/io.h"
 #include "store/file.h"
+#include "store/folder_save.h"
 
 struct saved_tables {
     struct task *reader; /* whose program runs as the fleet's */
@@ -30,8 +31,6 @@ bool saved_tables_in(const char *path)
     struct buf folder = BUF_INIT;
     struct fs_list in = {0};
     bool found = false;
-    if (fs_is_remote(path))
-        return false;
     buf_printf(&folder, "%s/000", path);
     if (file_is_dir(folder.data) && fs_list(NULL, folder.data, &in, NULL) == SKIFF_OK)
         for (int i = 0; i < in.count && !found; i++)
@@ -205,6 +204,8 @@ static int mode_of(const char *path)
 
 static enum skiff_status load_all(struct saved_tables *s, const char *path, struct skiff_error *err)
 {
+    if (path)
+        TRY(folder_save_check(path, err));
     TRY(task_open(&s->trained, s->reader->args, true, err));
     s->opened = true;
     TRY(open_tables(s, path, err));

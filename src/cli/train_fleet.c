@@ -663,10 +663,8 @@ int train_fleet(const struct task_args *args)
     if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);
     enum skiff_status status = job_open(&t.job, &t.task, args, &err);
-    if (status == SKIFF_OK) {
+    if (status == SKIFF_OK)
         read_options(&t);
-        status = job_tables_check_place(t.job.fleet, t.save_path, &err);
-    }
     if (status == SKIFF_OK)
         status = find_start(&t, args->resume, &err);
     if (status == SKIFF_OK)

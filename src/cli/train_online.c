@@ -64,7 +64,6 @@ static enum skiff_status open_run(struct online *o, struct skiff_error *err)
     o->job.stop_on_death = true;
     TRY(job_open(&o->job, &o->task, o->args, err));
     o->save_path = task_save_path(&o->task);
-    TRY(job_tables_check_place(o->job.fleet, o->save_path, err));
     online_options(o);
     return config_check(o->task.config, err);
 }

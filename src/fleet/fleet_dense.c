@@ -6,7 +6,6 @@
  * Here parameters lie in slices on the servers: values of one instant are gathered for a save, and
  * put back slice by slice by a load. The folder is the old one or the new one. A worker that keeps
  * its tables in a server of its own has them in its scope. */
-#define _GNU_SOURCE /* renameat2 */
 #include "fleet/fleet_parts.h"
 
 #include <errno.h>
@@ -22,6 +21,8 @@
 #include "data/stream.h"
 #include "fs/fs.h"
 #include "store/file.h"
+#include "store/folder_commit.h"
+#include "store/folder_save.h"
 #include "store/leftover.h"
 
 #define COLUMNS 8
@@ -316,23 +317,6 @@ static enum skiff_status write_parts(const struct dense *d, const char *dir,
     return status;
 }
 
-/* The new folder in the place of the old one, which is then in the place of the new one. */
-static enum skiff_status swap_folders(const char *fresh, const char *dir, struct skiff_error *err)
-{
-    if (fs_is_remote(dir)) {
-        TRY(fs_remove(NULL, dir, err));
-        return fs_rename(NULL, fresh, dir, err);
-    }
-    if (!renameat2(AT_FDCWD, fresh, AT_FDCWD, dir, RENAME_EXCHANGE) || !rename(fresh, dir))
-        return file_sync_parent(dir, err);
-    if (errno == ENOTEMPTY || errno == EEXIST) { /* a file system that cannot exchange */
-        file_remove_tree(dir);
-        if (!rename(fresh, dir))
-            return file_sync_parent(dir, err);
-    }
-    return error_set(err, SKIFF_IO, "%s cannot be put in its place: %m", dir);
-}
-
 /* Beside `dir`, under a name that the next save takes away when this process is killed; of another
  * machine's folder nobody knows who lives. */
 static enum skiff_status fresh_folder(const char *dir, char **out, int *lock,
@@ -349,33 +333,43 @@ static enum skiff_status fresh_folder(const char *dir, char **out, int *lock,
     return SKIFF_OK;
 }
 
-static enum skiff_status save_folder(struct dense *d, const char *dir, struct skiff_error *err)
-{
-    char *fresh;
-    int lock = -1;
-    TRY(fresh_folder(dir, &fresh, &lock, err));
-    enum skiff_status status = write_parts(d, fresh, err);
-    bool written = status == SKIFF_OK;
-    if (written)
-        status = swap_folders(fresh, dir, err);
-    if (status == SKIFF_OK || !written || !fs_is_remote(dir)) /* else the old one may be gone */
-        file_remove_tree(fresh);
-    if (lock >= 0)
-        lock_release(lock);
-    free(fresh);
-    return status;
-}
-
-enum skiff_status fleet_dense_save(struct skiff_fleet *f, struct session *s, const char *dir,
-                                   struct skiff_error *err)
+enum skiff_status fleet_dense_write(struct skiff_fleet *f, struct session *s, const char *dir,
+                                    struct dense_folder *out, struct skiff_error *err)
 {
     struct dense d;
+    *out = (struct dense_folder){.lock = -1};
     TRY(dense_init(&d, f, s, err));
     enum skiff_status status = gather(&d, err);
     if (status == SKIFF_OK)
-        status = save_folder(&d, dir, err);
+        status = fresh_folder(dir, &out->path, &out->lock, err);
+    if (status == SKIFF_OK)
+        status = write_parts(&d, out->path, err);
     dense_deinit(&d);
+    if (status < 0)
+        fleet_dense_end(out);
     return status < 0 ? error_prefix(err, status, "saving dense parameters to %s", dir) : status;
+}
+
+enum skiff_status fleet_dense_place(struct dense_folder *d, const char *dir,
+                                    struct skiff_error *err)
+{
+    enum skiff_status status = folder_place(d->path, dir, "part-", err);
+    return status < 0 ? error_prefix(err, status, "saving dense parameters to %s", dir) : status;
+}
+
+void fleet_dense_end(struct dense_folder *d)
+{
+    if (d->path)
+        file_remove_tree(d->path);
+    fleet_dense_leave(d);
+}
+
+void fleet_dense_leave(struct dense_folder *d)
+{
+    if (d->lock >= 0)
+        lock_release(d->lock);
+    free(d->path);
+    *d = (struct dense_folder){.lock = -1};
 }
 
 /* ---- reading ---- */
@@ -487,7 +481,11 @@ static enum skiff_status read_parts(struct reader *r, const char *dir, struct sk
 static enum skiff_status read_files(struct dense *d, const char *dir, struct skiff_error *err)
 {
     struct reader r = {.d = d};
-    enum skiff_status status = read_parts(&r, dir, err);
+    char *parent = path_parent(dir);
+    enum skiff_status status = fs_is_remote(dir) ? SKIFF_OK : folder_commit_settle(parent, err);
+    if (status == SKIFF_OK)
+        status = read_parts(&r, dir, err);
+    free(parent);
     for (int i = 0; i < d->n; i++)
         d->params[i].nread = r.states ? d->params[i].ncolumns : 1;
     return status < 0 ? error_prefix(err, status, "loading dense parameters of %s", dir) : status;

@@ -87,9 +87,18 @@ bool fleet_writes(struct skiff_fleet *f, const char *call);
 
 /* ---- fleet_dense.c: all dense parameters as one table of files ---- */
 bool fleet_dense_any(const struct skiff_fleet *f);
-/* part-<server>.gz in the folder: a line per element, the weight and its optimizer's states. */
-enum skiff_status fleet_dense_save(struct skiff_fleet *f, struct session *s, const char *dir,
-                                   struct skiff_error *err);
+/* part-<server>.gz in the folder: a line per element, the weight and its optimizer's states. It is
+ * written beside `dir` first, then put there, by place or by a store/folder_commit.h. */
+struct dense_folder {
+    char *path; /* owned; NULL: none */
+    int lock;
+};
+enum skiff_status fleet_dense_write(struct skiff_fleet *f, struct session *s, const char *dir,
+                                    struct dense_folder *out, struct skiff_error *err);
+enum skiff_status fleet_dense_place(struct dense_folder *d, const char *dir,
+                                    struct skiff_error *err);
+void fleet_dense_end(struct dense_folder *d);   /* not placed: nothing is left */
+void fleet_dense_leave(struct dense_folder *d); /* for whoever settles the place */
 /* Loading: all is read and checked first, of the folder or (NULL) of a scope; then it is brought to
  * the servers, which take it over with all else of the load (session_load_end). take: a worker that
  * keeps them itself has them now. */

@@ -4,6 +4,7 @@
  * What this worker has queued is pushed first, so that nothing that was trained is missing. */
 #include "fleet/fleet_parts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "fleet/epochs.h"
 #include "fs/fs.h"
 #include "store/file.h"
+#include "store/folder_commit.h"
 
 /* ---- which tables ---- */
 
@@ -140,6 +142,45 @@ static void keep_threshold(struct skiff_fleet *f, int table, double threshold)
     f->thresholds[table] = threshold;
 }
 
+/* All is written: from the list on it is the new save, whoever dies. A worker that may not write
+ * there has servers put one table after the other in its place. */
+static enum skiff_status commit_here(const struct ps_table *calls, int n,
+                                     struct dense_folder *dense, struct skiff_error *err)
+{
+    char **temps = mem_must((size_t)(n + 1) * sizeof(*temps));
+    char *dir = path_parent(calls[0].dir);
+    struct skiff_error why = {0};
+    for (int i = 0; i < n; i++)
+        temps[i] = folder_commit_name(calls[i].dir, calls[i].token);
+    temps[n] = dense->path;
+    enum skiff_status status =
+        folder_commit_begin(dir, (const char *const *)temps, n + (dense->path != NULL), &why);
+    if (status < 0 && !dense->path && (why.sys_errno == EACCES || why.sys_errno == EROFS)) {
+        status = SKIFF_OK;
+    } else if (status == SKIFF_OK) {
+        status = folder_commit_settle(dir, &why);
+        if (status < 0)
+            fleet_dense_leave(dense);
+    }
+    for (int i = 0; i < n; i++)
+        free(temps[i]);
+    free(temps);
+    free(dir);
+    if (status < 0 && err)
+        *err = why;
+    return status;
+}
+
+/* Tables and dense parameters together; a single one is an instant by itself, and other machines'
+ * folders have no locks. */
+static enum skiff_status place_all(const struct ps_table *calls, int n, struct dense_folder *dense,
+                                   struct skiff_error *err)
+{
+    if (n + (dense->path != NULL) > 1 && !fs_is_remote(calls[0].dir))
+        return commit_here(calls, n, dense, err);
+    return dense->path ? fleet_dense_place(dense, calls[n].dir, err) : SKIFF_OK;
+}
+
 /* Tables of features first .. first + n, and the dense parameters. A save that cannot be written
  * leaves all tables as they were: their counters too, which a second try needs. */
 static enum skiff_status save_tables(struct skiff_fleet *f, struct session *s, int first, int n,
@@ -147,6 +188,7 @@ static enum skiff_status save_tables(struct skiff_fleet *f, struct session *s, i
 {
     struct ps_table *calls = mem_must((size_t)(n + 1) * sizeof(*calls)), *last = &calls[n];
     struct ps_table_state *sums = mem_must((size_t)(n + 1) * sizeof(*sums));
+    struct dense_folder fresh = {.lock = -1};
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < n && status == SKIFF_OK; i++)
         status = make_call(f, PS_TABLE_SAVE, first + i, dir, "", mode, &calls[i], err);
@@ -155,7 +197,10 @@ static enum skiff_status save_tables(struct skiff_fleet *f, struct session *s, i
     TRY_OUT(status);
     TRY_OUT(session_tables_write(s, calls, n, sums, err));
     if (dense)
-        status = fleet_dense_save(f, s, last->dir, err);
+        status = fleet_dense_write(f, s, last->dir, &fresh, err);
+    if (status == SKIFF_OK)
+        status = place_all(calls, n, &fresh, err);
+    fleet_dense_end(&fresh);
     enum skiff_status end = session_tables_end(s, calls, n, status == SKIFF_OK, err);
     status = status < 0 ? status : end;
     for (int i = 0; i < n && status == SKIFF_OK && (mode == 1 || mode == 2); i++)

@@ -123,6 +123,11 @@ enum skiff_status fs_replace(const struct fs_settings *s, const char *from, cons
     return f.class->rename(&f, from, to, true, err);
 }
 
+bool fs_no_answer(const char *path, enum skiff_status status)
+{
+    return fs_is_remote(path) && (status == SKIFF_IO || status == SKIFF_TIMEOUT);
+}
+
 bool fs_rename_is_atomic(const struct fs_settings *s, const char *path)
 {
     struct fs f;

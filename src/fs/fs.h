@@ -104,6 +104,8 @@ int fs_pause(void);
 const char *fs_tmpdir(void);
 /* True for s3://, hdfs:, afs: and so on; false for this machine's. */
 bool fs_is_remote(const char *path);
+/* Did the other machine not answer? Such a failure says nothing about what lies there. */
+bool fs_no_answer(const char *path, enum skiff_status status);
 /* The rest of a path behind scheme and host: "/a/b" of hdfs://h:1/a/b and of hdfs:/a/b. */
 const char *fs_path_of(const char *path);
 /* "h:1" of hdfs://h:1/a into out; empty when there is none. False: longer than out. */
@@ -122,7 +124,10 @@ enum skiff_status fs_mkdirs(const struct fs_settings *s, const char *path, struc
 /* Within one file system. A target that is there is an error (STATE). */
 enum skiff_status fs_rename(const struct fs_settings *s, const char *from, const char *to,
                             struct skiff_error *err);
-/* A file takes the place of another, which need not be there. NOT_FOUND when `from` is not. */
+/* A file takes the place of another, which need not be there. NOT_FOUND when `from` is not. Where
+ * that is no single step (hadoop fs, a WebHDFS that cannot replace) the old one is called FS_ASIDE
+ * meanwhile: whoever is killed then leaves it so. */
+#define FS_ASIDE "._skiff_old"
 enum skiff_status fs_replace(const struct fs_settings *s, const char *from, const char *to,
                              struct skiff_error *err);
 bool fs_rename_is_atomic(const struct fs_settings *s, const char *path);

@@ -274,19 +274,43 @@ static enum skiff_status hadoop_remove(const struct fs *f, const char *path, boo
     return must(f, path, "-rm", folder ? "-r" : NULL, path, NULL, NULL, err);
 }
 
+static enum skiff_status move(const struct fs *f, const char *from, const char *to,
+                              struct skiff_error *err)
+{
+    return must(f, from, "-mv", NULL, from, to, NULL, err);
+}
+
+/* The command does not replace: the old file goes aside first. */
+static enum skiff_status replace(const struct fs *f, const char *from, const char *to,
+                                 struct skiff_error *err)
+{
+    struct buf aside = BUF_INIT;
+    buf_printf(&aside, "%s" FS_ASIDE, to);
+    enum skiff_status status = move(f, to, aside.data, err);
+    if (status < 0 && hadoop_remove(f, aside.data, false, NULL) == SKIFF_OK) /* an older one */
+        status = move(f, to, aside.data, err);
+    if (status == SKIFF_OK) {
+        status = move(f, from, to, err);
+        if (status < 0)
+            (void)move(f, aside.data, to, NULL);
+        else
+            (void)hadoop_remove(f, aside.data, false, NULL);
+    }
+    buf_deinit(&aside);
+    return status;
+}
+
 static enum skiff_status hadoop_rename(const struct fs *f, const char *from, const char *to,
-                                       bool replace, struct skiff_error *err)
+                                       bool replaces, struct skiff_error *err)
 {
     bool there = false;
-    if (replace) {
+    if (replaces) {
         TRY(test(f, from, "-e", &there, err));
         if (!there)
             return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder", from);
         TRY(test(f, to, "-e", &there, err));
-        if (there)
-            TRY(hadoop_remove(f, to, false, err));
     }
-    return must(f, from, "-mv", NULL, from, to, NULL, err);
+    return there ? replace(f, from, to, err) : move(f, from, to, err);
 }
 
 static enum skiff_status hadoop_mkdirs(const struct fs *f, const char *path,

@@ -342,6 +342,30 @@ static enum skiff_status rename_to(struct http *h, const struct fs *f, const cha
     return status;
 }
 
+static enum skiff_status replace_by_halves(struct http *h, const struct fs *f, const char *from,
+                                           const char *to, struct skiff_error *err)
+{
+    struct buf aside = BUF_INIT;
+    struct fs_stat st;
+    enum skiff_status there = look(f, h, to, &st, err);
+    if (there == SKIFF_NOT_FOUND)
+        return rename_to(h, f, from, to, false, err);
+    TRY(there);
+    buf_printf(&aside, "%s" FS_ASIDE, to);
+    enum skiff_status status = delete_path(h, f, aside.data, err);
+    if (status == SKIFF_OK)
+        status = rename_to(h, f, to, aside.data, false, err);
+    if (status == SKIFF_OK) {
+        status = rename_to(h, f, from, to, false, err);
+        if (status < 0)
+            (void)rename_to(h, f, aside.data, to, false, NULL);
+        else
+            (void)delete_path(h, f, aside.data, NULL);
+    }
+    buf_deinit(&aside);
+    return status;
+}
+
 static enum skiff_status replace_with(struct http *h, const struct fs *f, const char *from,
                                       const char *to, struct skiff_error *err)
 {
@@ -351,8 +375,7 @@ static enum skiff_status replace_with(struct http *h, const struct fs *f, const 
         return status;
     /* a server that cannot replace? */
     TRY(look(f, h, from, &st, err));
-    TRY(delete_path(h, f, to, err));
-    return rename_to(h, f, from, to, false, err);
+    return replace_by_halves(h, f, from, to, err);
 }
 
 /* The namenode says where, the datanode takes the bytes. *again: another datanode may. */

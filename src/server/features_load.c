@@ -17,6 +17,7 @@
 #include "server/features.h"
 #include "server/waiting_files.h"
 #include "store/file.h"
+#include "store/folder_commit.h"
 #include "store/leftover.h"
 
 #define READ_BYTES ((size_t)256 << 10)
@@ -87,8 +88,14 @@ static enum skiff_status no_folder(const char *dir, struct skiff_error *err)
 static enum skiff_status list_files(const char *dir, struct listing *l, struct skiff_error *err)
 {
     struct fs_list found = {0};
-    if (!fs_is_remote(dir) && !file_is_dir(dir))
-        return no_folder(dir, err);
+    if (!fs_is_remote(dir)) {
+        char *parent = path_parent(dir);
+        enum skiff_status status = folder_commit_settle(parent, err);
+        free(parent);
+        TRY(status);
+        if (!file_is_dir(dir))
+            return no_folder(dir, err);
+    }
     TRY(fs_list(NULL, dir, &found, err));
     l->paths = mem_must((size_t)(found.count + 1) * sizeof *l->paths);
     for (int i = 0; i < found.count; i++) {

@@ -16,7 +16,6 @@
  *
  * Cache (fleet.save_cache_model): saves in modes 1 and 2 find out above how many shows a row is one
  * of the few that are asked for most; CACHE writes these. */
-#define _GNU_SOURCE /* renameat2 */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +33,8 @@
 #include "server/features.h"
 #include "server/shard_files.h"
 #include "store/file.h"
+#include "store/folder_commit.h"
+#include "store/folder_save.h"
 #include "store/leftover.h"
 #include "table/accessor_ctr.h"
 
@@ -93,27 +94,30 @@ bool features_is_saving(const struct unit *u, uint64_t token)
     return u->features->save && u->features->save->token == token;
 }
 
+/* What cannot be put in its place stays beside it, until somebody can. */
+static void settle(struct table_save *v)
+{
+    char *parent = path_parent(v->temp);
+    if (folder_commit_settle(parent, NULL) < 0) {
+        lock_release(v->lock);
+        v->lock = -1;
+    }
+    free(parent);
+}
+
 void features_abort(struct unit *u)
 {
     struct table_save *v = u->features->save;
     if (!v)
         return;
     u->features->save = NULL;
+    if (v->lock >= 0 && !v->remote)
+        settle(v); /* the worker may have died behind the instant */
     if (v->lock >= 0)
         file_remove_tree(v->temp);
     if (v->remote)
         fs_remove(NULL, v->remote, NULL);
     save_free(v, u->features->nshards);
-}
-
-/* ".../.000.skiff-save-<token>" of ".../000" */
-static char *temp_name(const char *dir, uint64_t token)
-{
-    const char *slash = strrchr(dir, '/'), *base = slash ? slash + 1 : dir;
-    struct buf b = BUF_INIT;
-    buf_printf(&b, "%.*s.%s" LEFTOVER_MARK "%016llx", (int)(base - dir), dir, base,
-               (unsigned long long)token);
-    return b.data;
 }
 
 static bool is_still(const char *path, int fd)
@@ -224,7 +228,7 @@ static enum skiff_status begin(struct server *s, struct unit *u, const struct ps
     v->nothing = v->mode == SAVE_PATCH && !v->cache && !u->features->config.revert;
     v->threshold = x->threshold;
     v->dir = clean_dir(x->dir);
-    v->temp = temp_name(v->dir, x->token);
+    v->temp = folder_commit_name(v->dir, x->token);
     v->line = mem_must(accessor_line_max(&u->accessor));
     if (!*x->dir)
         return error_set(err, SKIFF_INVALID, "a save of table %s needs a folder", u->param);
@@ -234,8 +238,11 @@ static enum skiff_status begin(struct server *s, struct unit *u, const struct ps
         use_remote(v);
     TRY(file_make_parents(v->temp, err));
     char *parent = path_parent(v->temp);
-    leftover_remove(parent);
+    enum skiff_status status = folder_commit_settle(parent, err);
+    if (status == SKIFF_OK)
+        leftover_remove(parent);
     free(parent);
+    TRY(status);
     TRY(make_temp(v, err));
     name_files(s, u->features, v);
     return SKIFF_OK;
@@ -409,73 +416,16 @@ enum skiff_status features_save(struct server *s, struct unit *u, const struct p
 
 /* ---- commit: the folder ---- */
 
-/* Entries that are not of a save stay in the folder. */
-static void move_others(const char *from, const char *to)
-{
-    DIR *d = opendir(from);
-    struct buf a = BUF_INIT, b = BUF_INIT;
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!strncmp(e->d_name, "part-", 5) || !strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-            continue;
-        buf_reset(&a);
-        buf_reset(&b);
-        buf_printf(&a, "%s/%s", from, e->d_name);
-        buf_printf(&b, "%s/%s", to, e->d_name);
-        if (!file_exists(b.data) && rename(a.data, b.data) < 0)
-            continue; /* it goes with the old files */
-    }
-    if (d)
-        closedir(d);
-    buf_deinit(&a);
-    buf_deinit(&b);
-}
-
-/* A file system that cannot exchange: for an instant there is no folder. */
-static enum skiff_status replace(const struct table_save *v, struct skiff_error *err)
-{
-    struct buf aside = BUF_INIT;
-    buf_printf(&aside, "%s-old", v->temp);
-    enum skiff_status status = SKIFF_OK;
-    if (rename(v->dir, aside.data) < 0 || rename(v->temp, v->dir) < 0) {
-        status = error_set_sys(err, "cannot put the save in its place, %s", v->dir);
-        if (!file_exists(v->dir))
-            rename(aside.data, v->dir);
-    } else {
-        move_others(aside.data, v->dir);
-        file_remove_tree(aside.data);
-    }
-    buf_deinit(&aside);
-    return status;
-}
-
-/* Where nothing can be exchanged the old folder goes aside first, and comes back when the new one
- * cannot take its place: the asker then has all that was written removed. What is cut in between
+/* When it cannot be put there the asker has all that was written removed. What is cut in between
  * lies beside the place, or (S3) is not complete, which a load sees by the number of files. */
 static enum skiff_status place_remote(const struct table_save *v, struct skiff_error *err)
 {
     struct fs_stat st;
-    struct buf aside = BUF_INIT;
     enum skiff_status status = fs_look(NULL, v->remote, &st, err);
     if (status == SKIFF_NOT_FOUND) /* another server was here first */
         return SKIFF_OK;
     TRY(status);
-    status = fs_look(NULL, v->dir, &st, err);
-    bool replaces = status != SKIFF_NOT_FOUND;
-    if (replaces)
-        TRY(status);
-    buf_printf(&aside, "%s-old", v->remote);
-    status = replaces ? fs_rename(NULL, v->dir, aside.data, err) : SKIFF_OK;
-    if (status == SKIFF_OK) {
-        status = fs_rename(NULL, v->remote, v->dir, err);
-        if (status < 0 && replaces) {
-            (void)fs_remove(NULL, v->dir, NULL); /* what a cut copy has left */
-            (void)fs_rename(NULL, aside.data, v->dir, NULL);
-        } else if (replaces) {
-            (void)fs_remove(NULL, aside.data, NULL);
-        }
-    }
-    buf_deinit(&aside);
-    return status;
+    return folder_place(v->remote, v->dir, NULL, err);
 }
 
 static enum skiff_status place(const struct table_save *v, struct skiff_error *err)
@@ -486,21 +436,13 @@ static enum skiff_status place(const struct table_save *v, struct skiff_error *e
             file_remove_tree(v->temp);
         return status;
     }
-    if (!file_exists(v->temp)) /* another server was here first */
+    if (!file_exists(v->temp)) /* the worker, or another server, was here first */
         return file_is_dir(v->dir)
                    ? SKIFF_OK
                    : error_set(err, SKIFF_STATE, "the save for %s has vanished: %s is not there",
                                v->dir, v->temp);
     TRY(file_sync_dir(v->temp, err));
-    if (!file_exists(v->dir) && rename(v->temp, v->dir) == 0)
-        return file_sync_parent(v->dir, err);
-    if (renameat2(AT_FDCWD, v->temp, AT_FDCWD, v->dir, RENAME_EXCHANGE) == 0) {
-        move_others(v->temp, v->dir);
-        file_remove_tree(v->temp);
-    } else {
-        TRY(replace(v, err));
-    }
-    return file_sync_parent(v->dir, err);
+    return folder_place(v->temp, v->dir, "part-", err);
 }
 
 /* ---- commit: the counters ---- */

@@ -2,8 +2,8 @@
  * waits for the system to clear pages (table_prepare). It looks often while tables grow, and seldom
  * when they do not.
  *
- * A load may put another table in the place of one (features_load.c): its lock is held while a table
- * is worked on here, and while it is exchanged there. */
+ * A load may put another table in the place of one (features_load.c): its lock is held while a
+ * table is worked on here, and while it is exchanged there. */
 #include <stdlib.h>
 
 #include "base/clock.h"

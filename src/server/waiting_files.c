@@ -92,10 +92,11 @@ enum skiff_status waiting_files_read(struct server *s, struct unit *u, const cha
     struct fs_stat st;
     struct buf path = BUF_INIT;
     buf_printf(&path, "%s/__lookup_table__", folder);
-    enum skiff_status status = SKIFF_OK;
-    bool there = fs_look(NULL, path.data, &st, NULL) == SKIFF_OK && st.folder;
-    if (u->table->waiting && there)
-        status = fs_list(NULL, path.data, &files, err);
+    enum skiff_status status = u->table->waiting ? fs_look(NULL, path.data, &st, err) : SKIFF_END;
+    if (status == SKIFF_OK)
+        status = st.folder ? fs_list(NULL, path.data, &files, err) : SKIFF_OK;
+    else if (status == SKIFF_NOT_FOUND || status == SKIFF_END)
+        status = SKIFF_OK;
     for (int i = 0; i < files.count && status == SKIFF_OK; i++)
         if (is_of(u, &files.entries[i]))
             status = read_file(s, u, files.entries[i].path, out, err);

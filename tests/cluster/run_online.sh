@@ -275,8 +275,6 @@ wrong_settings() {
     refused "-o $t.shard_nums is refused: table SparseFeatFactors: there is no setting shard_nums; did you mean shard_num?" $t.shard_nums=4
     refused "-o table_parameters.embedding.shard_num is of a table embedding, but the model has no distributed one of that name; it has SparseFeatFactors" \
         table_parameters.embedding.shard_num=4
-    refused "runner.model_save_path: s3://box/model: tables of features (table_parameters) are saved into folders of this machine alone" \
-        runner.model_save_path=s3://box/model
     refused "-o runner.memory_limit must be a size, as 4096, 64K, 10M or 2G, found \"much\"" runner.memory_limit=much
     refused "-o runner.table_bytes must be a size" runner.table_bytes=much
     sed 's/shard_num: 4/shard_num: 0/' features.yaml >wrong.yaml

@@ -46,8 +46,34 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def refuse(self, status, code, message):
         self.answer(status, ("<Error><Code>%s</Code><Message>%s</Message></Error>" % (code, message)).encode())
 
+    def killed(self):
+        """At the n-th request that changes something a process is killed (a file says "n pid"), and every other time the
+        request is not carried out."""
+        if self.command in ("GET", "HEAD") or not self.server.kill or not os.path.exists(self.server.kill):
+            return False
+        with self.server.lock:
+            with open(self.server.kill) as f:
+                n, pid = (int(word) for word in f.read().split())
+            with open(self.server.kill, "w") as f:
+                f.write("%d %d" % (n - 1, pid))
+            if n != 1:
+                return False
+            os.remove(self.server.kill)
+            os.kill(pid, signal.SIGKILL)
+            self.server.kills += 1
+        self.close_connection = self.server.kills % 2 == 0
+        return self.close_connection
+
     def fault(self):
         """The cut of this answer, or None; "done" when there is none at all any more."""
+        if self.killed():
+            return "done"
+        if self.server.silent and os.path.exists(self.server.silent):
+            with open(self.server.silent) as f:
+                if f.read() in self.path:
+                    self.close_connection = True
+                    self.refuse(503, "SlowDown", "as the test wants")
+                    return "done"
         for fault in self.server.faults:
             if fault.left and fault.method == self.command and fault.having in self.path:
                 fault.left -= 1
@@ -194,6 +220,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    kill, kills = None, 0  # a file: see killed()
+    silent = None  # a file with a part of a path: requests of it are answered with 503
 
     def __init__(self, handler):
         http.server.ThreadingHTTPServer.__init__(self, ("127.0.0.1", 0), handler)
@@ -220,7 +248,8 @@ class S3(Server):
 
 
 def serve(server, objects, folder):
-    """Serves what lies in the folder, prints its address; objects are written to FOLDER.out at SIGTERM."""
+    """Serves what lies in the folder, prints its address; objects are written to FOLDER.out at SIGTERM. FOLDER.kill, FOLDER.silent: as in Server"""
+    server.kill, server.silent = folder + ".kill", folder + ".silent"
     for place, folders, names in os.walk(folder):
         for name in names:
             path = os.path.join(place, name)

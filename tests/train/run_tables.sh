@@ -177,7 +177,7 @@ awk -v auc="$(number judged.json auc)" 'BEGIN { exit !(auc > 0.7) }' || fault "a
 [ "$(cat alone/?/__skiff_manifest__ | grep -c "$(grep ^run: alone/0/__skiff_manifest__)")" = 3 ] || fault "epochs are not of one run"
 touch alone/3
 refuses train -m epochs.yaml -o runner.epochs=4 runner.model_save_path=alone --resume
-says "the job's last epoch, 3, is not saved by anybody: server 0" "there is a file of that name"
+says "the job's last epoch, 3, is not saved by anybody: " "alone/3 cannot be saved: there is a file of that name"
 refuses train -m epochs.yaml -o runner.valid_interval=3
 says "a job is judged after every epoch only; leave it out, or train in one process without table_parameters"
 refuses train -m epochs.yaml -o runner.sync_mode=geo runner.model_save_path=geo # a table of 100 rows
