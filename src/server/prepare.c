@@ -1,4 +1,4 @@
-/* Memory for tables that grow, asked for ahead of their need by a thread of its own, so that no push
+/* Memory for tables that grow, asked for ahead of need by a thread of its own, so that no push
  * waits for the system to clear pages (table_prepare). It looks often while tables grow, and seldom
  * when they do not.
  *
