@@ -55,6 +55,9 @@ SKIFF_API struct skiff_program *skiff_program_clone(const struct skiff_program *
 SKIFF_API enum skiff_status skiff_program_clone_for_test(const struct skiff_program *p,
                                                          struct skiff_program **out,
                                                          struct skiff_error *err);
+/* From now on whoever runs or clones p runs or clones `as`, which must not lead back to p and stays
+ * as long as p needs it. NULL: p itself again. */
+SKIFF_API void skiff_program_run_as(struct skiff_program *p, struct skiff_program *as);
 /* What save_inference_model keeps: what the targets need of the feeds. */
 SKIFF_API enum skiff_status skiff_program_prune(const struct skiff_program *p,
                                                 const char *const *feeds, int nfeeds,

@@ -428,6 +428,17 @@ static PyObject *program_find_var(struct program_object *o, PyObject *args, PyOb
     return var_wrap(o, v);
 }
 
+static PyObject *program_run_as(struct program_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *as;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("as_program"), &as))
+        return NULL;
+    if (as != Py_None && !PyObject_TypeCheck(as, base_class[CLASS_PROGRAM]))
+        return PyErr_Format(PyExc_TypeError, "run_as: a Program or None is needed");
+    skiff_program_run_as(o->p, as == Py_None ? NULL : ((struct program_object *)as)->p);
+    Py_RETURN_NONE;
+}
+
 static PyObject *program_verify(struct program_object *o, PyObject *unused)
 {
     struct skiff_error err;
@@ -517,6 +528,7 @@ static PyMethodDef methods[] = {
     METHOD0("text", program_text, "Readable form."),
     METHOD0("to_bytes", program_to_bytes, "ProgramDesc bytes."),
     METHOD("find_var", program_find_var, "The variable of that name in any block, or None."),
+    METHOD("run_as", program_run_as, "Whoever runs it runs that one; None: itself again."),
     METHOD0("verify", program_verify, "Raises when something does not fit."),
     METHOD("diff", program_diff, "The differences in words."),
     {0}};

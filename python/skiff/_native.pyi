@@ -86,6 +86,8 @@ class Program:
         """ProgramDesc, as in a __model__ file."""
     def find_var(self, name: str) -> Optional[Var]:
         """In any block; the global block first."""
+    def run_as(self, as_program: Optional[Program]) -> None:
+        """Whoever runs or clones this program runs or clones that one from now on; None: itself again."""
     def verify(self) -> None:
         """Raises when something does not fit: unknown ops, missing slots, shapes."""
     def allow_ops(self, ops: str, dir: Optional[str] = None) -> None:

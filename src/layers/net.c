@@ -224,6 +224,11 @@ struct skiff_program *skiff_program_clone(const struct skiff_program *p)
     return program_clone(program_to_run(p));
 }
 
+void skiff_program_run_as(struct skiff_program *p, struct skiff_program *as)
+{
+    program_run_as(p, as);
+}
+
 void skiff_program_set_seed(struct skiff_program *p, int seed)
 {
     p->random_seed = seed;

@@ -166,7 +166,7 @@ class Executor(object):
         if hasattr(inner, "_own_tables"):
             from paddle.distributed.fleet import _local
             _local.open_own(inner)
-        return getattr(inner, "_runs_as", program)
+        return program
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
             return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):

@@ -149,17 +149,17 @@ def load_tables(job, prefix):
 def load_untrained(program, prefix, read):
     """A network without an optimizer, as scripts that only judge build it: the tables are those of a copy that has one; the
     program runs as that copy's look-ups and what is behind them. Each load begins with empty tables."""
-    old = program.__dict__.pop("_runs_as", None)
-    if old is not None:
-        old._job.leave()
-    job = job_of_copy(program)
+    if "_judging" in program.__dict__:
+        program.run_as(None)
+        program._judging.leave()
+    job = program._judging = job_of_copy(program)
     load_tables(job, prefix)
     read(without(program, job))
     runs = job.main.clone(for_test=True)
     for var in program.global_block().vars.values():  # inputs that nothing needs may be fed nonetheless
         if not runs.global_block().has_var(var.name):
             runs.global_block().create_var(name=var.name, shape=var.shape, dtype=var.dtype, lod_level=var.lod_level)
-    program._runs_as = runs
+    program.run_as(runs)
 
 
 def job_of_copy(program):
