@@ -62,8 +62,8 @@ static void test_a_child_is_stopped_before_its_session(void **state)
     alarm(120); /* instead of waiting for ever */
     pid_t launcher = fork();
     if (launcher == 0) {
-        char *words[] = {"skiff",        "launch", "--server_num", "1",  "--worker_num", "1",
-                         "--log_dir", dir,      "--",           "sleep", "1000", NULL};
+        char *words[] = {"skiff",     "launch", "--server_num", "1",     "--worker_num", "1",
+                         "--log_dir", dir,      "--",           "sleep", "1000",         NULL};
         _exit(command_main(11, words));
     }
     pid_t stopped = 0;
