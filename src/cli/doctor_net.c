@@ -158,8 +158,10 @@ static void check_running(struct doctor *d, const struct role *role, int index)
         check_clock(d, &v, index);
     } else {
         doctor_wrong(d,
-                     "is it a server of this job? SKIFF_JOB and SKIFF_SECRET must be the job's; "
-                     "otherwise another program has the port",
+                     status == SKIFF_TIMEOUT
+                         ? "is it stopped, or very busy? otherwise another program has the port"
+                         : "is it a server of this job? SKIFF_JOB and SKIFF_SECRET must be the "
+                           "job's; otherwise another program has the port",
                      "server %d: something listens at %s, but: %s", index, role->servers[index],
                      err.message);
     }

@@ -35,6 +35,16 @@ static enum skiff_status check_there(const char *endpoint, int timeout_ms, struc
                                          : "");
 }
 
+/* Who has another job or secret is refused, and hears it: that nobody answers has other reasons. */
+static const char *advice(enum skiff_status status)
+{
+    return status == SKIFF_TIMEOUT
+               ? "its port is open, but nobody answers there in time: is it stopped, or very busy "
+                 "(--timeout)? otherwise another program has the port"
+               : "is it one of this job? SKIFF_JOB and SKIFF_SECRET, or --secret_file, must be the "
+                 "job's; --pid takes them from a process of it";
+}
+
 static enum skiff_status ask(struct visit *v, const struct visitor *who, const char *endpoint,
                              int index, struct answer *out, struct skiff_error *err)
 {
@@ -46,11 +56,7 @@ static enum skiff_status ask(struct visit *v, const struct visitor *who, const c
     if (status == SKIFF_OK)
         status = ps_read_tables(reply, &out->tables, &out->n, err);
     blob_unref(reply);
-    return status < 0 ? error_prefix(err, status,
-                                     "is it one of this job? SKIFF_JOB and SKIFF_SECRET, or "
-                                     "--secret_file, must be the job's; --pid takes them from a "
-                                     "process of it")
-                      : SKIFF_OK;
+    return status < 0 ? error_prefix(err, status, "%s", advice(status)) : SKIFF_OK;
 }
 
 static enum skiff_status ask_server(const struct visitor *who, const char *endpoint, int index,

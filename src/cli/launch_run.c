@@ -31,6 +31,7 @@
 #define GOODBYE_SECONDS 5.0
 #define SERVER_SECONDS 3.0
 #define SUSPECT_SECONDS 0.7
+#define READY_MS 2000
 
 /* LEAVE: stopped by a signal, the workers here have ended; workers of other machines may be saving
  * what the servers here hold, and when they have left, so do the servers. */
@@ -263,14 +264,15 @@ static void child(struct runner *r, struct launch_process *p, int log, int repor
     _exit(launch_exec(r->l->args));
 }
 
-/* Until the child has its session: from then on its group can be sent signals. */
+/* Until the child has its session: from then on its group can be sent signals. One that somebody
+ * has stopped before that is not waited for. */
 static void await_ready(struct runner *r)
 {
-    char nothing;
+    struct pollfd ready = {.fd = r->ready[0]};
     if (r->ready[0] < 0)
         return;
     close(r->ready[1]);
-    while (read(r->ready[0], &nothing, 1) < 0 && errno == EINTR)
+    while (poll(&ready, 1, READY_MS) < 0 && errno == EINTR)
         ;
     close(r->ready[0]);
 }
@@ -359,6 +361,13 @@ static void go(struct runner *r, enum stage stage, double seconds)
     r->deadline = seconds > 0 ? clock_seconds() + seconds : 0;
 }
 
+/* To all of its group; it is in ours as long as it has no session. */
+static void send_signal(const struct launch_process *p, int number)
+{
+    if (kill(-p->pid, number) < 0 && errno == ESRCH)
+        kill(p->pid, number);
+}
+
 static void tell(struct runner *r, bool servers, int signal_number)
 {
     for (int i = 0; i < r->l->n; i++) {
@@ -366,7 +375,7 @@ static void tell(struct runner *r, bool servers, int signal_number)
         if (p->server != servers || !is_live(p))
             continue;
         p->told = true;
-        kill(-p->pid, signal_number);
+        send_signal(p, signal_number);
     }
 }
 
@@ -532,7 +541,7 @@ static void clean_up(struct runner *r)
     for (int i = 0; i < r->l->n; i++) {
         struct launch_process *p = &r->l->at[i];
         if (p->pid) {
-            kill(-p->pid, SIGKILL);
+            send_signal(p, SIGKILL);
             waitpid(p->pid, NULL, 0);
         }
         if (p->pipe >= 0)

@@ -33,7 +33,7 @@ static void second_work(struct table_job *j, struct skiff_fleet *f, struct skiff
         usleep(1000);
     gethostname(host, sizeof(host) - 1);
     snprintf(text, sizeof(text),
-             "%s is being saved to by another job: process %d on %s, worker 0 of job",
+             "%s is being saved to by another job: process %d on %s, worker 0, since ",
              in_folder("shared"), (int)getpid(), host);
     told(skiff_fleet_save_model(f, in_folder("shared"), 1, &err), &err, text);
     told(skiff_fleet_save_cache(f, 0, in_folder("shared"), 1, NULL, &err), &err, text);

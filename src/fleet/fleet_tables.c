@@ -112,7 +112,8 @@ enum skiff_status skiff_fleet_begin_save(struct skiff_fleet *f, const char *dir,
     struct buf file = BUF_INIT;
     if (f->nsaving++)
         return SKIFF_OK;
-    snprintf(who, sizeof(who), "worker %d of job %s", f->role.id, f->settings.job);
+    snprintf(who, sizeof(who), "worker %d%s%s", f->role.id, *f->settings.job ? " of job " : "",
+             f->settings.job);
     if (!fs_is_remote(dir)) {
         buf_printf(&file, "%s/" FOLDER_LOCK_FILE, dir);
         file_make_parents(file.data, NULL); /* if servers cannot write there, they tell */

@@ -79,6 +79,10 @@ enum skiff_status intake_take(struct server *s, struct skiff_error *err);
 bool intake_counts(struct server *s, uint64_t token);
 /* Has its worker gone? Then it is taken over or dropped. */
 enum skiff_status intake_review(struct server *s, struct skiff_error *err);
+/* Before q, which is for all rows: another worker than the one that loads saves or shrinks only
+ * when that one has gone, of which this server may not have heard yet. */
+enum skiff_status intake_yield(struct server *s, const struct rpc_request *q,
+                               struct skiff_error *err);
 void intake_drop(struct server *s);
 
 #endif

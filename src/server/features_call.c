@@ -123,10 +123,19 @@ static enum skiff_status carry_out_settle(struct server *s, struct skiff_error *
     return intake_review(s, err);
 }
 
+/* Does it look at all rows, or change them? */
+static bool is_for_all(enum ps_table_call call)
+{
+    return call == PS_TABLE_SHRINK || call == PS_TABLE_SAVE || call == PS_TABLE_CACHE ||
+           call == PS_TABLE_REVERT || call == PS_TABLE_DAY;
+}
+
 static enum skiff_status carry_out_table(struct server *s, struct call *c,
                                          struct ps_table_state *state, struct skiff_error *err)
 {
     struct unit *u = c->unit;
+    if (is_for_all(c->x.call))
+        TRY(intake_yield(s, c->request, err));
     switch (c->x.call) {
     case PS_TABLE_SHRINK:
         return shrink(s, u, state, err);

@@ -168,6 +168,15 @@ enum skiff_status intake_review(struct server *s, struct skiff_error *err)
     return settle(s, err);
 }
 
+enum skiff_status intake_yield(struct server *s, const struct rpc_request *q,
+                               struct skiff_error *err)
+{
+    const struct intake *n = s->intake;
+    if (!n || (n->owner.worker == q->sender.index && n->owner.life == q->incarnation))
+        return SKIFF_OK;
+    return settle(s, err);
+}
+
 /* ---- the first half ---- */
 
 /* The request may have waited for long behind others: of whoever goes from now on there will be

@@ -135,6 +135,47 @@ static void what_was_forgotten_cannot_be_committed(void **state)
     leave(&k, s[1]);
 }
 
+/* Another worker saves or shrinks when the one that loads has gone; server 1 hears of it later. */
+static void what_is_for_all_rows_finds_the_load_everywhere(void **state)
+{
+    struct fk k = TWO_SERVERS;
+    struct session *s[2];
+    struct ps_table x;
+    struct skiff_error err;
+    (void)state;
+    begin_load(&k, s, &x);
+    x.call = PS_TABLE_COMMIT;
+    call_one(s[0], 0, &x);
+    fk_all(&k, s[1], PS_TABLE_SHRINK);
+    assert_int_equal(taken, 1);
+    fk_assert_row(&k, s[1], 1, 1, 0, 0);
+    fk_assert_row(&k, s[1], 2, 1, 0, 0);
+    assert_ok(session_leave(s[0], &err), err);
+    session_close(s[0]);
+    leave(&k, s[1]);
+    assert_int_equal(dropped, 0);
+}
+
+static void what_is_for_all_rows_finds_the_load_nowhere(void **state)
+{
+    struct fk k = TWO_SERVERS;
+    struct session *s[2];
+    struct ps_table x;
+    struct skiff_error err;
+    (void)state;
+    begin_load(&k, s, &x);
+    fk_all(&k, s[1], PS_TABLE_SHRINK);
+    assert_int_equal(dropped, 2);
+    assert_int_equal(session_load_end(s[0], "emb", x.token, true, &err), SKIFF_STATE);
+    assert_non_null(strstr(err.message, "load again"));
+    fk_assert_row(&k, s[1], 1, 5, 4, 4);
+    fk_assert_row(&k, s[1], 2, 5, 4, 4);
+    assert_ok(session_leave(s[0], &err), err);
+    session_close(s[0]);
+    leave(&k, s[1]);
+    assert_int_equal(taken, 0);
+}
+
 /* A clerk that was busy comes to the request when whoever sent it has died: there will be no news
  * of that any more. (The clerk is idle meanwhile.) */
 static void a_dead_worker_begins_nothing(void **state)
@@ -189,6 +230,8 @@ int main(void)
         cmocka_unit_test(nothing_counts_without_a_commit),
         cmocka_unit_test(what_server_0_has_taken_counts_everywhere),
         cmocka_unit_test(what_was_forgotten_cannot_be_committed),
+        cmocka_unit_test(what_is_for_all_rows_finds_the_load_everywhere),
+        cmocka_unit_test(what_is_for_all_rows_finds_the_load_nowhere),
         cmocka_unit_test(a_dead_worker_begins_nothing),
         cmocka_unit_test(another_load_ends_the_last),
     };

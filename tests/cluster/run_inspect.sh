@@ -87,6 +87,14 @@ until_says worker0 "Epoch: "
 refuses "server 0 at 127.0.0.1:${port[0]} has no tables: the job's program has no distributed embedding" --servers "$list"
 kill -TERM "${pid[worker0]}"
 ends worker0 1 60
+begin "a stopped server" async 1 1
+server 0
+until_says server0 " serves "
+kill -STOP "${pid[server0]}"
+"$skiff" inspect table --timeout 2 --servers "$list" >inspect.log 2>&1 && fault "a stopped server answers"
+says inspect "server 0 at 127.0.0.1:${port[0]}: its port is open, but nobody answers there in time: is it stopped" \
+    "no answer from server 0"
+grep -q SECRET inspect.log && fault "a stopped server looks like one of another job: $(cat inspect.log)"
 finish
 
 # the launcher's line has them, too
