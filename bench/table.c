@@ -148,38 +148,52 @@ static void ask_for(struct record *const *r, size_t n, size_t bytes)
     }
 }
 
+typedef void block_fn(struct bench *b, size_t at, size_t n, struct record *const *r);
+
+/* The next block is asked for before this one is worked on, as the table does it. */
+static void by_blocks(struct bench *b, size_t first, size_t bytes, block_fn *work)
+{
+    struct record **r = b->records + first;
+    ask_for(r, TABLE_BLOCK, bytes);
+    for (size_t at = 0; at < BATCH; at += TABLE_BLOCK) {
+        size_t left = BATCH - at, n = left < TABLE_BLOCK ? left : TABLE_BLOCK, next = left - n;
+        ask_for(r + at + n, next < TABLE_BLOCK ? next : TABLE_BLOCK, bytes);
+        work(b, at, n, r + at);
+    }
+}
+
+static void copy_whole(struct bench *b, size_t at, size_t n, struct record *const *r)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(b->out + (at + i) * RECORD / sizeof(float), r[i], RECORD);
+}
+
+static void copy_weights(struct bench *b, size_t at, size_t n, struct record *const *r)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(b->out + (at + i) * WIDTH, r[i]->values, WIDTH * sizeof(float));
+}
+
+static void write_back(struct bench *b, size_t at, size_t n, struct record *const *r)
+{
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 3 * WIDTH; k++)
+            r[i]->values[k] += 1e-6f;
+}
+
 static void read_whole(struct bench *b, size_t first)
 {
-    for (size_t at = 0; at < BATCH; at += TABLE_BLOCK) {
-        size_t n = BATCH - at < TABLE_BLOCK ? BATCH - at : TABLE_BLOCK;
-        struct record **r = b->records + first + at;
-        ask_for(r, n, RECORD);
-        for (size_t i = 0; i < n; i++)
-            memcpy(b->out + (at + i) * RECORD / sizeof(float), r[i], RECORD);
-    }
+    by_blocks(b, first, RECORD, copy_whole);
 }
 
 static void read_weights(struct bench *b, size_t first)
 {
-    for (size_t at = 0; at < BATCH; at += TABLE_BLOCK) {
-        size_t n = BATCH - at < TABLE_BLOCK ? BATCH - at : TABLE_BLOCK;
-        struct record **r = b->records + first + at;
-        ask_for(r, n, sizeof(struct record) + WIDTH * sizeof(float));
-        for (size_t i = 0; i < n; i++)
-            memcpy(b->out + (at + i) * WIDTH, r[i]->values, WIDTH * sizeof(float));
-    }
+    by_blocks(b, first, sizeof(struct record) + WIDTH * sizeof(float), copy_weights);
 }
 
 static void write_batch(struct bench *b, size_t first)
 {
-    for (size_t at = 0; at < BATCH; at += TABLE_BLOCK) {
-        size_t n = BATCH - at < TABLE_BLOCK ? BATCH - at : TABLE_BLOCK;
-        struct record **r = b->records + first + at;
-        ask_for(r, n, RECORD);
-        for (size_t i = 0; i < n; i++)
-            for (int k = 0; k < 3 * WIDTH; k++)
-                r[i]->values[k] += 1e-6f;
-    }
+    by_blocks(b, first, RECORD, write_back);
 }
 
 /* ---- what the table does ---- */
