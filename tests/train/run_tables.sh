@@ -2,24 +2,14 @@
 # Tables of features of `skiff train`: saved shows and clicks are those of the data; skiff infer, skiff predict and
 # validation read what was saved, and find the AUC that the job itself has found.
 set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 build=$(realpath "${BUILD:-build}")
 skiff=$build/skiff
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-failed=0
-fault() { echo "$name: $*"; tail -n 5 said 2>/dev/null | sed 's/^/    /'; failed=1; }
-says() { for text in "$@"; do grep -qF -- "$text" said || fault "does not say: $text"; done; }
-run() { "$skiff" "$@" >said 2>&1 || fault "skiff $1 ended with $?"; }
-refuses() { "$skiff" "$@" >said 2>&1 && fault "skiff $1 takes it"; }
-
-rows() { # SEED ROWS: MultiSlot lines, a label and two ids; the first id decides much
-    awk -v seed="$1" -v n="$2" 'BEGIN { srand(seed); for (i = 0; i < n; i++) { a = 1 + int(rand() * 40); b = 1e12 + int(rand() * 30);
-        printf "1 %d 1 %d 1 %.0f\n", rand() < (a % 4 ? 0.15 : 0.7), a, b } }'
-}
-mkdir -p data/20190720/1 data/20190720/2 test
-rows 1 600 >data/20190720/1/part-0
-rows 2 400 >data/20190720/2/part-0
+. "$here/tables.sh"
+mkdir test
 rows 3 300 >test/part-0
 cat >online.yaml <<'END'
 runner:

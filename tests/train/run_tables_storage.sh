@@ -2,6 +2,7 @@
 # Tables of features on S3, on HDFS and through the hadoop command: online training and epochs save there what they save to
 # folders, go on from there, also when killed at any request, and do not begin anew when nobody answers.
 set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 build=$(realpath "${BUILD:-build}")
 skiff=$build/skiff
 tests=$PWD/tests
@@ -18,19 +19,8 @@ end_servers() { # what they hold goes to FOLDER.out
 trap '[ -z "$child" ] || kill -9 "$child" 2>/dev/null; end_servers; rm -rf "$work"' EXIT
 for name in $(env | sed -n 's/^\(AWS_[A-Z_]*\|HADOOP_[A-Z_]*\|[a-zA-Z]*_proxy\|[A-Z]*_PROXY\)=.*/\1/p'); do unset "$name"; done
 cd "$work" || exit 1
-failed=0
-fault() { echo "$name: $*"; tail -n 5 said 2>/dev/null | sed 's/^/    /'; failed=1; }
-says() { for text in "$@"; do grep -qF -- "$text" said || fault "does not say: $text"; done; }
-run() { "$skiff" "$@" >said 2>&1 || fault "skiff $1 ended with $?"; }
-refuses() { "$skiff" "$@" >said 2>&1 && fault "skiff $1 takes it"; }
-
-rows() { # SEED ROWS: MultiSlot lines, a label and two ids
-    awk -v seed="$1" -v n="$2" 'BEGIN { srand(seed); for (i = 0; i < n; i++) { a = 1 + int(rand() * 40); b = 1e12 + int(rand() * 30);
-        printf "1 %d 1 %d 1 %.0f\n", rand() < (a % 4 ? 0.15 : 0.7), a, b } }'
-}
-mkdir -p data/20190720/1 data/20190720/2 s3 hdfs tmp
-rows 1 600 >data/20190720/1/part-0
-rows 2 400 >data/20190720/2/part-0
+. "$here/tables.sh"
+mkdir s3 hdfs tmp
 cat >online.yaml <<'EOF'
 runner:
   model: rank/dnn
