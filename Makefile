@@ -280,7 +280,7 @@ wheel: all
 	@BUILD="$(BUILD)" $(PYTHON) -c 'import sys; sys.path.insert(0, "tools"); import wheel_backend as w; print(w.pack("$(BUILD)/dist"))'
 
 format:
-	@clang-format-14 -i $$(git ls-files '*.c' '*.h')
+	@$(firstword $(shell command -v clang-format-14) clang-format) -i $$(git ls-files '*.c' '*.h')
 
 check-layers:
 	@tools/check-layers

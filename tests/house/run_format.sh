@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Every C file is as clang-format 14 writes it; another version writes otherwise, none at all checks nothing.
+# Every C file is as clang-format 14 writes it. Another version writes otherwise, so only that one checks: CI installs it
+# (tools/setup ci), and must; elsewhere the check is left out where it is not installed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v clang-format-14 >/dev/null; then
-    echo "clang-format-14 is not installed; tools/setup test installs it (Debian: clang-format-14)"
+    [ -n "${CI:-}" ] || { echo "skipped: no clang-format-14 (Debian 12: tools/setup ci installs it)"; exit 0; }
+    echo "clang-format-14 is not installed; tools/setup ci installs it"
     exit 1
 fi
 dirs=()
