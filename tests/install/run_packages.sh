@@ -49,11 +49,11 @@ scripts=$(echo "$dir"/wheel/skiff-*.data/scripts)
 chmod +x "$scripts"/*
 [ "$("$scripts/skiff" --version)" = "skiff $version" ] || fail "the wheel's command says $("$scripts/skiff" --version)"
 "$scripts/fleetrun" --help | grep 'usage: skiff launch' >/dev/null || fail "the wheel's fleetrun is not the launcher"
-grep -q '^        libdnnl.so[.0-9]*) package=libdnnl[0-9]* ;;$' "$scripts/skiff" || fail "the command does not know libdnnl's package"
+grep -q '^        libdnnl.so[.0-9]*) package=libdnnl[0-9.]* ;;$' "$scripts/skiff" || fail "the command does not know libdnnl's package"
 echo 'int gone(void); int gone(void) { return 1; }' | gcc -shared -x c - -o "$dir/libgone.so.1" -Wl,-soname,libgone.so.1
 echo 'int gone(void); int main(void) { return gone(); }' | gcc -x c - -x none -o "$scripts/skiff-program" "$dir/libgone.so.1"
 rm "$dir/libgone.so.1"
-sed -i 's/^        libdnnl\.so[.0-9]*)/        libgone.so.1)/; s/package=libdnnl[0-9]*/package=libgone1/' "$scripts/skiff"
+sed -i 's/^        libdnnl\.so[.0-9]*)/        libgone.so.1)/; s/package=libdnnl[0-9.]*/package=libgone1/' "$scripts/skiff"
 status=0
 "$scripts/skiff" train >"$dir/out" 2>&1 || status=$?
 [ "$status" -eq 127 ] || fail "a command without its library ends with $status"
