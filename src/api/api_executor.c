@@ -155,7 +155,7 @@ enum skiff_status skiff_tensor_copy(struct skiff_tensor *to, const struct skiff_
                                     struct skiff_error *err)
 {
     value_settle(to);
-    value_settle(from);
+    value_show(from);
     return value_copy(to, from, err);
 }
 

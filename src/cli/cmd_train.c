@@ -325,6 +325,9 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
         log_warn("no cache was written: %s", cache);
     if (dataset_bad_lines(t->data))
         log_warn("%lld bad lines were left out", (long long)dataset_bad_lines(t->data));
+    /* a run that resumes from this epoch begins with no row behind: so does the next epoch here,
+     * on every rank, whichever of them saves */
+    scope_settle(t->task.scope);
     return keep_epoch(t, epoch, &r, err);
 }
 

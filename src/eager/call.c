@@ -335,7 +335,7 @@ enum skiff_status call_run(struct skiff_eager *e, struct call *c, struct skiff_e
         if (!c->in_values[i])
             continue;
         if (!(c->in_slots[i]->flags & SLOT_ROWWISE))
-            value_settle(c->in_values[i]);
+            value_show(c->in_values[i]);
         if (c->in_values[i]->kind != VALUE_TENSOR)
             TRY(check_input(c, i, err));
     }

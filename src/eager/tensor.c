@@ -261,7 +261,7 @@ void skiff_eager_take(struct skiff_eager_tensor *t, struct skiff_eager_tensor *f
 
 struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t)
 {
-    value_settle(&t->box->value);
+    value_show(&t->box->value);
     return &t->box->value;
 }
 

@@ -394,6 +394,17 @@ static enum skiff_status refuse_internal(const struct skiff_program *p, struct s
     return SKIFF_OK;
 }
 
+static bool has_optimizer(const struct skiff_program *p)
+{
+    for (int b = 0; b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++) {
+            const struct op_kind *kind = p->blocks[b]->ops[i]->kind;
+            if (kind && (kind->flags & OP_OPTIMIZER))
+                return true;
+        }
+    return false;
+}
+
 /* The program that will run: nothing else is kept of the given one. */
 static enum skiff_status own_program(struct plan *plan, const struct plan_options *options,
                                      const char *const *fetches, int nfetches,
@@ -427,6 +438,7 @@ enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope 
     TRY_OUT(program_check_rights(p, options->block, err));
     TRY_OUT(own_program(plan, options, fetches, nfetches, err));
     plan->env.program = plan->program;
+    plan->env.trains = has_optimizer(plan->program);
     plan->nblocks = plan->program->nblocks;
     plan->names = arena_alloc(&plan->arena, (size_t)plan->nblocks * sizeof(*plan->names));
     plan->blocks = arena_alloc(&plan->arena, (size_t)plan->nblocks * sizeof(*plan->blocks));

@@ -58,8 +58,10 @@ static enum skiff_status prepare_step(struct step *s, struct skiff_error *err)
 {
     for (int i = 0; i < s->ntouched; i++) {
         const struct plan_input *t = &s->touched[i];
-        if (!t->rowwise)
+        if (!t->rowwise && (s->kernel.env->trains || t->is_output))
             value_settle(t->value);
+        else if (!t->rowwise)
+            value_show(t->value);
         if (!t->is_output && (t->value->kind != VALUE_TENSOR || !t->value->tensor.data))
             TRY(check_input(s, t, err));
     }
@@ -184,7 +186,7 @@ static enum skiff_status give_fetch(const struct plan_fetch *f, struct skiff_ten
                          "fetched variable %s: its rows are on the parameter servers; this process "
                          "holds none of them",
                          f->name);
-    value_settle(f->value);
+    value_show(f->value);
     return value_copy(out, f->value, err);
 }
 

@@ -106,8 +106,16 @@ struct skiff_tensor *scope_find(const struct skiff_scope *s, const char *name)
     for (; s && !v; s = s->parent)
         v = own_if_there(s, name);
     if (v)
-        value_settle(v);
+        value_show(v);
     return v;
+}
+
+void scope_settle(struct skiff_scope *s)
+{
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->vars.count; i++)
+        value_settle(s->vars.entries[i].value);
+    pthread_mutex_unlock(&s->lock);
 }
 
 void scope_names(const struct skiff_scope *s, struct str_map *out)

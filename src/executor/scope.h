@@ -22,7 +22,9 @@ struct skiff_scope *scope_ref(struct skiff_scope *s);
 void scope_destroy(struct skiff_scope *s); /* gives one reference back; NULL is fine */
 struct skiff_tensor *scope_var(struct skiff_scope *s, const char *name); /* made when absent */
 struct skiff_tensor *scope_find(const struct skiff_scope *s,
-                                const char *name); /* NULL when absent; settled (value.h) */
+                                const char *name); /* NULL when absent; shown (value.h) */
+/* Settles all values of the scope itself. */
+void scope_settle(struct skiff_scope *s);
 void scope_names(const struct skiff_scope *s,
                  struct str_map *out); /* name -> value, keys borrowed from s */
 

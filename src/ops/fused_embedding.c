@@ -285,7 +285,7 @@ static enum skiff_status distinct_table(struct kernel *k, int table, struct skif
         TRY(kernel_out_resize(k, EO_ROWS, table, DTYPE_INT64, &shape, err));
     }
     if (lag)
-        lag->class->settle_rows(lag, rows, d.count);
+        kernel_read_rows(k, lag, rows, d.count);
     return SKIFF_OK;
 }
 

@@ -143,7 +143,7 @@ static enum skiff_status ids_check(const struct kernel *k, const int64_t *ids, i
     return SKIFF_OK;
 }
 
-/* Brings the rows that the batch reads up to date. */
+/* Brings the rows that the batch reads up to date, for good if it trains. */
 static enum skiff_status rows_settle(struct kernel *k, struct skiff_tensor *w, const int64_t *ids,
                                      int64_t n, int64_t padding, struct skiff_error *err)
 {
@@ -160,7 +160,7 @@ static enum skiff_status rows_settle(struct kernel *k, struct skiff_tensor *w, c
         ids = kept;
         n = m;
     }
-    lag->class->settle_rows(lag, ids, (size_t)n);
+    kernel_read_rows(k, lag, ids, (size_t)n);
     return SKIFF_OK;
 }
 

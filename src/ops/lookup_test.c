@@ -153,8 +153,11 @@ static void spy_destroy(struct lag *lag) {}
 
 static void test_rows_that_lag(void **state)
 {
-    static const struct lag_class class = {
-        .settle_rows = spy_settle, .settle_all = spy_all, .destroy = spy_destroy};
+    static const struct lag_class class = {.settle_rows = spy_settle,
+                                           .settle_all = spy_all,
+                                           .show_rows = spy_settle,
+                                           .show_all = spy_all,
+                                           .destroy = spy_destroy};
     struct lookup l;
     lookup_start(&l, "lookup_table", 100);
     struct lag_spy spy = {.lag = {&class, 1}, .w = &l.w};

@@ -38,6 +38,20 @@ static void lag_settle_all(struct lag *lag)
         catch_up_all(l->rows);
 }
 
+static void lag_show_rows(struct lag *lag, const int64_t *ids, size_t n)
+{
+    struct rows_lag *l = (struct rows_lag *)lag;
+    if (lag_whole(l))
+        catch_up_show_rows(l->rows, ids, n);
+}
+
+static void lag_show_all(struct lag *lag)
+{
+    struct rows_lag *l = (struct rows_lag *)lag;
+    if (lag_whole(l))
+        catch_up_show_all(l->rows);
+}
+
 static void lag_destroy(struct lag *lag)
 {
     struct rows_lag *l = (struct rows_lag *)lag;
@@ -125,6 +139,8 @@ static void lag_all_settled(struct lag *lag)
 static const struct lag_class rows_lag_class = {
     .settle_rows = lag_settle_rows,
     .settle_all = lag_settle_all,
+    .show_rows = lag_show_rows,
+    .show_all = lag_show_all,
     .destroy = lag_destroy,
     .moment = lag_moment,
     .stamp = lag_stamp,

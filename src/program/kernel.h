@@ -48,6 +48,8 @@ struct run_env {
     int32_t program_seed;
     bool is_test;
     bool defer_rows; /* optimizers may leave rows behind (value.h: lag); false: they sweep */
+    bool trains;     /* the program has optimizers: rows behind that it reads are settled; false:
+                        they are shown to it (value.h) */
     /* Parameters are parts of larger ones: a gradient without rows is a step all the same, because
      * rows of the whole lie elsewhere. */
     bool empty_is_step;
@@ -122,6 +124,15 @@ static inline bool kernel_in_is_rows(const struct kernel *k, int slot, int i)
 {
     struct skiff_tensor *v = kernel_in_value(k, slot, i);
     return v && v->kind == VALUE_ROWS;
+}
+/* Brings rows of a table that the kernel is about to read up to date. */
+static inline void kernel_read_rows(const struct kernel *k, struct lag *lag, const int64_t *ids,
+                                    size_t n)
+{
+    if (k->env && k->env->trains)
+        lag->class->settle_rows(lag, ids, n);
+    else
+        lag->class->show_rows(lag, ids, n);
 }
 /* Name of the variable, for messages; "" when absent. */
 const char *kernel_in_name(const struct kernel *k, int slot, int i);

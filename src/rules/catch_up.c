@@ -12,12 +12,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #define MASK (CATCH_UP_HISTORY - 1)
 #define AHEAD 8 /* rows fetched into the cache before their turn */
 #define BUSY UINT32_MAX
 #define TRIES 100 /* a row is written in less time than these take, unless its thread is held up */
+
+/* Rows that were brought up to date for readers only. */
+struct shown_row {
+    int64_t row;
+    uint32_t stamp; /* before */
+    uint32_t now;   /* the stamp it was given */
+    uint64_t hash;  /* of its floats then: another one says that somebody has written to it */
+};
+#define SHOWN_CHUNK 1024
+struct shown_chunk {
+    struct shown_chunk *next;
+    size_t n;
+    struct shown_row rows[SHOWN_CHUNK];
+    float floats[]; /* [SHOWN_CHUNK][1 + states][width], before */
+};
+struct shown {
+    struct shown_chunk *first; /* the newest */
+    bool all;                  /* every row is up to date; `floor` was the floor before that */
+    uint32_t floor;
+};
 
 struct catch_up {
     const struct rule *rule;
@@ -37,6 +58,8 @@ struct catch_up {
     double *weights; /* [window + 1][terms], the latest step first: backwards */
     float *power[RULE_MAX_STATES];
     double last_power[RULE_MAX_STATES];
+    struct shown shown;        /* under the lock; a step takes it */
+    struct shown_chunk *spare; /* under the lock: steps of eager mode show rows every time */
 };
 
 static enum skiff_status catch_up_alloc(struct catch_up *c, struct skiff_error *err)
@@ -110,6 +133,16 @@ enum skiff_status catch_up_create(const struct rule *rule, const struct rule_par
     return SKIFF_OK;
 }
 
+static void shown_reset(struct shown *s)
+{
+    struct shown_chunk *next;
+    for (struct shown_chunk *k = s->first; k; k = next) {
+        next = k->next;
+        mem_free(k);
+    }
+    *s = (struct shown){0};
+}
+
 void catch_up_destroy(struct catch_up *c)
 {
     if (!c)
@@ -121,6 +154,8 @@ void catch_up_destroy(struct catch_up *c)
     mem_free(c->weights);
     for (int i = 0; i < RULE_MAX_STATES; i++)
         mem_free(c->power[i]);
+    shown_reset(&c->shown);
+    mem_free(c->spare);
     free(c);
 }
 
@@ -254,11 +289,143 @@ static void all_locked(struct catch_up *c)
 
 void catch_up_all(struct catch_up *c)
 {
+    pthread_mutex_lock(&c->lock);
+    all_locked(c);
+    shown_reset(&c->shown); /* what was shown is what rows are now */
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- rows shown to readers ---- */
+
+static size_t row_floats(const struct catch_up *c)
+{
+    return (size_t)(1 + c->rule->states) * (size_t)c->width;
+}
+
+/* The arrays of a row: the parameter, then the states; NULL: the rule works without this state. */
+static void row_arrays(const struct catch_up *c, int64_t row, float *out[1 + RULE_MAX_STATES])
+{
+    size_t at = (size_t)row * (size_t)c->width;
+    out[0] = c->p + at;
+    for (int i = 0; i < c->rule->states; i++)
+        out[1 + i] = c->state[i] ? c->state[i] + at : NULL;
+}
+
+/* Between the row and its copy. */
+static void row_copy(const struct catch_up *c, int64_t row, float *copy, bool back)
+{
+    float *arrays[1 + RULE_MAX_STATES];
+    size_t bytes = (size_t)c->width * sizeof(float);
+    row_arrays(c, row, arrays);
+    for (int i = 0; i <= c->rule->states; i++, copy += c->width)
+        if (arrays[i])
+            memcpy(back ? arrays[i] : copy, back ? copy : arrays[i], bytes);
+}
+
+static uint64_t row_hash(const struct catch_up *c, int64_t row)
+{
+    float *arrays[1 + RULE_MAX_STATES];
+    uint64_t hash = 0;
+    row_arrays(c, row, arrays);
+    for (int i = 0; i <= c->rule->states; i++)
+        if (arrays[i])
+            hash = hash_xxh3(arrays[i], (size_t)c->width * sizeof(float), hash);
+    return hash;
+}
+
+/* A chunk with space for one more row; NULL: no memory. */
+static struct shown_chunk *shown_space(struct catch_up *c)
+{
+    struct shown_chunk *k = c->shown.first;
+    size_t bytes;
+    void *p;
+    if (k && k->n < SHOWN_CHUNK)
+        return k;
+    k = c->spare;
+    c->spare = NULL;
+    if (!k) {
+        if (!mem_mul(SHOWN_CHUNK * sizeof(float), row_floats(c), &bytes) ||
+            !mem_add(bytes, sizeof *k, &bytes) ||
+            mem_alloc(bytes, "rows shown to readers", &p, NULL) < 0)
+            return NULL;
+        k = p;
+    }
+    k->next = c->shown.first;
+    k->n = 0;
+    c->shown.first = k;
+    return k;
+}
+
+static void row_show(struct catch_up *c, int64_t row, uint32_t now)
+{
+    uint32_t seen = __atomic_load_n(&c->stamp[row], __ATOMIC_RELAXED);
+    if (seen != BUSY && (int32_t)(now - seen) <= 0)
+        return;
+    uint32_t from = row_take(c, row);
+    int32_t steps = (int32_t)(now - from);
+    if (steps > 0 && steps < (int32_t)CATCH_UP_HISTORY) {
+        struct shown_chunk *k = shown_space(c);
+        if (k)
+            row_copy(c, row, k->floats + k->n * row_floats(c), false);
+        row_settle(c, row, from, (uint32_t)steps, NULL);
+        if (k)
+            k->rows[k->n++] = (struct shown_row){row, from, now, row_hash(c, row)};
+    }
+    row_give(c, row, steps < 0 ? from : now);
+}
+
+void catch_up_show_rows(struct catch_up *c, const int64_t *ids, size_t n)
+{
     if (catch_up_settled(c))
         return;
     pthread_mutex_lock(&c->lock);
-    all_locked(c);
+    for (size_t i = 0; i < n; i++)
+        if ((uint64_t)ids[i] < (uint64_t)c->rows)
+            row_show(c, ids[i], c->now);
     pthread_mutex_unlock(&c->lock);
+}
+
+void catch_up_show_all(struct catch_up *c)
+{
+    if (catch_up_settled(c))
+        return;
+    pthread_mutex_lock(&c->lock);
+    for (int64_t r = 0; r < c->rows; r++)
+        row_show(c, r, c->now);
+    if (!c->shown.all)
+        c->shown.floor = c->floor;
+    c->shown.all = true;
+    __atomic_store_n(&c->floor, c->now, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void chunk_put_back(struct catch_up *c, const struct shown_chunk *k)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        const struct shown_row *r = &k->rows[i];
+        uint32_t stamp = row_take(c, r->row);
+        bool untouched = stamp == r->now && row_hash(c, r->row) == r->hash;
+        if (untouched)
+            row_copy(c, r->row, (float *)k->floats + i * row_floats(c), true);
+        row_give(c, r->row, untouched ? r->stamp : stamp);
+    }
+}
+
+/* Puts back the rows that nobody has changed since they were shown. */
+static void shown_put_back(struct catch_up *c, struct shown *s)
+{
+    struct shown_chunk *last = s->first;
+    if (!last)
+        return;
+    for (const struct shown_chunk *k = s->first; k; k = k->next)
+        chunk_put_back(c, k);
+    s->first = last->next;
+    shown_reset(s);
+    pthread_mutex_lock(&c->lock);
+    struct shown_chunk *old = c->spare;
+    c->spare = last;
+    pthread_mutex_unlock(&c->lock);
+    mem_free(old);
 }
 
 static void powers_extend(struct catch_up *c, uint32_t upto)
@@ -311,13 +478,21 @@ static uint32_t step_record_locked(struct catch_up *c, float rate)
     return step;
 }
 
-/* Returns the number of the step that begins now. */
-static uint32_t step_record(struct catch_up *c, float rate)
+/* Returns the number of the step that begins now, and the rows to put back after it. When the step
+ * settles all rows, those that were shown are where they should be. */
+static uint32_t step_record(struct catch_up *c, float rate, struct shown *out_shown)
 {
     pthread_mutex_lock(&c->lock);
+    *out_shown = c->shown;
+    c->shown = (struct shown){0};
+    if (out_shown->all)
+        c->floor = out_shown->floor;
+    uint32_t floor = c->floor;
     if (c->now + 1 == BUSY) /* no stamp: once in 2^32 steps states decay by one step more */
         (void)step_record_locked(c, 0);
     uint32_t step = step_record_locked(c, rate);
+    if (c->floor != floor)
+        shown_reset(out_shown);
     pthread_mutex_unlock(&c->lock);
     return step;
 }
@@ -340,7 +515,11 @@ static void row_update(struct catch_up *c, const struct rule_step *s, uint32_t s
 void catch_up_step(struct catch_up *c, const struct rule_step *s, const int64_t *ids, size_t n,
                    const float *g)
 {
-    uint32_t step = step_record(c, s->rate);
+    struct shown shown;
+    /* before the step is recorded, as for rows that this process has read: the sums then are the
+     * same bits for all ranks */
+    catch_up_rows(c, ids, n);
+    uint32_t step = step_record(c, s->rate, &shown);
     for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n) {
             __builtin_prefetch(&c->stamp[ids[i + AHEAD]], 1);
@@ -348,6 +527,7 @@ void catch_up_step(struct catch_up *c, const struct rule_step *s, const int64_t 
         }
         row_update(c, s, step, ids[i], g + i * (size_t)c->width);
     }
+    shown_put_back(c, &shown);
 }
 
 /* ---- moments ---- */

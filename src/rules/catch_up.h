@@ -9,10 +9,10 @@
  * History is a ring of CATCH_UP_HISTORY steps, made once: when it is full all rows are settled,
  * which costs one sweep in that many steps.
  *
- * Threads (Hogwild): any number may call rows, step and all at the same time. Steps are counted
- * under a lock; one thread at a time writes a row, so that its parameter and states fit each other;
- * they are read without asking, as everywhere in Hogwild. bind, reset and destroy are for the owner
- * alone.
+ * Threads (Hogwild): any number may call rows, all, show_* and step at the same time. Steps are
+ * counted under a lock; one thread at a time writes a row, so that its parameter and states fit
+ * each other; they are read without asking, as everywhere in Hogwild. bind, reset and destroy are
+ * for the owner alone.
  * Ownership: the arrays belong to the caller and must outlive their binding. */
 #ifndef RULES_CATCH_UP_H
 #define RULES_CATCH_UP_H
@@ -41,6 +41,14 @@ bool catch_up_settled(const struct catch_up *c);
 /* Brings these rows up to date. Ids out of range are passed over; duplicates are fine. */
 void catch_up_rows(struct catch_up *c, const int64_t *ids, size_t n);
 void catch_up_all(struct catch_up *c);
+
+/* The same for readers, without an effect on what later steps compute. k missed steps applied at
+ * once and the same steps applied in two parts differ in the last bits, so a reader that brought
+ * rows up to date for good would change the bits of the run: of ranks, only the one that reads.
+ * The rows as they were are kept until the next step, which puts back those that neither it nor
+ * anybody else has written to. Without memory for that, rows are brought up to date for good. */
+void catch_up_show_rows(struct catch_up *c, const int64_t *ids, size_t n);
+void catch_up_show_all(struct catch_up *c);
 
 /* One optimizer step: rows ids[0..n) (distinct, in range) are brought up to date and updated with
  * the gradients g[i * width ...]; all others fall behind by one step. */

@@ -167,6 +167,86 @@ static void test_equals_sweeping(void **unused)
     }
 }
 
+/* ---- rows shown to readers ---- */
+
+/* Two runs with the same gradients; only one is read in between. Readers see what sweeping gives,
+ * and leave no trace in the bits of what follows. */
+static void run_shown(const struct trial *t, int steps)
+{
+    const struct rule *rule = rule_find(t->rule);
+    struct table read, quiet, swept;
+    struct catch_up *c, *d;
+    float *p, *state[RULE_MAX_STATES], g[ROWS * WIDTH];
+    table_start(&read, true);
+    quiet = swept = read;
+    assert_int_equal(catch_up_create(rule, &t->h, ROWS, WIDTH, &c, NULL), SKIFF_OK);
+    assert_int_equal(catch_up_create(rule, &t->h, ROWS, WIDTH, &d, NULL), SKIFF_OK);
+    table_bind(&read, &p, state, 0);
+    catch_up_bind(c, p, state);
+    table_bind(&quiet, &p, state, 0);
+    catch_up_bind(d, p, state);
+    for (int step = 0; step < steps; step++) {
+        int64_t ids[ROWS];
+        struct rule_step s;
+        size_t n = touched(step, ids);
+        for (size_t i = 0; i < n * WIDTH; i++)
+            g[i] = noise();
+        if (step % 5 == 2)
+            catch_up_show_rows(c, (const int64_t[]){11, -1, 1, 11, ROWS, 3}, 6);
+        if (step % 50 == 7 || catch_up_sweeps_next(c))
+            catch_up_show_all(c);
+        if (step % 50 == 7 && step < 400)
+            assert_tables(t->what, rule, &read, &swept, -1, 1e-4);
+        rule->begin(&t->h, rate_at(step), true, quiet.scalar, &s);
+        catch_up_step(c, &s, ids, n, g);
+        catch_up_step(d, &s, ids, n, g);
+        if (step < 400)
+            sweep(rule, &t->h, &swept, rate_at(step), ids, n, g);
+    }
+    catch_up_show_all(c);
+    catch_up_all(d);
+    assert_memory_equal(read.cell, quiet.cell, sizeof quiet.cell);
+    catch_up_destroy(c);
+    catch_up_destroy(d);
+}
+
+static void test_shown_rows(void **unused)
+{
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
+        run_shown(&trials[i], i == 0 ? CATCH_UP_HISTORY + 500 : 600);
+}
+
+/* What is written to a row that was shown stays; settling for good forgets what was before. */
+static void test_shown_rows_that_are_written(void **unused)
+{
+    const struct rule_params h = {.mu = 0.9f, .rescale = 1};
+    struct table a, before;
+    struct catch_up *c;
+    struct rule_step s;
+    float *p, *state[RULE_MAX_STATES], g[WIDTH] = {0};
+    table_start(&a, true);
+    before = a;
+    assert_int_equal(catch_up_create(&rule_momentum, &h, ROWS, WIDTH, &c, NULL), SKIFF_OK);
+    table_bind(&a, &p, state, 0);
+    catch_up_bind(c, p, state);
+    rule_momentum.begin(&h, 0.01f, true, a.scalar, &s);
+    catch_up_step(c, &s, (const int64_t[]){3}, 1, g);
+    catch_up_show_all(c);
+    assert_true(a.cell[0][5 * WIDTH] != before.cell[0][5 * WIDTH]);
+    a.cell[0][5 * WIDTH] = 42;
+    float velocity = a.cell[1][5 * WIDTH];
+    catch_up_step(c, &s, (const int64_t[]){3}, 1, g);
+    assert_true(a.cell[0][5 * WIDTH] == 42 && a.cell[1][5 * WIDTH] == velocity);
+    assert_true(a.cell[0][6 * WIDTH] == before.cell[0][6 * WIDTH]); /* back where it was */
+    assert_true(a.cell[1][6 * WIDTH] == before.cell[1][6 * WIDTH]);
+    catch_up_show_all(c);
+    catch_up_all(c);
+    float settled = a.cell[0][6 * WIDTH];
+    catch_up_step(c, &s, (const int64_t[]){3}, 1, g);
+    assert_true(a.cell[0][6 * WIDTH] == settled);
+    catch_up_destroy(c);
+}
+
 /* ---- windows ---- */
 
 struct far { /* rows with their stamps, of which a catch_up sees a few at a time */
@@ -500,6 +580,8 @@ int main(void)
         cmocka_unit_test(test_untouched_rows_stay),
         cmocka_unit_test(test_long_run_and_moved_arrays),
         cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_shown_rows),
+        cmocka_unit_test(test_shown_rows_that_are_written),
         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_threads),

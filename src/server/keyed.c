@@ -83,9 +83,9 @@ static void settle_block(void *self, size_t first, size_t n, struct record *cons
         settle(x->u, x->lag, records[i]);
 }
 
-/* Its history is full. */
-static enum skiff_status settle_all(struct unit *u, struct lag *lag, struct skiff_error *err)
+enum skiff_status keyed_settle_all(struct unit *u, struct skiff_error *err)
 {
+    struct lag *lag = value_lag(u->param_value);
     struct table_cursor at = {0};
     struct settling x = {u, lag};
     enum skiff_status status =
@@ -435,7 +435,7 @@ enum skiff_status keyed_open(struct server *s, struct unit *u, struct skiff_erro
     enum skiff_status status;
     u->window.n = 0;
     if (lag && lag->class->sweeps_next(lag))
-        TRY(settle_all(u, lag, err));
+        TRY(keyed_settle_all(u, err));
     TRY_OUT(take_in(s, u, err));
     if (lag)
         TRY_OUT(show_lag(u, lag, err));

@@ -267,6 +267,8 @@ void keyed_destroy(struct unit *u, int trainers);
 /* Rows of n unaligned ids, made where there are none, up to date. */
 enum skiff_status keyed_pull(struct unit *u, const uint8_t *ids, size_t n, float *out,
                              struct skiff_error *err);
+/* Brings all rows of the table, which has a lag, up to date. */
+enum skiff_status keyed_settle_all(struct unit *u, struct skiff_error *err);
 /* The rows of one variable in the table's order, from a cursor on (0: the first), at most max; up
  * to date. END: these are the last. */
 enum skiff_status keyed_list(struct unit *u, const struct row_var *var, uint64_t *cursor,

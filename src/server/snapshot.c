@@ -68,7 +68,11 @@ static enum skiff_status copy_tensor(struct tensor *to, const struct tensor *fro
     return SKIFF_OK;
 }
 
-/* ---- marking ---- */
+/* ---- marking ----
+ *
+ * Rows that lie behind are brought to the mark when they are read, from their stamps and a copy of
+ * the rates (lag_moment). In sync mode, which promises bits, they are settled at the mark: a job
+ * that resumes from the snapshot starts with no row behind. */
 
 bool unit_moves_rows_only(const struct server *s, const struct unit *u)
 {
@@ -151,7 +155,9 @@ static enum skiff_status mark_keyed(struct server *s, int i, struct kept_unit *k
     list_vars(s, u, &s->options.plan->units[i].vars, k);
     for (int v = 0; v < k->nvars; v++)
         TRY(copy_tensor(&k->vars[v].copy, &k->vars[v].value->tensor, err));
-    if (lag)
+    if (lag && mode_waits(s->plan->mode))
+        TRY(keyed_settle_all(u, err));
+    else if (lag)
         TRY(lag->class->moment(lag, &k->moment, err));
     if (u->table->snapshot) /* the clerk's */
         return error_set(err, SKIFF_STATE,
@@ -171,7 +177,7 @@ static enum skiff_status mark_unit(struct server *s, int i, struct kept_unit *k,
     if (u->table)
         return mark_keyed(s, i, k, err);
     k->rows = u->param_value->tensor.shape.ndim ? (size_t)u->param_value->tensor.shape.dims[0] : 1;
-    if (lag && lag->class->moment)
+    if (lag && lag->class->moment && !mode_waits(s->plan->mode))
         TRY(lag->class->moment(lag, &k->moment, err));
     else
         value_settle(u->param_value);

@@ -200,7 +200,7 @@ enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor 
 {
     if (to == from)
         return SKIFF_OK;
-    value_settle(from);
+    value_show(from);
     value_settle(to); /* else rows behind would be caught up over the copy */
     switch (from->kind) {
     case VALUE_NONE:

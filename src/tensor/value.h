@@ -4,9 +4,13 @@
  *
  * Lag: a sparse optimizer whose rule moves every row each step may leave rows behind and bring them
  * up to date when they are next needed (rules/catch_up.h). A value that has rows behind carries a
- * `lag`. Who reads or writes such a value as a whole must first call value_settle; the executor
- * does it for every op input/output whose slot is not marked SLOT_ROWWISE, and scope reads (fetch,
- * save) do it too. */
+ * `lag`. Who reads or writes such a value as a whole must first call value_settle or value_show;
+ * the executor does it for every op input/output whose slot is not marked SLOT_ROWWISE, and scope
+ * reads (fetch, save) do it too.
+ *
+ * Settle or show? k steps applied at once and in two parts differ in the last bits. Settling is for
+ * programs that train, which all ranks run alike, and for ends of epochs; showing is for readers
+ * (fetch, save, evaluation): it leaves the bits of later steps as they would have been. */
 #ifndef TENSOR_VALUE_H
 #define TENSOR_VALUE_H
 
@@ -58,6 +62,9 @@ struct lag_class {
     /* Brings the given rows (any order, duplicates allowed) of all values of the lag up to date. */
     void (*settle_rows)(struct lag *lag, const int64_t *ids, size_t n);
     void (*settle_all)(struct lag *lag);
+    /* The same for a reader: the next step puts back what was not written to meanwhile. */
+    void (*show_rows)(struct lag *lag, const int64_t *ids, size_t n);
+    void (*show_all)(struct lag *lag);
     void (*destroy)(struct lag *lag);
     /* For snapshots; NULL: not of this lag. *out NULL: no row lies behind. */
     enum skiff_status (*moment)(struct lag *lag, struct lag_moment **out, struct skiff_error *err);
@@ -125,6 +132,12 @@ static inline void value_settle(const struct skiff_tensor *v)
     struct lag *lag = value_lag(v);
     if (lag)
         lag->class->settle_all(lag);
+}
+static inline void value_show(const struct skiff_tensor *v)
+{
+    struct lag *lag = value_lag(v);
+    if (lag)
+        lag->class->show_all(lag);
 }
 
 #endif

@@ -171,6 +171,72 @@ def models():
     return out
 
 
+RULES = ("Adam", "Momentum", "RMSProp", "Adamax")  # they move every row in every step, so Skiff defers
+
+
+def one_rank_reads(eager):
+    """Rank 0 saves, prints and evaluates between steps; do all ranks still hold the same bits?"""
+    dist.init_parallel_env()
+    return {rule: (read_eager if eager else read_static)(rule) for rule in RULES}
+
+
+def read_eager(rule):
+    rank, draws = dist.get_rank(), np.random.RandomState(dist.get_rank())
+    paddle.seed(3)
+    layers = nn.Sequential(nn.Embedding(300, 4, sparse=True), nn.Linear(4, 1))
+    model = paddle.DataParallel(layers)
+    keys = {"parameters": layers.parameters(), "learning_rate": 0.01}
+    optimizer = getattr(paddle.optimizer, rule)(**keys)
+    for step in range(60):
+        model(paddle.to_tensor(draws.randint(0, 300, [5]))).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        if rank == 0 and step % 7 == 3:
+            with tempfile.TemporaryDirectory() as folder:
+                paddle.save(layers.state_dict(), folder + "/a.pdparams")
+                paddle.save(optimizer.state_dict(), folder + "/a.pdopt")
+        if rank == 0 and step % 7 == 5:
+            layers[0].weight.numpy()
+            with paddle.no_grad():
+                layers(paddle.to_tensor(np.arange(0, 300, 3)))
+    return same_on_all(layers[0].weight.numpy())
+
+
+def read_static(rule):
+    from paddle.distributed import fleet
+    paddle.enable_static()
+    rank, draws = dist.get_rank(), np.random.RandomState(dist.get_rank())
+    main, startup = paddle.static.Program(), paddle.static.Program()
+    with paddle.static.program_guard(main, startup), paddle.base.unique_name.guard():
+        ids = paddle.static.data("ids", [None, 1], "int64")
+        rows = paddle.static.nn.embedding(ids, [300, 4], is_sparse=True, param_attr=paddle.ParamAttr(
+            name="table", initializer=nn.initializer.Constant(0.5)))
+        loss = paddle.mean(paddle.square(rows))
+        test = main.clone(for_test=True)
+        fleet.init(is_collective=True)
+        fleet.distributed_optimizer(getattr(paddle.optimizer, rule)(0.01)).minimize(loss)
+    exe, scope = paddle.static.Executor(), paddle.static.Scope()
+    with paddle.static.scope_guard(scope):
+        exe.run(startup)
+        for step in range(60):
+            exe.run(main, feed={"ids": draws.randint(0, 300, [5, 1])}, fetch_list=[loss])
+            if rank == 0 and step % 7 == 3:
+                with tempfile.TemporaryDirectory() as folder:
+                    paddle.static.save(main, folder + "/a")
+            if rank == 0 and step % 7 == 5:
+                exe.run(test, feed={"ids": np.arange(0, 300, 3).reshape(-1, 1)}, fetch_list=[loss])
+                exe.run(test, feed={"ids": np.zeros([1, 1], "int64")}, fetch_list=["table"])
+        got = np.array(scope.find_var("table").get_tensor())
+    paddle.disable_static()
+    return same_on_all(got)
+
+
+def same_on_all(array):
+    parts = []
+    dist.all_gather_object(parts, array.tobytes())
+    return all(part == parts[0] for part in parts) and len(set(array[:, 0].tolist())) > 100
+
+
 def hooks_and_two_backwards():
     dist.init_parallel_env()
     rank = dist.get_rank()
@@ -354,6 +420,11 @@ class Models(unittest.TestCase):
             self.assertLess(out["error"], 1e-5)
             self.assertEqual(out["nothing to train"][0], "RuntimeError")
             self.assertIn("does not have any parameters to train", out["nothing to train"][1])
+
+    def test_one_rank_reads(self):
+        for eager in True, False:
+            for out in job(one_rank_reads, eager, ranks=2):
+                self.assertEqual(out, {rule: True for rule in RULES}, "eager" if eager else "static")
 
     def test_fleet(self):
         for rank, out in enumerate(job(fleets, ranks=2)):
