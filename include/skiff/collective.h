@@ -26,11 +26,11 @@ extern "C" {
 #endif
 
 /* Everything may be left out: 0 and NULL mean what the environment says. PADDLE_TRAINER_ID,
- * PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ENDPOINTS (docs/launch.md lists them); started by mpirun or
- * srun without these: MPI's. None at all: one rank alone. */
+ * PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ENDPOINTS (docs/launch.md lists them); without them those of
+ * Slurm's srun and Open MPI's mpirun. None at all: one rank alone. */
 struct skiff_world_options {
-    const char *engine; /* "net", "mpi"; NULL: SKIFF_COLLECTIVE, else mpi when an MPI launcher
-                         * started us and no endpoints are given, else net */
+    const char *engine; /* "net", "mpi"; NULL: SKIFF_COLLECTIVE, else mpi when mpirun started us, no
+                         * endpoints are given and MPI can be loaded, else net */
     const char *const *endpoints; /* host:port of every rank */
     int size, rank;               /* with endpoints */
     const char *secret_file;      /* NULL: SKIFF_SECRET or SKIFF_SECRET_FILE */

@@ -44,11 +44,18 @@ static enum skiff_status open_world(struct task *t, const struct task_args *args
                             err);
 }
 
-static bool wanted(struct task *t)
+/* An environment that does not fit together is an error: a rank of it would train alone. */
+static enum skiff_status is_wanted(struct task *t, bool *out, struct skiff_error *err)
 {
     const char *mode = config_text(t->config, "runner.sync_mode", "");
-    return !role_env_is_set(NULL, NULL) &&
-           (skiff_world_size() > 1 || collective_mpi_present() || !strcasecmp(mode, "collective"));
+    struct role r;
+    *out = false;
+    if (role_env_is_set(NULL, NULL))
+        return SKIFF_OK;
+    TRY(role_from_ranks(&r, NULL, NULL, err));
+    *out = r.workers > 1 || !strcasecmp(mode, "collective");
+    role_deinit(&r);
+    return SKIFF_OK;
 }
 
 /* ---- fewer sums ---- */
@@ -104,10 +111,12 @@ enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_
                              bool train, struct skiff_error *err)
 {
     char role[32];
+    bool wanted;
     *r = (struct ranks){.size = 1};
     if (train)
         TRY(merge_gradients(t, err));
-    if (!wanted(t))
+    TRY(is_wanted(t, &wanted, err));
+    if (!wanted)
         return SKIFF_OK;
     TRY(open_world(t, args, err));
     *r = (struct ranks){.rank = skiff_world_rank(), .size = skiff_world_size()};

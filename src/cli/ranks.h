@@ -1,9 +1,9 @@
 /* Ranks: `skiff train` and `skiff infer` as one process of a collective job.
  *
  * A job is one when its environment names several ranks and no servers (skiff launch --collective,
- * mpirun, PADDLE_TRAINER_*). All ranks train in step, each on its files, with one thread; rank 0
- * reads checkpoints, saves, validates and tells. Every call is made by all ranks; alone they do
- * nothing. */
+ * mpirun, srun, PADDLE_TRAINER_*). All ranks train in step, each on its files, with one thread;
+ * rank 0 reads checkpoints, saves, validates and tells. Every call is made by all ranks; alone they
+ * do nothing. */
 #ifndef CLI_RANKS_H
 #define CLI_RANKS_H
 

@@ -122,8 +122,9 @@ struct collective_net_options {
  * bytes go through shared memory. */
 enum skiff_status collective_net(const struct collective_net_options *o, struct collective **out,
                                  struct skiff_error *err);
-/* Started by mpirun or srun: rank and size come from MPI. SKIFF_UNSUPPORTED: built without it. */
+/* Started by mpirun, or srun --mpi: rank and size come from MPI. */
 enum skiff_status collective_mpi(struct collective **out, struct skiff_error *err);
-bool collective_mpi_present(void); /* has an MPI launcher started this process? */
+/* Can MPI's library be loaded? SKIFF_UNSUPPORTED: no, or built without it. */
+enum skiff_status collective_mpi_loads(struct skiff_error *err);
 
 #endif

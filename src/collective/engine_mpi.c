@@ -13,24 +13,18 @@
 #define _GNU_SOURCE
 #include "collective/collective_parts.h"
 
-#include <stdlib.h>
-
-bool collective_mpi_present(void)
-{
-    static const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"};
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
-        if (getenv(signs[i]))
-            return true;
-    return false;
-}
-
 #ifndef SKIFF_MPI
 
-enum skiff_status collective_mpi(struct collective **out, struct skiff_error *err)
+enum skiff_status collective_mpi_loads(struct skiff_error *err)
 {
     return error_set(err, SKIFF_UNSUPPORTED,
                      "this Skiff was built without MPI: install libopenmpi-dev and build it again, "
-                     "or choose the engine net");
+                     "or choose the engine net (SKIFF_COLLECTIVE=net)");
+}
+
+enum skiff_status collective_mpi(struct collective **out, struct skiff_error *err)
+{
+    return collective_mpi_loads(err);
 }
 
 #else
@@ -39,6 +33,7 @@ enum skiff_status collective_mpi(struct collective **out, struct skiff_error *er
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -69,9 +64,11 @@ struct mpi_library {
 /* What there is once in a process. */
 static struct {
     pthread_mutex_t lock; /* for every call of MPI, and this */
-    bool begun;
-    bool dead;  /* a rank is, or did not take a letter: MPI cannot be ended in order */
-    int groups; /* so far: the tag of the next one's letters */
+    bool loaded, begun;
+    bool dead;    /* a rank is, or did not take a letter: MPI cannot be ended in order */
+    int groups;   /* so far: the tag of the next one's letters */
+    int engines;  /* that are open */
+    bool exiting; /* the last one that is closed ends MPI */
     int rank, size;
     struct mpi_library call;
     MPI_Comm all;
@@ -127,11 +124,45 @@ static enum skiff_status check(int code, const char *what, struct skiff_error *e
     return error_set(err, SKIFF_IO, "%s: %s", what, text);
 }
 
-/* At the end of the process; waits for all ranks. */
+/* Waits for all ranks. */
 static void end_mpi(void)
 {
     if (!mpi.dead)
         mpi.call.Finalize();
+}
+
+/* Handlers of exit run from the last to the first: one that was registered before this one may
+ * close the world behind it (a script in Python). */
+static void on_exit_of_process(void)
+{
+    pthread_mutex_lock(&mpi.lock);
+    mpi.exiting = true;
+    bool last = mpi.engines == 0;
+    pthread_mutex_unlock(&mpi.lock);
+    if (last)
+        end_mpi();
+}
+
+/* Locked. */
+static enum skiff_status load(struct skiff_error *err)
+{
+    if (mpi.loaded)
+        return SKIFF_OK;
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL);
+    if (!library)
+        return error_set(err, SKIFF_UNSUPPORTED, "MPI cannot be loaded: %s (Debian: libopenmpi3)",
+                         dlerror());
+    TRY(find_all(library, &mpi.call, err));
+    mpi.loaded = true;
+    return SKIFF_OK;
+}
+
+enum skiff_status collective_mpi_loads(struct skiff_error *err)
+{
+    pthread_mutex_lock(&mpi.lock);
+    enum skiff_status status = load(err);
+    pthread_mutex_unlock(&mpi.lock);
+    return status;
 }
 
 /* Locked. */
@@ -140,15 +171,11 @@ static enum skiff_status begin(struct skiff_error *err)
     int provided;
     if (mpi.begun)
         return SKIFF_OK;
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL);
-    if (!library)
-        return error_set(err, SKIFF_UNSUPPORTED, "MPI cannot be loaded: %s (Debian: libopenmpi3)",
-                         dlerror());
-    TRY(find_all(library, &mpi.call, err));
+    TRY(load(err));
     TRY(check(mpi.call.Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread",
               err));
     mpi.begun = true;
-    atexit(end_mpi);
+    atexit(on_exit_of_process);
     if (provided < MPI_THREAD_SERIALIZED)
         return error_set(err, SKIFF_UNSUPPORTED, "this MPI cannot be used by several threads");
     TRY(check(mpi.call.Comm_dup(mpi.call.world, &mpi.all), "MPI_Comm_dup", err));
@@ -371,6 +398,11 @@ static void close_mpi(void *engine)
     pthread_cond_destroy(&e->changed);
     pthread_mutex_destroy(&e->lock);
     free(e);
+    pthread_mutex_lock(&mpi.lock);
+    bool last = --mpi.engines == 0 && mpi.exiting;
+    pthread_mutex_unlock(&mpi.lock);
+    if (last)
+        end_mpi();
 }
 
 static const struct engine_kind engine_mpi = {
@@ -381,6 +413,7 @@ enum skiff_status collective_mpi(struct collective **out, struct skiff_error *er
     pthread_mutex_lock(&mpi.lock);
     enum skiff_status status = begin(err);
     int tag = mpi.groups++;
+    mpi.engines += status == SKIFF_OK;
     pthread_mutex_unlock(&mpi.lock);
     if (status < 0)
         return status;

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "fleet/rank_env.h"
 #include "net/host.h"
 
 #define LIST "PADDLE_PSERVERS_IP_PORT_LIST"
@@ -440,7 +441,7 @@ static enum skiff_status check_own_endpoint(const struct env *e, const struct ro
 static enum skiff_status from_ranks(const struct env *e, struct role *r)
 {
     if (!look(e, "PADDLE_TRAINERS_NUM") && !look(e, "PADDLE_TRAINER_ENDPOINTS"))
-        return SKIFF_OK;
+        return rank_env_read(r, e->get, e->self, e->err);
     TRY(take_trainer_endpoints(e, r));
     TRY(take_workers(e, r, "PADDLE_TRAINERS_NUM"));
     TRY(take_worker_id(e, r, r->workers == 1 ? "0" : NULL, "PADDLE_TRAINERS_NUM"));

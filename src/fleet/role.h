@@ -21,6 +21,9 @@ struct role {
     char **worker_endpoints; /* owned; may be NULL */
     int nworker_endpoints;
     char *servers_text, *workers_text; /* joined by commas; owned */
+    /* "srun" or "mpirun" when ranks are known by what these set, else NULL. Ranks that mpirun has
+     * started on several machines have no endpoints. */
+    const char *launcher;
 };
 
 /* Gives the value of a variable, or NULL. */
@@ -32,7 +35,8 @@ enum skiff_status role_from_env(struct role *out, enum skiff_role_env env, role_
 enum skiff_status role_from_user(struct role *out, const struct skiff_role *given,
                                  struct skiff_error *err);
 /* Of a collective job, which has no servers: PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM,
- * PADDLE_TRAINER_ENDPOINTS, PADDLE_CURRENT_ENDPOINT. None of them: one rank alone. */
+ * PADDLE_TRAINER_ENDPOINTS, PADDLE_CURRENT_ENDPOINT; without them what srun or mpirun set
+ * (rank_env.h). None at all: one rank alone. */
 enum skiff_status role_from_ranks(struct role *out, role_lookup get, void *self,
                                   struct skiff_error *err);
 void role_deinit(struct role *r);

@@ -244,6 +244,111 @@ static void given_by_user(void **state)
     }
 }
 
+/* ---- ranks that srun and mpirun start ---- */
+
+#define STEP(n, rank, node, local)                                                  \
+    "SLURM_JOB_ID=40;SLURM_STEP_ID=1;SLURM_STEP_NUM_TASKS=" n ";SLURM_PROCID=" rank \
+    ";SLURM_NODEID=" node ";SLURM_LOCALID=" local ";"
+
+static void ranks_of_launchers(void **state)
+{
+    static const struct {
+        const char *env;
+        int id, workers;
+        const char *launcher, *endpoints;
+    } cases[] = {
+        {"", 0, 1, NULL, NULL},
+        /* a batch script is one process */
+        {"SLURM_JOB_ID=40;SLURM_NTASKS=4;SLURM_PROCID=0;SLURM_JOB_NODELIST=n[1-2]", 0, 1, NULL,
+         NULL},
+        {STEP("1", "0", "0", "0") "SLURM_STEP_NODELIST=n1;SLURM_STEP_TASKS_PER_NODE=1", 0, 1, NULL,
+         NULL},
+        {STEP("3", "2", "1", "0") "SLURM_STEP_NODELIST=n[1-2];SLURM_STEP_TASKS_PER_NODE=2,1;"
+                                  "SLURM_DISTRIBUTION=block",
+         2, 3, "srun", "n1:10576,n1:10577,n2:10576"},
+        {STEP("3", "2", "0", "1") "SLURM_STEP_NODELIST=n[1-2];SLURM_STEP_TASKS_PER_NODE=2,1;"
+                                  "SLURM_DISTRIBUTION=cyclic:block",
+         2, 3, "srun", "n1:10576,n2:10576,n1:10577"},
+        {STEP("5", "4", "2", "1") "SLURM_STEP_NODELIST=a[08-10];SLURM_STEP_TASKS_PER_NODE=1,2(x2);"
+                                  "SLURM_DISTRIBUTION=cyclic;PADDLE_START_PORT=7000",
+         4, 5, "srun", "a08:7000,a09:7000,a10:7000,a09:7001,a10:7001"},
+        /* one node: other machines need not reach it */
+        {STEP("2", "1", "0", "1") "SLURM_STEP_NODELIST=n7;SLURM_STEP_TASKS_PER_NODE=2;"
+                                  "SLURM_DISTRIBUTION=plane",
+         1, 2, "srun", "127.0.0.1:10576,127.0.0.1:10577"},
+        {STEP("2", "1", "1", "0") "SLURM_STEP_NODELIST=n[1-2];SLURM_STEP_TASKS_PER_NODE=1(x2);"
+                                  "SLURM_DISTRIBUTION=block;PMI_SIZE=2;PMI_RANK=1",
+         1, 2, "srun", "n1:10576,n2:10576"},
+        /* Paddle's variables come first */
+        {STEP("2", "1", "1", "0") "PADDLE_TRAINERS_NUM=1", 0, 1, NULL, NULL},
+        {STEP("2", "1", "1", "0") "PADDLE_TRAINER_ENDPOINTS=a:1,b:1,c:1;PADDLE_TRAINER_ID=2", 2, 3,
+         NULL, "a:1,b:1,c:1"},
+        /* mpirun, whose daemons srun has started */
+        {STEP("2", "1", "1", "0") "OMPI_COMM_WORLD_SIZE=2;OMPI_COMM_WORLD_RANK=0;"
+                                  "OMPI_COMM_WORLD_LOCAL_SIZE=2;PADDLE_START_PORT=7000",
+         0, 2, "mpirun", "127.0.0.1:7000,127.0.0.1:7001"},
+        {"OMPI_COMM_WORLD_SIZE=4;OMPI_COMM_WORLD_RANK=3;OMPI_COMM_WORLD_LOCAL_SIZE=2", 3, 4,
+         "mpirun", NULL},
+        {"OMPI_COMM_WORLD_SIZE=1;OMPI_COMM_WORLD_RANK=0;OMPI_COMM_WORLD_LOCAL_SIZE=1", 0, 1, NULL,
+         NULL},
+        {"PMI_SIZE=1;PMI_RANK=0", 0, 1, NULL, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct role r = {0};
+        struct skiff_error err = {0};
+        if (role_from_ranks(&r, lookup, (void *)cases[i].env, &err) < 0)
+            fail_msg("%s: %s", cases[i].env, err.message);
+        char *ends = role_list_join(r.worker_endpoints, r.nworker_endpoints);
+        assert_int_equal(r.id, cases[i].id);
+        assert_int_equal(r.workers, cases[i].workers);
+        assert_string_equal(r.launcher ? r.launcher : "",
+                            cases[i].launcher ? cases[i].launcher : "");
+        assert_string_equal(ends, cases[i].endpoints ? cases[i].endpoints : "");
+        free(ends);
+        role_deinit(&r);
+    }
+}
+
+static void wrong_ranks_of_launchers(void **state)
+{
+    static const struct {
+        const char *env, *says;
+    } cases[] = {
+        {STEP("2", "2", "0", "0"), "SLURM_PROCID is '2'; expected a number from 0 to 1"},
+        {STEP("x", "0", "0", "0"), "SLURM_STEP_NUM_TASKS is 'x'"},
+        {STEP("2", "0", "0", "0"), "SLURM_STEP_NODELIST is not set"},
+        {STEP("2", "0", "0", "0") "SLURM_STEP_NODELIST=n1", "SLURM_STEP_TASKS_PER_NODE is not set"},
+        {STEP("2", "0", "0", "0") "SLURM_STEP_NODELIST=n[1-2];SLURM_STEP_TASKS_PER_NODE=2",
+         "SLURM_STEP_NODELIST (n[1-2]) has 2 nodes, SLURM_STEP_TASKS_PER_NODE (2) 1 with 2 tasks"},
+        {STEP("3", "0", "0", "0") "SLURM_STEP_NODELIST=n[1-2];SLURM_STEP_TASKS_PER_NODE=1(x2)",
+         "2 with 2 tasks, and SLURM_STEP_NUM_TASKS is 3"},
+        {STEP("2", "0", "0", "0") "SLURM_STEP_NODELIST=n[1-;SLURM_STEP_TASKS_PER_NODE=2",
+         "SLURM_STEP_NODELIST is 'n[1-': a bracket is not closed"},
+        {STEP("4", "1", "0", "1") "SLURM_STEP_NODELIST=n[1-2];SLURM_STEP_TASKS_PER_NODE=2(x2);"
+                                  "SLURM_DISTRIBUTION=plane",
+         "SLURM_DISTRIBUTION is 'plane': which rank is on which node"},
+        {STEP("2", "0", "1", "0") "SLURM_STEP_NODELIST=n[1-2];SLURM_STEP_TASKS_PER_NODE=1(x2)",
+         "Slurm has put rank 0 on node 1 as task 0, where"},
+        {STEP("2", "0", "0", "0") "SLURM_HET_SIZE=2", "SLURM_HET_SIZE is set"},
+        {STEP("2", "0", "0", "0") "SLURM_STEP_NODELIST=n1;SLURM_STEP_TASKS_PER_NODE=2;"
+                                  "PADDLE_START_PORT=65535",
+         "PADDLE_START_PORT is '65535'; expected a number from 1 to 65534"},
+        {"OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK is ''"},
+        {"OMPI_COMM_WORLD_SIZE=2;OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_RANK is '5'"},
+        {"PMI_SIZE=2;PMI_RANK=1", "PMI_SIZE is 2: an MPI other than Open MPI"},
+        {STEP("2", "0", "0", "0") "PMI_SIZE=4;PMI_RANK=1", "PMI_SIZE is 4"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct role r = {0};
+        struct skiff_error err = {0};
+        if (role_from_ranks(&r, lookup, (void *)cases[i].env, &err) >= 0 ||
+            !strstr(err.message, cases[i].says))
+            fail_msg("%s: %s, not %s", cases[i].env, err.message, cases[i].says);
+    }
+}
+
 /* Every file to exactly one worker, contiguous, the first ones one more. */
 static void files_are_split(void **state)
 {
@@ -272,6 +377,8 @@ int main(void)
         cmocka_unit_test(right_ones),
         cmocka_unit_test(wrong_ones),
         cmocka_unit_test(given_by_user),
+        cmocka_unit_test(ranks_of_launchers),
+        cmocka_unit_test(wrong_ranks_of_launchers),
         cmocka_unit_test(files_are_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

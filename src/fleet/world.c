@@ -15,18 +15,46 @@
 
 static pid_t opener; /* of the world */
 
-static bool wants_mpi(const struct skiff_world_options *o, const struct role *r)
+/* NULL: none is chosen. */
+static const char *chosen_engine(const struct skiff_world_options *o)
 {
     const char *engine = o->engine ? o->engine : getenv("SKIFF_COLLECTIVE");
-    if (engine && *engine)
-        return !strcmp(engine, "mpi");
-    return collective_mpi_present() && !r->worker_endpoints;
+    return engine && *engine ? engine : NULL;
+}
+
+/* Ranks of mpirun use MPI where it can be loaded; without it they need addresses. */
+static enum skiff_status choose_mpi(const struct skiff_world_options *o, const struct role *r,
+                                    bool *out, struct skiff_error *err)
+{
+    const char *engine = chosen_engine(o);
+    bool by_mpirun = r->launcher && !strcmp(r->launcher, "mpirun");
+    struct skiff_error why = {0};
+    *out = engine ? !strcmp(engine, "mpi") : by_mpirun && collective_mpi_loads(&why) == SKIFF_OK;
+    if (*out || !by_mpirun || r->worker_endpoints)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_UNSUPPORTED,
+                     "mpirun has started %d ranks on several machines, whose addresses it does not "
+                     "give, and %s; start the job with srun or `skiff launch --collective --ips`, "
+                     "or set PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM and PADDLE_TRAINER_ENDPOINTS",
+                     r->workers, engine ? "the engine net is chosen" : why.message);
+}
+
+/* Each process for itself would be a run of its own. */
+static enum skiff_status check_size(const struct role *r, const struct collective *c,
+                                    struct skiff_error *err)
+{
+    if (!r->launcher || collective_size(c) == r->workers)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_UNSUPPORTED,
+                     "MPI has %d ranks, but %s has started %d: the launcher and the MPI library do "
+                     "not fit together; choose the engine net (SKIFF_COLLECTIVE=net)",
+                     collective_size(c), r->launcher, r->workers);
 }
 
 static enum skiff_status check_engine(const struct skiff_world_options *o, struct skiff_error *err)
 {
-    const char *engine = o->engine ? o->engine : getenv("SKIFF_COLLECTIVE");
-    if (!engine || !*engine || !strcmp(engine, "net") || !strcmp(engine, "mpi"))
+    const char *engine = chosen_engine(o);
+    if (!engine || !strcmp(engine, "net") || !strcmp(engine, "mpi"))
         return SKIFF_OK;
     return error_set(err, SKIFF_INVALID, "%s is '%s'; expected net or mpi",
                      o->engine ? "the engine" : "SKIFF_COLLECTIVE", engine);
@@ -71,6 +99,20 @@ static enum skiff_status open_net(const struct skiff_world_options *o, const str
         out, err);
 }
 
+static enum skiff_status open_ranks(const struct skiff_world_options *o, const struct role *r,
+                                    struct collective **out, struct skiff_error *err)
+{
+    bool mpi;
+    TRY(choose_mpi(o, r, &mpi, err));
+    if (!mpi)
+        return open_net(o, r, out, err);
+    TRY(collective_mpi(out, err));
+    enum skiff_status status = check_size(r, *out, err);
+    if (status < 0)
+        collective_destroy(*out);
+    return status;
+}
+
 enum skiff_status skiff_world_open(const struct skiff_world_options *options,
                                    struct skiff_error *err)
 {
@@ -83,8 +125,7 @@ enum skiff_status skiff_world_open(const struct skiff_world_options *options,
     struct role r;
     struct collective *c = NULL;
     TRY(o->endpoints ? take_given(o, &r, err) : role_from_ranks(&r, NULL, NULL, err));
-    enum skiff_status status =
-        wants_mpi(o, &r) ? collective_mpi(&c, err) : open_net(o, &r, &c, err);
+    enum skiff_status status = open_ranks(o, &r, &c, err);
     role_deinit(&r);
     opener = getpid();
     return status < 0 ? status : rings_put(0, c, err);

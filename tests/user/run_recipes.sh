@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# docs/recipes.md: the batch script for Slurm and the manifest for Kubernetes, with stand-ins for srun, scontrol and pods on
-# loopback addresses: the jobs really train with 2 servers and 2 workers, and save.
+# docs/recipes.md: the batch script in a Slurm that the test starts (tests/cluster/slurm.sh), and the manifest for Kubernetes with
+# pods as processes on loopback addresses: the jobs train with 2 servers and 2 workers, and save.
 set -uo pipefail
 root=$PWD
+. tests/cluster/slurm.sh
 export PATH=$root/${BUILD:-build}:$PATH
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'slurm_stop; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0
 fault() {
@@ -43,85 +44,50 @@ trained() { # SAMPLES: of all workers, in each of the two epochs
 # ---- Slurm ----
 batch=$root/examples/slurm/train.sbatch
 bash -n "$batch" || fault "the shell does not read $batch"
-mkdir bin
-cat >bin/scontrol <<'SH'
-#!/bin/bash
-[ "$*" = "show hostnames 127.0.0.[2-3]" ] && printf '127.0.0.2\n127.0.0.3\n'
-SH
-cat >bin/srun <<'SH'
-#!/bin/bash
-# srun [--FLAG...] COMMAND...: a task a node, side by side; signals go to the tasks; the status is that of one that failed
-while [[ $1 == --* ]]; do
-    [[ $1 == --output=* ]] && output=${1#--output=}
-    shift
-done
-[ -e "$SKIFF_SECRET_FILE" ] && stat -c %a "$SKIFF_SECRET_FILE" >secret.mode
-for task in 0 1; do
-    SLURM_PROCID=$task "$@" >"${output/\%t/$task}" 2>&1 &
-    pids+=($!)
-done
-printf '%s\n' "${pids[@]}" >>tasks
-trap 'kill -TERM "${pids[@]}"' TERM
-status=0
-for p in "${pids[@]}"; do
-    while kill -0 "$p" 2>/dev/null; do
-        one=0
-        wait "$p" || one=$?
-    done
-    [ "$one" -eq 0 ] || status=$one
-done
-exit $status
-SH
-chmod +x bin/*
-batch_script() { # ARGUMENTS...: with what Slurm sets
-    exec env -C / PATH="$work/bin:$PATH" SLURM_SUBMIT_DIR="$work" SLURM_JOB_ID=$number SLURM_JOB_NODELIST='127.0.0.[2-3]' \
-        bash "$batch" "$@" >"$work/out" 2>&1
-}
-slurm_ends_tasks() { # when the batch script has ended
-    local p
-    while read -r p; do kill -9 "$p" 2>/dev/null; done <tasks
-    rm -f tasks
-}
-submit() { # ARGUMENTS...
-    local got
-    (batch_script "$@")
-    got=$?
-    [ ! -e tasks ] || slurm_ends_tasks
+log_of_all() { tail -n 12 out "log-$number"/*; }
+submit() { # ARGUMENTS...: starts the batch script and waits for it; $number is the job's
+    local got=0
+    number=$(sbatch --wait --parsable --output=out "$batch" "$@" 2>err) || got=$?
+    number=${number%%;*}
     return $got
 }
-log_of_all() { tail -n 12 out "log-$number"/*; }
-number=$((RANDOM % 6000 + 42000)) # gives the port
-submit config.yaml -o runner.sync_mode=async || { fault "the batch script ends with $?"; log_of_all; }
-trained "4000 4000"
-for file in "log-$number"/serverlog.{0,1} "log-$number"/workerlog.{0,1}; do [ -s "$file" ] || fault "no $file"; done
-for file in "log-$number"/serverlog.{0,1}; do grep -q 'the job is complete' "$file" || fault "$file: the server did not end by itself"; done
-[ "$(cat secret.mode)" = 600 ] || fault "others can read the secret: mode $(cat secret.mode)"
-[ -z "$(ls -A | grep '^\.skiff-')" ] || fault "the secret is left behind"
-submit config.yaml --resume -o runner.epochs=3 || { fault "with --resume it ends with $?"; log_of_all; }
-trained "4000 4000 4000"
+secrets() { find . -maxdepth 1 -name '.skiff-*'; }
+slurm() {
+    submit config.yaml -o runner.sync_mode=async || { fault "the batch script ends with $?: $(cat err)"; log_of_all; }
+    trained "4000 4000"
+    for file in "log-$number"/serverlog.{0,1} "log-$number"/workerlog.{0,1}; do [ -s "$file" ] || fault "no $file"; done
+    for file in "log-$number"/serverlog.{0,1}; do grep -q 'the job is complete' "$file" || fault "$file: the server did not end by itself"; done
+    [ -z "$(secrets)" ] || fault "the secret is left behind"
+    submit config.yaml --resume -o runner.epochs=3 || { fault "with --resume it ends with $?"; log_of_all; }
+    trained "4000 4000 4000"
 
-# the time limit comes: what was learnt of the running epoch is saved
-number=$((number + 1))
-skiff synth --rows 40000 --test-rows 100 --files 2 --out long >/dev/null || exit 1
-(batch_script config.yaml --overwrite -o runner.train_data_dir=long/train runner.train_batch_size=1 runner.sync_mode=sync runner.print_interval=10) &
-batch_pid=$!
-for _ in $(seq 600); do # in the middle of an epoch that takes many seconds
-    grep -qE 'epoch 0: +[0-9]+ %' "log-$number/workerlog.0" 2>/dev/null && break
-    sleep 0.1
-done
-kill -TERM $batch_pid
-wait $batch_pid && fault "stopped, and status 0"
-slurm_ends_tasks
-grep -q 'interrupted: a part of the epoch' "log-$number"/workerlog.? || { fault "the part of an epoch was not saved"; log_of_all; }
-[ "$(python3 -c 'import json; print(json.load(open("model/report.json"))["run"]["status"])')" = stopped ] || fault "the run is not called stopped"
+    # the time limit comes (Slurm signals the batch script: --signal=B:TERM@120): what was learnt of the running epoch is saved
+    skiff synth --rows 40000 --test-rows 100 --files 2 --out long >/dev/null || exit 1
+    number=$(sbatch --parsable --output=out "$batch" config.yaml --overwrite -o runner.train_data_dir=long/train runner.train_batch_size=1 \
+        runner.sync_mode=sync runner.print_interval=10)
+    until grep -qE 'epoch 0: +[0-9]+ %' "log-$number/workerlog.0" 2>/dev/null; do # in the middle of an epoch that takes many seconds
+        [ -n "$(squeue -h -j "$number" -t PD,CF,R 2>/dev/null)" ] || { fault "the long job has ended early"; break; }
+        sleep 0.1
+    done
+    [ "$(stat -c %a "$(secrets)")" = 600 ] || fault "others can read the secret: $(ls -l "$(secrets)")"
+    scancel --batch --signal=TERM "$number" || fault "no signal for the batch script"
+    while [ -n "$(squeue -h -j "$number" 2>/dev/null)" ]; do sleep 0.1; done
+    scontrol show job "$number" | grep -E ' ExitCode=[1-9]' >/dev/null || fault "stopped, and status 0: $(scontrol show job "$number")"
+    grep -q 'interrupted: a part of the epoch' "log-$number"/workerlog.? || { fault "the part of an epoch was not saved"; log_of_all; }
+    [ "$(python3 -c 'import json; print(json.load(open("model/report.json"))["run"]["status"])')" = stopped ] || fault "the run is not called stopped"
 
-# what is wrong is told, and the status is not 0
-submit && fault "no config, and status 0"
-grep -qF 'config.yaml is missing: sbatch train.sbatch config.yaml' out || fault "without a config: $(cat out)"
-submit gone.yaml && fault "a config that is not there, and status 0"
-# the first task that fails ends the others, perhaps before they have written a word
-grep -qF 'cannot read gone.yaml' "log-$number"/*log.? || { fault "gone.yaml"; log_of_all; }
-[ -z "$(ls -A | grep '^\.skiff-')" ] || fault "a secret is left behind by a job that failed"
+    # an error has a message, and the status is not 0
+    submit && fault "no config, and status 0"
+    grep -qF 'config.yaml is missing: sbatch train.sbatch config.yaml' out || fault "without a config: $(cat out)"
+    submit gone.yaml && fault "a config that is not there, and status 0"
+    # the first task that fails ends the others, perhaps before they have written a word
+    grep -qF 'cannot read gone.yaml' "log-$number"/*log.? || { fault "gone.yaml"; log_of_all; }
+    [ -z "$(secrets)" ] || fault "a secret is left behind by a job that failed"
+}
+if slurm_start; then
+    slurm
+    slurm_stop
+fi
 
 # ---- Kubernetes ----
 if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then

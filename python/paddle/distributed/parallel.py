@@ -20,14 +20,16 @@ def _number(name, default):
 
 
 def get_rank(group=None):
-    """The number of this process in the job (PADDLE_TRAINER_ID), or in the group; -1: not a member of it."""
-    return _number("PADDLE_TRAINER_ID", 0) if group is None else group.rank
+    """The number of this process in the job (PADDLE_TRAINER_ID, else what srun or mpirun say), or in the group; -1: not a member
+    of it."""
+    return _number("PADDLE_TRAINER_ID", _native.world_rank()) if group is None else group.rank
 
 
 def get_world_size(group=None):
-    """How many processes the job has (PADDLE_TRAINERS_NUM), or the group; -1: not a member of it."""
+    """How many processes the job has (PADDLE_TRAINERS_NUM, else what srun or mpirun say), or the group; -1: not a member of
+    it."""
     if group is None:
-        return _number("PADDLE_TRAINERS_NUM", 1)
+        return _number("PADDLE_TRAINERS_NUM", _native.world_size())
     return group.nranks if group.is_member() else -1
 
 
