@@ -1,6 +1,7 @@
 #include "cli/online_done.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "cli/online_plan.h"
 #include "fs/fs.h"
 #include "store/file.h"
+
+#define PASS_MAX 100000
 
 static const char *const file_names[] = {"donefile.txt", "base_donefile.txt", "patch_donefile.txt"};
 
@@ -45,6 +48,11 @@ static bool take_number(const char **s, int64_t *out, char end)
     return true;
 }
 
+static bool is_day(int64_t day)
+{
+    return day >= 0 && day <= INT_MAX && online_is_day((int)day);
+}
+
 static bool parse_model(const char *s, struct done_line *out)
 {
     int64_t day, pass, zero;
@@ -56,7 +64,7 @@ static bool parse_model(const char *s, struct done_line *out)
     const char *rest = tab + 1;
     if (!take_number(&rest, &pass, '\t') || !take_number(&rest, &zero, 0))
         return false;
-    if (!online_is_day((int)day) || pass < DONE_DAY_BEGINS || pass > 100000)
+    if (!is_day(day) || pass < DONE_DAY_BEGINS || pass > PASS_MAX)
         return false;
     out->day = (int)day;
     out->pass = (int)pass;
@@ -102,16 +110,19 @@ static bool parse_input(char *input, struct done_line *out)
     if (!name)
         return false;
     *name = 0;
-    const char *day = strrchr(input, '/');
-    out->day = atoi(day ? day + 1 : input);
+    const char *slash = strrchr(input, '/'), *at = slash ? slash + 1 : input;
+    int64_t day, pass = DONE_DAY_BEGINS;
+    bool fine = take_number(&at, &day, 0) && is_day(day);
     *name = '/';
-    out->pass = DONE_DAY_BEGINS;
-    if (strcmp(name, "/base") != 0) {
-        if (strncmp(name, "/delta-", 7) != 0 || !name[7])
-            return false;
-        out->pass = atoi(name + 7);
+    at = name + 7;
+    if (strcmp(name, "/base") != 0)
+        fine = fine && !strncmp(name, "/delta-", 7) && take_number(&at, &pass, 0) && pass >= 0 &&
+               pass <= PASS_MAX;
+    if (fine) {
+        out->day = (int)day;
+        out->pass = (int)pass;
     }
-    return online_is_day(out->day);
+    return fine;
 }
 
 static bool parse_json(const char *line, struct done_line *out)

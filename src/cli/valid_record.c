@@ -137,9 +137,15 @@ enum skiff_status valid_record_write(const struct valid *v, struct skiff_error *
 
 /* ---- reading ---- */
 
+/* Nothing was kept, or nothing had the metric: the file has points, and no best one. */
+static int best_epoch(struct config *c)
+{
+    return config_has(c, "epoch") ? (int)config_int_in(c, "epoch", 0, 0, INT_MAX) : -1;
+}
+
 static void read_best(struct config *c, struct valid_best *out)
 {
-    *out = (struct valid_best){.epoch = (int)config_int_in(c, "epoch", -1, 0, INT_MAX),
+    *out = (struct valid_best){.epoch = best_epoch(c),
                                .batch = config_int(c, "batch", 0),
                                .end = config_bool(c, "end", true),
                                .metric = (enum valid_metric)config_choice(c, "metric", 1, keys),
@@ -155,11 +161,11 @@ static double real_of(struct config *c, int i, const char *name)
     return config_real(c, key, NAN);
 }
 
-static int64_t whole_of(struct config *c, int i, const char *name)
+static int64_t whole_of(struct config *c, int i, const char *name, int64_t most)
 {
     char key[64];
     snprintf(key, sizeof(key), "points.%d.%s", i, name);
-    return config_int_in(c, key, 0, 0, INT64_MAX);
+    return config_int_in(c, key, 0, 0, most);
 }
 
 static bool flag_of(struct config *c, int i, const char *name)
@@ -173,9 +179,9 @@ static void read_points(struct config *c, struct valid *v)
 {
     char key[64];
     for (int i = 0; snprintf(key, sizeof(key), "points.%d.epoch", i), config_has(c, key); i++)
-        valid_add(v, &(struct valid_point){.epoch = (int)whole_of(c, i, "epoch"),
-                                           .batch = whole_of(c, i, "batch"),
-                                           .samples = whole_of(c, i, "samples"),
+        valid_add(v, &(struct valid_point){.epoch = (int)whole_of(c, i, "epoch", INT_MAX),
+                                           .batch = whole_of(c, i, "batch", INT64_MAX),
+                                           .samples = whole_of(c, i, "samples", INT64_MAX),
                                            .end = flag_of(c, i, "end"),
                                            .kept = flag_of(c, i, "kept"),
                                            .auc = real_of(c, i, "auc"),

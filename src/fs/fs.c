@@ -77,12 +77,31 @@ enum skiff_status fs_look(const struct fs_settings *s, const char *path, struct 
     return f.class->stat(&f, path, out, err);
 }
 
+/* What a server lists lies in the folder: a copy of ".." or "../x" would leave its target. */
+static enum skiff_status check_names(const char *folder, const struct fs_list *l,
+                                     struct skiff_error *err)
+{
+    size_t n = strlen(folder);
+    for (int i = 0; i < l->count; i++) {
+        const char *name = l->entries[i].path + n;
+        name += *name == '/' && (!n || folder[n - 1] != '/');
+        if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+            return error_set(err, SKIFF_FORMAT,
+                             "%s: its listing has the name '%.200s', which is none of a file in "
+                             "that folder; remove it there, or correct the server",
+                             folder, name);
+    }
+    return SKIFF_OK;
+}
+
 enum skiff_status fs_list(const struct fs_settings *s, const char *folder, struct fs_list *out,
                           struct skiff_error *err)
 {
     struct fs f;
     TRY(fs_of(s, folder, &f, err));
     enum skiff_status status = f.class->list(&f, folder, out, err);
+    if (status == SKIFF_OK)
+        status = check_names(folder, out, err);
     if (status < 0)
         fs_list_deinit(out);
     fs_list_sort(out);

@@ -161,7 +161,8 @@ static void status_of(const char *object, size_t n, struct fs_stat *out)
     struct buf type = BUF_INIT;
     answer_field(object, n, "type", &type);
     out->folder = type.len && !strcmp(type.data, "DIRECTORY");
-    out->size = out->folder ? 0 : answer_number(object, n, "length", 0);
+    int64_t length = answer_number(object, n, "length", 0);
+    out->size = out->folder || length < 0 ? 0 : length;
     out->mtime = answer_number(object, n, "modificationTime", 0) / 1000;
     buf_deinit(&type);
 }

@@ -669,7 +669,7 @@ static int mpi_rank(const char *name)
     for (int i = 0; i < CASES; i++)
         if (strcmp(cases[i].name, name) == 0)
             run = cases[i].run;
-    CHECK(collective_mpi_present());
+    CHECK_OK(collective_mpi_loads(&err));
     CHECK_OK(collective_mpi(&c, &err));
     CHECK(strcmp(collective_engine(c), "mpi") == 0);
     run(c);
