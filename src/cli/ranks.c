@@ -1,9 +1,12 @@
+#define _GNU_SOURCE
 #include "cli/ranks.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include <skiff/collective.h>
 #include <skiff/optimizer.h>
@@ -107,6 +110,19 @@ enum skiff_status ranks_refuse(struct config *c, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+/* Readers, training and sums of a rank are threads: one core for all of them is slow, most of all
+ * when another program uses it, because every step waits for the slowest rank. */
+static void tell_cores(const struct ranks *r)
+{
+    cpu_set_t mine;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (ranks_first(r) && cores > 1 && !sched_getaffinity(0, sizeof mine, &mine) &&
+        CPU_COUNT(&mine) == 1)
+        log_warn("a rank is bound to 1 of %ld cores, which its threads share; mpirun --bind-to "
+                 "none and srun --cpus-per-task=2 give it more",
+                 cores);
+}
+
 enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_args *args,
                              bool train, struct skiff_error *err)
 {
@@ -128,6 +144,7 @@ enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_
     if (train)
         TRY(add_up_over_ranks(t, err));
     log_info("%s, %d ranks, collective (%s)", t->model->name, r->size, skiff_world_engine());
+    tell_cores(r);
     if (!ranks_first(r) && !args->verbose)
         log_set_level(LOG_WARN);
     return SKIFF_OK;

@@ -5,6 +5,7 @@
  * memory - nobody does, and letters go their way. There is never a file to be left behind. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,10 @@
 #define SLOT_LEAST ((size_t)64 << 10)
 #define SLOTS_ALL ((size_t)128 << 20)
 
-/* What the first rank tells the others. */
+/* What the first rank tells the others; cores: that of every rank. */
 struct offer {
     uint8_t made;
+    cpu_set_t cores; /* that it may use: mpirun and srun bind ranks to some */
     int32_t pid, fd;
     uint64_t bytes;
     uint8_t nonce[16];
@@ -87,10 +89,21 @@ void hall_close(struct hall *h)
 
 /* ---- making and finding ---- */
 
-/* Decided by the rank that makes the hall, so that all have the same answer. */
-static bool is_crowded(const struct hall *h)
+static void look_at_cores(cpu_set_t *out)
 {
-    return sysconf(_SC_NPROCESSORS_ONLN) < 2 * (long)h->size;
+    CPU_ZERO(out);
+    if (sched_getaffinity(0, sizeof *out, out) < 0) /* more cores than it has bits */
+        for (int i = 0; i < CPU_SETSIZE; i++)
+            CPU_SET(i, out);
+}
+
+bool hall_is_crowded(const cpu_set_t *cores, size_t stride, int ranks)
+{
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int i = 0; i < ranks; i++)
+        CPU_OR(&all, &all, (const cpu_set_t *)((const uint8_t *)cores + (size_t)i * stride));
+    return CPU_COUNT(&all) < 2 * ranks;
 }
 
 static void *map(int fd, size_t bytes)
@@ -115,7 +128,6 @@ static int make_shared(struct hall *h, size_t bytes, struct offer *o)
     place(h, memory, bytes);
     secret_random(o->nonce, sizeof o->nonce);
     memcpy(h->shared->nonce, o->nonce, sizeof o->nonce);
-    h->shared->crowded = is_crowded(h);
     o->made = 1;
     o->pid = getpid();
     o->fd = fd;
@@ -131,7 +143,8 @@ static void make_plain(struct hall *h, size_t bytes, struct offer *o)
     memset(memory, 0, bytes);
     place(h, memory, 0);
     atomic_init(&h->shared->refs, 1);
-    h->shared->crowded = is_crowded(h);
+    look_at_cores(&o->cores);
+    h->shared->crowded = CPU_COUNT(&o->cores) < 2 * h->size; /* threads share them */
     o->made = 1;
     o->shared = memory;
 }
@@ -229,8 +242,11 @@ enum skiff_status hall_open(struct collective *c, struct hall **out, struct skif
         make_plain(h, bytes, &mine);
     else if (c->rank == 0 && !getenv("SKIFF_NO_SHARED_MEMORY"))
         fd = make_shared(h, bytes, &mine);
+    look_at_cores(&mine.cores);
     enum skiff_status status = tell_all(c, &mine, all, sizeof mine, err);
     if (status == SKIFF_OK) {
+        if (c->rank == 0 && mine.made) /* before the others use it: they agree below */
+            h->shared->crowded = hall_is_crowded(&all[0].cores, sizeof *all, c->size);
         found = c->rank == 0 ? mine.made : take_offer(h, bytes, &all[0]);
         status = agree(c, found, &everybody, err);
     }

@@ -2,6 +2,8 @@
 #ifndef COLLECTIVE_HALL_PARTS_H
 #define COLLECTIVE_HALL_PARTS_H
 
+#include <sched.h>
+
 #include "collective/collective_parts.h"
 
 struct hall_share {
@@ -42,6 +44,10 @@ struct hall { /* one rank's view of it */
     size_t *bytes;
     struct call *calls;
 };
+
+/* Have the ranks fewer than two cores each? cores[i]: those that rank i may use, `stride` bytes
+ * apart. */
+bool hall_is_crowded(const cpu_set_t *cores, size_t stride, int ranks);
 
 static inline struct hall_seat *hall_seat(const struct hall *h, int rank, uint64_t round)
 {

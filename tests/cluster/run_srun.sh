@@ -70,9 +70,14 @@ if slurm_start; then slurm; fi
 
 mpi() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    local run=(mpirun --oversubscribe -n 2)
+    local run=(mpirun --oversubscribe --bind-to none -n 2)
     name="mpirun"
     ranks mpi mpi "${run[@]}"
+    grep -F "is bound to" out && fault "nobody has bound these ranks"
+    if [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]; then
+        "${run[@]}" taskset -c 0 "$skiff" $(train few bound 100 $adam) >out 2>&1 || fault "bound, status $?: $(tail -n 3 out)"
+        says out "a rank is bound to 1 of"
+    fi
     name="mpirun, the engine net"
     ranks mpi_net net env SKIFF_COLLECTIVE=net "${run[@]}"
     name="mpirun, a library that cannot be loaded"

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "collective/hall_parts.h"
 #include "tests/conformance/collective_kit_test.h"
 #include "tests/conformance/collective_values_test.h"
 
@@ -624,6 +625,29 @@ static void processes_without_shared_memory(void **state)
     unsetenv("SKIFF_NO_SHARED_MEMORY");
 }
 
+/* ---- cores ---- */
+
+static void crowded(void **state)
+{
+    cpu_set_t cores[2];
+    for (int shared = 1; shared <= 8; shared++) { /* both may use the same ones */
+        CPU_ZERO(&cores[0]);
+        for (int i = 0; i < shared; i++)
+            CPU_SET(i, &cores[0]);
+        cores[1] = cores[0];
+        assert_int_equal(hall_is_crowded(cores, sizeof *cores, 2), shared < 4);
+    }
+    for (int each = 1; each <= 4; each++) { /* bound: each has its own, whatever the machine has */
+        CPU_ZERO(&cores[0]);
+        CPU_ZERO(&cores[1]);
+        for (int i = 0; i < each; i++) {
+            CPU_SET(i, &cores[0]);
+            CPU_SET(32 + i, &cores[1]);
+        }
+        assert_int_equal(hall_is_crowded(cores, sizeof *cores, 2), each < 2);
+    }
+}
+
 /* ---- mpirun starts this program again, with the name of a case ---- */
 
 static const char *self;
@@ -710,6 +734,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(threads),
         cmocka_unit_test(processes),
         cmocka_unit_test(processes_without_shared_memory),
+        cmocka_unit_test(crowded),
         cmocka_unit_test(mpi),
         cmocka_unit_test(mpi_without_shared_memory),
     };

@@ -1,5 +1,5 @@
-/* best.yaml of a run with validation (cli/valid_record.c): its points can be replayed, and are
- * written and read again as the same. */
+/* <model_save_path>/best.yaml of a run with validation (cli/valid_record.c): its points can be
+ * replayed, and are written and read again as the same. */
 #include "fuzz.h"
 
 #include <math.h>

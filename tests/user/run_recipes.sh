@@ -100,4 +100,33 @@ if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then
 else
     echo "skipped: the manifest is not read, python3-yaml is not installed"
 fi
+
+# the real kubectl against an API server that knows Jobs and their conditions
+kubernetes_wait() {
+    local api wait=$root/examples/kubernetes/wait.sh
+    mkdir jobs home
+    python3 "$root/tests/user/job_api.py" jobs &
+    api=$!
+    until [ -s jobs/port ] || ! kill -0 $api 2>/dev/null; do sleep 0.05; done
+    printf '{"apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": "%s"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}]}' "http://127.0.0.1:$(cat jobs/port)" >kubeconfig
+    export KUBECONFIG=$work/kubeconfig HOME=$work/home INTERVAL=0.1
+    echo '[]' >jobs/ctr-server.json
+    echo '[{"type": "Complete", "status": "True"}]' >jobs/ctr-worker.json
+    "$wait" ctr-worker ctr-server >out 2>&1 &
+    sleep 0.5 # it looks several times, and must not end
+    kill -0 $! || fault "waited for one of two Jobs only: $(cat out)"
+    cp jobs/ctr-worker.json jobs/ctr-server.json
+    wait $! || fault "both are complete, status $?: $(cat out)"
+    echo '[]' >jobs/ctr-worker.json
+    echo '[{"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}]' >jobs/ctr-server.json
+    timeout 60 "$wait" ctr-worker ctr-server >out 2>&1
+    [ $? -eq 1 ] || fault "a failed Job: $(cat out)"
+    grep -qF 'job/ctr-server: Failed: Job has reached the specified backoff limit' out || fault "a failed Job: $(cat out)"
+    timeout 60 "$wait" gone >out 2>&1
+    [ $? -eq 2 ] || fault "a Job that is not there: $(cat out)"
+    kill $api
+    wait $api 2>/dev/null
+}
+if command -v kubectl >/dev/null; then kubernetes_wait; else echo "skipped: no kubectl"; fi
 exit $failed
