@@ -36,9 +36,11 @@ struct skiff_world_options {
     const char *secret_file;      /* NULL: SKIFF_SECRET or SKIFF_SECRET_FILE */
     bool insecure;                /* docs/security.md */
     int64_t start_ms;             /* how long a rank may be late; 0: SKIFF_START_MS, else 120 s */
-    /* Of the calling thread, after 5 s, 10 s, 20 s, ...: which ranks have not come; may be NULL. */
+    /* Which ranks have not come: while the world opens, of the calling thread, after 5 s, 10 s,
+     * 20 s, ...; later, from any thread that waits in a call, after SKIFF_SILENCE_MS (10 s), twice
+     * that, and so on. May be NULL. */
     void (*say)(void *user, const char *line);
-    void *user;
+    void *user; /* lives until the world is closed */
     uint64_t reserved[4];
 };
 /* Once per process (again after close). Opening what is open: nothing happens. */

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "cli/runs.h"
 #include "cli/saved_tables.h"
+#include "fleet/report.h"
 #include "fs/fs.h"
 #include "io/io.h"
 #include "passes/prune.h"
@@ -287,6 +288,7 @@ static enum skiff_status epoch_note(const char *folder, int epoch, look_fn *look
 static void say_torn(const char *folder, int epoch, const struct skiff_error *why)
 {
     log_warn("%s/%d is not whole and is left out: %s", folder, epoch, why->message);
+    report_note("%s/%d is not whole and is left out: %s", folder, epoch, why->message);
 }
 
 /* Only epochs of the run that has saved last: a new run over the epochs of another has the lower

@@ -266,6 +266,7 @@ static int run(const struct command_call *call)
     d.job = settings.job;
     d.secret = settings.secret;
     d.transport = settings.links;
+    d.silence_ms = settings.silence_ms ? settings.silence_ms : 10000;
     check_limits(&d, &role);
     check_proxies(&d);
     doctor_hosts(&d, "server", role.servers, role.nservers);

@@ -8,6 +8,8 @@
 #include "cli/launch.h"
 #include "fleet/role.h"
 
+#define STATUS_LOST 3 /* every worker ended well, but something was lost: the notes say what */
+
 /* On PaddleCloud every process has its role already: the command is run as it is. */
 static int run_here(const struct launch_args *a, const char *name)
 {
@@ -27,6 +29,7 @@ static void print_end(const struct launch *l)
         told |= l->at[i].total.samples >= 0;
     if (told)
         launch_print_table(l);
+    launch_print_notes(l);
     if (l->failed >= 0)
         launch_print_failed(l);
     else if (l->signal)
@@ -49,6 +52,8 @@ static int run_once(struct launch_args *a, const char *name, bool *out_again)
         command_fail(name, &err);
         code = l.failed >= 0 || l.signal ? l.mode->exit_status(&l) : 1;
     }
+    if (planned && !code && l.nnotes)
+        code = STATUS_LOST;
     *out_again = l.failed >= 0 && !l.signal;
     launch_deinit(&l);
     return code;

@@ -217,6 +217,12 @@ static bool save_pausing(void *user, const struct skiff_error *why, double secon
     return !interrupt_wanted();
 }
 
+static void tell_unsaved(int epoch, const struct skiff_error *why)
+{
+    log_warn("EPOCH %d IS NOT SAVED: %s", epoch, why->message);
+    report_note("epoch %d is not saved: %s", epoch, why->message);
+}
+
 /* A disk that stays full does not end the run: the next epoch is saved again. */
 static enum skiff_status save_epoch(struct training *t, int epoch, const struct trainer_result *r,
                                     struct skiff_error *err)
@@ -234,7 +240,7 @@ static enum skiff_status save_epoch(struct training *t, int epoch, const struct 
         record_saved(t->record, epoch, true, clock_seconds() - start);
     if (status == SKIFF_OK || save_may_pass(&t->not_saved)) {
         if (status < 0)
-            log_warn("EPOCH %d IS NOT SAVED: %s", epoch, t->not_saved.message);
+            tell_unsaved(epoch, &t->not_saved);
         return SKIFF_OK;
     }
     if (err)
@@ -505,6 +511,11 @@ static void say_stopped(const struct training *t)
     fflush(stdout);
     if (!t->nrows && !t->last.known)
         fprintf(stderr, "skiff train: stopped before training\n");
+    else if (t->nrows && !t->rows[t->nrows - 1].interrupted)
+        fprintf(stderr,
+                "skiff train: stopped after epoch %d, which is complete and saved in %s/%d; "
+                "--resume goes on with epoch %d\n",
+                epoch, t->save_path, epoch, epoch + 1);
     else
         fprintf(stderr,
                 "skiff train: stopped in epoch %d; the model is saved in %s/%d, --resume "

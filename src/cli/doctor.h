@@ -12,6 +12,7 @@ struct doctor {
     const char *job, *secret; /* of the job that may run; "" */
     const char *transport;    /* "": the usual one */
     int timeout_ms;           /* per link */
+    int silence_ms;           /* of the job: SKIFF_SILENCE_MS */
 };
 
 void doctor_ok(struct doctor *d, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -18,6 +18,7 @@
 #include "cli/doctor.h"
 #include "cli/visit.h"
 #include "net/host.h"
+#include "net/membership.h"
 #include "net/ps.h"
 #include "net/rpc.h"
 
@@ -135,6 +136,77 @@ static void compare(struct doctor *d, const struct role *role, int index,
                   skiff_mode_name(mode), s->servers, s->trainers, skiff_mode_promise(mode));
 }
 
+/* ---- the job, as server 0 sees it ---- */
+
+static void check_present(struct doctor *d, const struct ps_status_member *m)
+{
+    char trains[96] = "";
+    if (m->epoch >= 0)
+        snprintf(trains, sizeof trains, ", has trained %llu samples of epoch %lld",
+                 (unsigned long long)m->samples, (long long)m->epoch);
+    if (m->silent_ms > d->silence_ms / 4) /* members send something 20 times in that time */
+        doctor_wrong(
+            d,
+            "is it stopped (SIGSTOP), or its machine or link down? Servers declare it dead "
+            "after SKIFF_SILENCE_MS",
+            "%s: last heard of %.1f s ago%s", m->name, (double)m->silent_ms / 1e3, trains);
+    else
+        doctor_ok(d, "%s: last heard of %.1f s ago%s", m->name, (double)m->silent_ms / 1e3, trains);
+}
+
+static void check_member(struct doctor *d, const struct ps_status_member *m)
+{
+    switch ((enum member_state)m->state) {
+    case MEMBER_HERE:
+        check_present(d, m);
+        break;
+    case MEMBER_DEAD:
+        doctor_wrong(d,
+                     "its log says more; started again with the same environment it joins the "
+                     "others",
+                     "%s is dead: it %s; its files are no longer trained", m->name, m->reason);
+        break;
+    case MEMBER_LEFT:
+        doctor_ok(d, "%s: has finished and left the job", m->name);
+        break;
+    case MEMBER_ABSENT:
+        doctor_warn(d, NULL, "%s: has not joined the job yet", m->name);
+        break;
+    }
+}
+
+static void check_wait(struct doctor *d, const struct ps_status *x,
+                       const struct ps_status_wait *wait)
+{
+    struct buf names = BUF_INIT;
+    for (uint32_t i = 0; i < wait->n; i++)
+        buf_printf(&names, "%sworker %u", i ? ", " : "", x->missing[wait->first + i]);
+    if (wait->n && wait->waited_ms > (uint64_t)d->silence_ms)
+        doctor_wrong(d, "look at its log: does it wait for data, a pipe command, a disk?",
+                     "workers have waited for \"%s\" for %.0f s; missing: %s", wait->what,
+                     (double)wait->waited_ms / 1e3, names.data);
+    buf_deinit(&names);
+}
+
+static void check_members(struct doctor *d, struct visit *v)
+{
+    struct blob *reply = NULL;
+    struct ps_status x;
+    struct skiff_error err = {0};
+    if (visit_ask(v, PS_STATUS, "who is in the job", &reply, &err) < 0 ||
+        ps_read_status(reply, &x, &err) < 0) {
+        doctor_warn(d, NULL, "server 0 does not say who is in the job: %s", err.message);
+    } else {
+        for (uint32_t i = 0; i < x.nmembers; i++)
+            if (x.members[i].role == NET_WORKER)
+                check_member(d, &x.members[i]);
+        for (uint32_t i = 0; i < x.nwaits; i++)
+            check_wait(d, &x, &x.waits[i]);
+        ps_status_deinit(&x);
+    }
+    blob_unref(reply);
+}
+
 static void check_running(struct doctor *d, const struct role *role, int index)
 {
     struct visit v;
@@ -156,6 +228,8 @@ static void check_running(struct doctor *d, const struct role *role, int index)
     if (status == SKIFF_OK) {
         compare(d, role, index, &described);
         check_clock(d, &v, index);
+        if (index == 0)
+            check_members(d, &v);
     } else {
         doctor_wrong(d,
                      status == SKIFF_TIMEOUT

@@ -4,7 +4,8 @@
  * (launch_collective.c, which meets other machines in launch_meet.c). A mode decides which
  * processes run here and with what environment; launch_plan.c has what both need. launch_args.c
  * reads the flags and chooses the mode, launch_run.c starts, watches and stops, launch_show.c
- * prints, launch_again.c knows from what a restart goes on.
+ * prints, launch_news.c reads what processes report, launch_again.c knows from what a restart goes
+ * on.
  *
  * Nothing is left behind: every process has a session of its own, whose group is killed before its
  * leader is reaped; the launcher is the reaper of orphans; the kernel kills the processes when the
@@ -65,6 +66,24 @@ void launch_again(struct launch_args *a);
 /* Is anything said of who takes part? */
 bool launch_args_parts(const struct launch_args *a);
 
+/* What is known of a process besides its status: from its own reports, and from those of others. */
+struct launch_life {
+    double heard;  /* when it last reported anything; 0: never */
+    double moved;  /* when its number of samples last changed */
+    double window; /* start of the window in which `speed` is measured */
+    int64_t window_samples;
+    int64_t before;  /* samples of epochs that it has ended */
+    double speed;    /* samples a second, over the last few seconds */
+    char member[16]; /* "", "here", "left", "dead": as members of the job say */
+    uint64_t incarnation;
+    double fails;     /* when it said itself that it fails: it should end soon; 0: it did not */
+    double accused;   /* when others said that it is dead or hangs; 0: nobody does */
+    char reason[512]; /* "has been silent for 10.1 s" */
+    bool hangs;       /* the job ends because of it, and its process had not ended */
+    double late;      /* when somebody last said that he waits for it */
+    double stopped;   /* since when its process is stopped (SIGSTOP); 0: it is not */
+};
+
 struct launch_process {
     bool server;
     const char *called; /* "server", "worker", "rank" */
@@ -81,6 +100,14 @@ struct launch_process {
     struct buf line;
     struct report now, total; /* total.samples -1: none came */
     bool told;                /* it was stopped by us */
+    struct launch_life life;
+};
+
+#define LAUNCH_NOTES 16
+
+/* A warning for the end of the launch. */
+struct launch_note {
+    char text[560];
 };
 
 struct launch {
@@ -99,8 +126,13 @@ struct launch {
     char job[64], secret[SECRET_TEXT];
     struct launch_process *at;
     int n;
-    int failed; /* index of the first one that failed; -1: none */
-    int signal; /* that ended the launch; 0: none */
+    int failed;         /* index of the first one that failed; -1: none */
+    int signal;         /* that ended the launch; 0: none */
+    double silence;     /* seconds after which members call each other dead: SKIFF_SILENCE_MS */
+    bool *workers_here; /* by number: members of the job, on any machine */
+    bool members_known; /* somebody has reported on members */
+    struct launch_note notes[LAUNCH_NOTES];
+    int nnotes; /* not 0: something was lost, and the exit status is not 0 */
 };
 
 /* value NULL: the variable must not be there */
@@ -153,6 +185,24 @@ int launch_exec(const struct launch_args *a);
 /* Runs all of it; OK: all workers ended well. */
 enum skiff_status launch_run(struct launch *l, struct skiff_error *err);
 
+/* ---- what processes report (launch_news.c) ---- */
+struct launch_screen;
+/* Lines of its pipe that have come. */
+void launch_take_reports(struct launch *l, struct launch_process *p, struct launch_screen *s);
+/* Looks for processes that are stopped, for a full disk of the logs; once a second. */
+void launch_look_around(struct launch *l, struct launch_screen *s, double now);
+/* Live processes that others call dead or hanging, for `seconds` at least; NULL: none. */
+struct launch_process *launch_accused(struct launch *l, double seconds, double now);
+/* Others have ended: workers that are still members of the job will never end. */
+void launch_accuse_left_behind(struct launch *l, struct launch_screen *s, double now);
+bool launch_is_live(const struct launch_process *p);
+/* Are workers of other machines members of the job, as far as is known? */
+bool launch_workers_elsewhere(const struct launch *l);
+/* A warning, now and at the end; the launch ends with another status than 0. from: whose it is;
+ * NULL: the launcher's own. */
+void launch_note(struct launch *l, struct launch_screen *s, const struct launch_process *from,
+                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 /* ---- what is seen ---- */
 /* The first rank's log, on the console. */
 struct launch_echo {
@@ -172,6 +222,7 @@ void launch_screen_tick(struct launch_screen *s, const struct launch *l, double 
 void launch_screen_clear(struct launch_screen *s);
 void launch_print_plan(const struct launch *l);
 void launch_print_tail(const struct launch_process *p, int lines);
+void launch_print_notes(const struct launch *l);
 /* Of all that have failed by themselves. */
 void launch_print_failed(const struct launch *l);
 void launch_print_table(const struct launch *l);

@@ -423,6 +423,8 @@ static int exit_status(const struct launch *l)
 {
     if (l->failed < 0)
         return l->signal;
+    if (l->at[l->failed].life.hangs)
+        return 1;
     int status = l->at[l->failed].status;
     return status < 0 ? 128 - status : status;
 }

@@ -39,6 +39,7 @@ void launch_deinit(struct launch *l)
     free(l->workers_text);
     free(l->master);
     free(l->log_dir);
+    free(l->workers_here);
     secret_wipe(l->secret, sizeof(l->secret));
 }
 
@@ -164,7 +165,11 @@ enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
     *l = (struct launch){.args = a, .mode = a->mode, .failed = -1};
     if (transport_choose(a->transport, &kind, &options, err) < 0)
         return error_prefix(err, SKIFF_INVALID, "--transport");
-    return l->mode->plan(l, err);
+    const char *silence = getenv("SKIFF_SILENCE_MS");
+    l->silence = silence && atof(silence) > 0 ? atof(silence) / 1e3 : 10;
+    enum skiff_status status = l->mode->plan(l, err);
+    l->workers_here = mem_must((size_t)(l->nworkers + 1) * sizeof *l->workers_here);
+    return status;
 }
 
 void launch_env(const struct launch *l, const struct launch_process *p, launch_set set)

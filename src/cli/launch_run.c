@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,6 +33,8 @@
 #define SERVER_SECONDS 3.0
 #define SUSPECT_SECONDS 0.7
 #define READY_MS 2000
+#define HANG_SECONDS 5.0 /* a process that others call dead may be replaced in this time */
+#define LOOK_SECONDS 1.0
 
 /* LEAVE: stopped by a signal, the workers here have ended; workers of other machines may be saving
  * what the servers here hold, and when they have left, so do the servers. */
@@ -50,6 +53,7 @@ struct runner {
     int ready[2];    /* pipe that ends when the child that is being started is ready */
     struct launch_echo echo;
     double failed_at; /* when the first one did */
+    double next_look; /* for what processes do not report */
     int suspect;      /* a server that has failed, while a worker may be the reason; -1 */
     double suspected;
 };
@@ -286,7 +290,7 @@ static enum skiff_status start(struct runner *r, struct launch_process *p, struc
     if (log < 0)
         return error_set_sys(err, "cannot write %s", p->log);
     p->log_from = (long)lseek(log, 0, SEEK_END);
-    if (!p->server && pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0) {
+    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0) {
         close(log);
         return error_set_sys(err, "no pipe");
     }
@@ -314,43 +318,12 @@ static enum skiff_status start(struct runner *r, struct launch_process *p, struc
 
 /* ---- watching ---- */
 
-static bool is_live(const struct launch_process *p)
-{
-    return p->pid && !p->ended;
-}
-
 static int count_live(const struct launch *l, bool server)
 {
     int n = 0;
     for (int i = 0; i < l->n; i++)
-        n += l->at[i].server == server && is_live(&l->at[i]);
+        n += l->at[i].server == server && launch_is_live(&l->at[i]);
     return n;
-}
-
-static void take_reports(struct launch_process *p)
-{
-    char bytes[4096];
-    ssize_t n = -1;
-    struct report r;
-    while (p->pipe >= 0 && (n = read(p->pipe, bytes, sizeof(bytes))) > 0)
-        buf_add(&p->line, bytes, (size_t)n);
-    if (p->pipe >= 0 && n == 0) {
-        close(p->pipe);
-        p->pipe = -1;
-    }
-    char *from = p->line.data, *end;
-    while (from && (end = memchr(from, '\n', (size_t)(p->line.data + p->line.len - from)))) {
-        *end = 0;
-        if (report_parse(from, &r))
-            *(r.epoch < 0 ? &p->total : &p->now) = r;
-        from = end + 1;
-    }
-    size_t left = from ? (size_t)(p->line.data + p->line.len - from) : 0;
-    if (left > 1024)
-        left = 0; /* not a line of ours */
-    if (left)
-        memmove(p->line.data, from, left);
-    p->line.len = left;
 }
 
 static void go(struct runner *r, enum stage stage, double seconds)
@@ -372,7 +345,7 @@ static void tell(struct runner *r, bool servers, int signal_number)
 {
     for (int i = 0; i < r->l->n; i++) {
         struct launch_process *p = &r->l->at[i];
-        if (p->server != servers || !is_live(p))
+        if (p->server != servers || !launch_is_live(p))
             continue;
         p->told = true;
         send_signal(p, signal_number);
@@ -380,15 +353,31 @@ static void tell(struct runner *r, bool servers, int signal_number)
 }
 
 /* The first one that fails; or one that was killed just then, which the others may have noticed
- * before us. */
+ * before us. Whoever ends because of another process, which hangs, is not to blame. */
 static void blame(struct runner *r, struct launch_process *p)
 {
     struct launch *l = r->l;
     bool first = l->failed < 0;
+    struct launch_process *hanging = p->status < 0 ? NULL : launch_accused(l, 0, clock_seconds());
+    if (hanging)
+        p = hanging;
     if (first)
         r->failed_at = clock_seconds();
+    p->life.hangs = launch_is_live(p);
     if (first || (r->stage == RUN && p->status < 0 && l->at[l->failed].status > 0))
         l->failed = (int)(p - l->at);
+}
+
+/* Processes that will never end by themselves. */
+static void look_for_hanging(struct runner *r)
+{
+    double now = clock_seconds();
+    if (r->stage > DRAIN || r->l->signal)
+        return;
+    launch_accuse_left_behind(r->l, &r->screen, now);
+    struct launch_process *p = launch_accused(r->l, HANG_SECONDS, now);
+    if (p && r->l->failed < 0)
+        blame(r, p);
 }
 
 static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *info)
@@ -397,7 +386,7 @@ static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *
     p->ended = true;
     p->seconds = clock_seconds() - p->started;
     p->status = info->si_code == CLD_EXITED ? info->si_status : -info->si_status;
-    take_reports(p);
+    launch_take_reports(r->l, p, &r->screen);
     if (!p->status || p->told)
         return;
     /* the workers are all done: what a server says of their leaving is no failure of the job */
@@ -422,7 +411,7 @@ static void judge_suspect(struct runner *r)
 {
     if (r->suspect >= 0 && r->l->failed < 0 &&
         (!count_live(r->l, false) || clock_seconds() >= r->suspected + SUSPECT_SECONDS))
-        r->l->failed = r->suspect;
+        blame(r, &r->l->at[r->suspect]);
 }
 
 /* Ended processes stay zombies until all is over: so their groups keep their numbers. */
@@ -431,7 +420,7 @@ static void look_for_ends(struct runner *r)
     for (int i = 0; i < r->l->n; i++) {
         struct launch_process *p = &r->l->at[i];
         siginfo_t info = {0};
-        if (is_live(p) && !waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
+        if (launch_is_live(p) && !waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
             info.si_pid == p->pid)
             on_end(r, p, &info);
     }
@@ -475,6 +464,8 @@ static void decide(struct runner *r)
     bool late = r->deadline > 0 && clock_seconds() >= r->deadline;
     if (r->stage == WORKERS && !workers && !late && l->failed < 0 && l->elsewhere)
         go(r, LEAVE, l->save_seconds);
+    if (r->stage == LEAVE && !launch_workers_elsewhere(l)) /* servers end by themselves */
+        r->deadline = fmin(r->deadline, clock_seconds() + DRAIN_SECONDS);
     if ((r->stage == WORKERS && (!workers || late)) ||
         ((r->stage == DRAIN || r->stage == LEAVE) && (late || l->failed >= 0))) {
         tell(r, false, SIGKILL); /* those that do not listen */
@@ -501,9 +492,14 @@ static void watch(struct runner *r)
         poll(polls, (nfds_t)(l->n + 1), 200);
         take_signals(r);
         for (int i = 0; i < l->n; i++)
-            take_reports(&l->at[i]);
+            launch_take_reports(l, &l->at[i], &r->screen);
         look_for_ends(r);
         judge_suspect(r);
+        if (clock_seconds() >= r->next_look) {
+            r->next_look = clock_seconds() + LOOK_SECONDS;
+            launch_look_around(l, &r->screen, clock_seconds());
+            look_for_hanging(r);
+        }
         decide(r);
         launch_echo_copy(&r->echo);
         launch_screen_tick(&r->screen, l, clock_seconds());
@@ -568,6 +564,12 @@ static enum skiff_status verdict(const struct launch *l, struct skiff_error *err
     char name[64];
     if (l->failed >= 0) {
         const struct launch_process *p = &l->at[l->failed];
+        if (p->life.hangs)
+            return error_set(err, SKIFF_PEER,
+                             "%s (process %d) %s; it %s after %.1f s, and the job has failed; its "
+                             "log is %s",
+                             launch_name(p, name), (int)p->pid, p->life.reason,
+                             p->status < 0 ? "was killed" : "ended", p->seconds, p->log);
         const char *how = p->status < 0 ? "was killed by signal" : "failed with status";
         const char *what = p->status < 0 ? strsignal(-p->status) : "";
         return error_set(err, SKIFF_PEER, "%s %s %d%s%s%s after %.1f s; its log is %s",

@@ -14,6 +14,8 @@
 #include "cli/progress.h"
 
 #define PLAIN_PERIOD 5.0
+#define SILENT_SECONDS 3.0 /* workers report four times a second */
+#define NAMED_WORKERS 6 /* so many are listed; of more only those that are wrong, and the slowest */
 #define TAIL_BYTES 65536
 
 void launch_print_plan(const struct launch *l)
@@ -32,8 +34,29 @@ struct merged {
     const char *tables; /* of the job: any worker's word */
 };
 
+/* Samples a second of late; of the epoch before that is known. */
+static double speed_of(const struct launch_process *p)
+{
+    const struct report *r = &p->now;
+    if (p->life.speed > 0)
+        return p->life.speed;
+    return r->seconds > 0 ? (double)r->samples / r->seconds : 0;
+}
+
+/* Between epochs workers have nothing to report: they wait for each other, or save. */
+static bool has_ended_epoch(const struct launch_process *p)
+{
+    return p->now.share >= 0.9999;
+}
+
+static bool is_silent(const struct launch_process *p, double now)
+{
+    return p->life.accused || (now - p->life.heard > SILENT_SECONDS && !has_ended_epoch(p));
+}
+
 static void merge(const struct launch *l, struct merged *m)
 {
+    double now = clock_seconds();
     *m = (struct merged){.epoch = -1};
     for (int i = 0; i < l->n; i++) {
         const struct launch_process *p = &l->at[i];
@@ -42,7 +65,7 @@ static void merge(const struct launch *l, struct merged *m)
             m->servers += !p->ended;
             continue;
         }
-        m->running += !p->ended;
+        m->running += !p->ended && !p->life.accused;
         if (r->epoch < 0)
             continue;
         double weight = (double)r->samples;
@@ -53,7 +76,8 @@ static void merge(const struct launch *l, struct merged *m)
         m->reports++;
         m->share += r->share >= 0 ? r->share : 0;
         m->samples += weight;
-        m->rate += r->seconds > 0 ? weight / r->seconds : 0;
+        bool idle = p->ended || is_silent(p, now) || now - p->life.heard > SILENT_SECONDS;
+        m->rate += idle ? 0 : speed_of(p);
         if (!isnan(r->loss)) {
             m->loss += weight * r->loss;
             m->loss_weight += weight;
@@ -101,6 +125,53 @@ static void add_running(struct buf *out, const struct launch *l, const struct me
         buf_printf(out, "%s%d servers", between, m->servers);
 }
 
+static bool add_worker(struct buf *out, const struct launch_process *p, double now, bool first)
+{
+    char name[64];
+    const struct launch_life *life = &p->life;
+    const char *before = first ? "; " : ", ";
+    launch_name(p, name);
+    if (life->accused)
+        buf_printf(out, "%s%s dead", before, name);
+    else if (life->stopped)
+        buf_printf(out, "%s%s stopped for %.0f s", before, name, now - life->stopped);
+    else if (is_silent(p, now))
+        buf_printf(out, "%s%s last heard of %.0f s ago", before, name, now - life->heard);
+    else if (has_ended_epoch(p) && now - life->heard > SILENT_SECONDS)
+        buf_printf(out, "%s%s waits at the end of its files", before, name);
+    else if (!has_ended_epoch(p) && now - life->moved > SILENT_SECONDS)
+        buf_printf(out, "%s%s has trained nothing for %.0f s", before, name, now - life->moved);
+    else
+        return false;
+    return true;
+}
+
+/* Each worker's speed and last sign of life; of many workers only what stands out. */
+static void add_workers(struct buf *out, const struct launch *l)
+{
+    double now = clock_seconds();
+    int n = 0, shown = 0;
+    const struct launch_process *slowest = NULL;
+    char name[64];
+    for (int i = 0; i < l->n; i++)
+        n += !l->at[i].server && l->at[i].now.epoch >= 0;
+    for (int i = 0; i < l->n && n > 1; i++) {
+        const struct launch_process *p = &l->at[i];
+        if (p->server || p->ended || p->now.epoch < 0)
+            continue;
+        if (shown < NAMED_WORKERS && add_worker(out, p, now, !shown))
+            shown++;
+        else if (n <= NAMED_WORKERS)
+            buf_printf(out, "%s%s %.0f/s", shown++ ? ", " : "; ", launch_name(p, name),
+                       speed_of(p));
+        else if (!slowest || speed_of(p) < speed_of(slowest))
+            slowest = p;
+    }
+    if (slowest)
+        buf_printf(out, "%sslowest %s %.0f/s", shown ? ", " : "; ", launch_name(slowest, name),
+                   speed_of(slowest));
+}
+
 static void describe(const struct launch *l, double spent, char *out, size_t room)
 {
     struct merged m;
@@ -118,6 +189,7 @@ static void describe(const struct launch *l, double spent, char *out, size_t roo
         buf_printf(&b, ", %s", seconds_text(spent, time));
         if (m.tables)
             buf_printf(&b, ", %s", m.tables);
+        add_workers(&b, l);
     } else {
         last_line(l, line, sizeof(line));
         add_running(&b, l, &m, "", " and ");
@@ -246,6 +318,8 @@ static void status_text(const struct launch_process *p, char *out, size_t room)
 {
     if (!p->ended)
         snprintf(out, room, "not started");
+    else if (p->life.hangs)
+        snprintf(out, room, p->status < 0 ? "hung, killed" : "hung, ended");
     else if (p->told)
         snprintf(out, room, "stopped");
     else if (p->status < 0)
@@ -268,10 +342,13 @@ static void print_worker(const struct launch_process *p)
 {
     const struct report *r = &p->total;
     char name[64], status[128];
-    bool has = r->samples >= 0;
+    bool has = r->samples >= 0, some = p->now.epoch >= 0; /* one that died: as it reported last */
+    double samples = has    ? (double)r->samples
+                     : some ? (double)(p->life.before + p->now.samples)
+                            : NAN;
     status_text(p, status, sizeof(status));
     printf("%-10s", launch_name(p, name));
-    number_cell(has ? (double)r->samples : NAN, 12, 0);
+    number_cell(samples, 12, 0);
     number_cell(has ? r->seconds : p->seconds, 10, 1);
     number_cell(has && r->seconds > 0 ? (double)r->samples / r->seconds : NAN, 12, 0);
     number_cell(has ? r->auc : NAN, 9, 4);
@@ -313,6 +390,12 @@ void launch_print_table(const struct launch *l)
                "-", "-", status);
     }
     fflush(stdout);
+}
+
+void launch_print_notes(const struct launch *l)
+{
+    for (int i = 0; i < l->nnotes; i++)
+        fprintf(stderr, "skiff launch: %s%s\n", i ? "" : "not all is well: ", l->notes[i].text);
 }
 
 /* ---- what to do next ---- */
@@ -398,21 +481,24 @@ void launch_print_processes(const struct launch *l)
         launch_print_doctor(l);
 }
 
-/* The line in which a worker says that it has saved the part; false: none does. */
+/* The line in which a worker says that it has saved the part, or else where it stopped; false: none
+ * does. */
 static bool find_saved(const struct launch *l, char *out, size_t room)
 {
-    static const char mark[] = "skiff train: stopped in epoch";
-    bool found = false;
-    for (int i = 0; i < l->n && !found; i++) {
+    static const char mark[] = "skiff train: stopped ";
+    bool found = false, saved = false;
+    for (int i = 0; i < l->n && !saved; i++) {
         FILE *f = l->at[i].server ? NULL : fopen(l->at[i].log, "r");
         char line[1024];
         if (f)
             fseek(f, l->at[i].log_from, SEEK_SET);
         while (f && fgets(line, sizeof(line), f))
-            if (strstr(line, mark) && strstr(line, "saved in")) {
+            if (strstr(line, mark) &&
+                (strstr(line, "saved in") || (!found && strstr(line, "is complete")))) {
                 line[strcspn(line, "\n")] = 0;
                 snprintf(out, room, "%s", strstr(line, mark) + strlen("skiff train: "));
                 found = true;
+                saved |= strstr(line, "saved in") != NULL;
             }
         if (f)
             fclose(f);

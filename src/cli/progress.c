@@ -167,6 +167,8 @@ static void print_row(const struct report_row *r, bool training, bool accuracy)
         printf("%7.0f %%", 100 * r->update);
     if (r->interrupted)
         printf("  interrupted: a part of the epoch");
+    if (r->lost[0])
+        printf("  incomplete: without worker %s", r->lost);
     if (r->no_auc)
         printf("  auc undefined: %s", r->no_auc);
     printf("\n");

@@ -44,6 +44,7 @@ struct report_row {
     double read, compute, update; /* shares of the threads' time */
     const char *no_auc;           /* why there is no AUC, or NULL (tally.h) */
     bool interrupted;             /* a part of the epoch was trained */
+    char lost[48];                /* workers whose files were not trained to their end; "": none */
     bool judged;                  /* there is validation data (cli/valid.h): the rest counts */
     double valid_auc, valid_log_loss, valid_copc, valid_loss;
     bool best; /* of all epochs, by validation: gets a star */

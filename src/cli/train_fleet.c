@@ -48,6 +48,8 @@
 #include "store/file.h"
 #include "store/save_retry.h"
 
+#define COUNT_SECONDS 0.5
+
 struct fleet_training {
     const struct task_args *args;
     struct task task;
@@ -65,9 +67,11 @@ struct fleet_training {
     int first, epochs, epoch;
     bool shuffle, stopped, everybody; /* everybody: all workers are here and have data */
     int64_t present;                  /* workers with data in the epoch before */
+    double next_count;                /* when server 0 is told again what was trained */
     char run[40];
     struct folder_lock lock; /* of the first worker, which saves as long as it lives */
     struct model_note save;  /* what is to be saved: the last epoch that has ended */
+    bool at_end;             /* ... its files were trained to their end; else a part of them */
     bool unsaved;            /* ... and is not known to be saved */
     bool part_saved;         /* a part of an epoch, by this worker */
     bool lost;               /* nobody could */
@@ -110,6 +114,18 @@ static bool wants_stop(void *user)
 
 static void try_save(struct fleet_training *t);
 
+/* What this worker has trained of the running epoch, for server 0's ledger. */
+static enum skiff_status count_trained(struct fleet_training *t, const struct tally_sum *sum,
+                                       bool done, struct ps_account *out, struct skiff_error *err)
+{
+    struct ps_trained x = {.epoch = t->epoch,
+                           .samples = (uint64_t)sum->samples,
+                           .batches = (uint64_t)sum->batches,
+                           .done = done};
+    t->next_count = clock_seconds() + COUNT_SECONDS;
+    return epochs_trained(t->job.fleet, &x, out, err);
+}
+
 static void on_tick(void *user)
 {
     struct fleet_training *t = user;
@@ -118,10 +134,13 @@ static void on_tick(void *user)
     record_tick(t->record);
     job_tables_progress(t->job.fleet, &t->progress);
     progress_tick(&t->progress);
-    if (!report_wanted())
+    bool counts = clock_seconds() >= t->next_count;
+    if (!report_wanted() && !counts)
         return;
     sum = mem_must(sizeof(*sum));
     tally_read(&t->tally, sum);
+    if (counts)
+        count_trained(t, sum, false, NULL, NULL);
     double share = t->progress.expected > 0
                        ? fmin(1.0, (double)sum->samples / (double)t->progress.expected)
                        : dataset_progress(t->data);
@@ -162,7 +181,7 @@ static void read_options(struct fleet_training *t)
         .watched = t->tally.watched,
         .nwatched = t->tally.nwatched,
         .on_batch = on_batch,
-        .tick_period = t->progress.terminal || report_wanted() ? 0.25 : 1.0,
+        .tick_period = t->progress.terminal || report_wanted() ? 0.25 : 0.5,
         .on_tick = on_tick,
         .on_profile = on_profile,
         .wants_stop = wants_stop};
@@ -217,8 +236,8 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
     buf_printf(&t->start_text, "%s/%d", t->save_path, last.epoch);
     t->start_path = t->start_text.data;
     if (!last.complete)
-        log_warn("%s was saved in the middle of its epoch, which is trained from its beginning: "
-                 "some samples are learnt from a second time",
+        log_warn("%s was saved in the middle of its epoch, or without files of a worker; the epoch "
+                 "is trained from its beginning: some samples are learnt from a second time",
                  t->start_path);
     return read_identity(t->start_path, &t->has, err);
 }
@@ -309,48 +328,116 @@ static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s, i
     return status;
 }
 
+/* In the log, and on the launcher's screen. */
+#define WARN_ALL(...) (log_warn(__VA_ARGS__), report_note(__VA_ARGS__))
+
+/* An epoch that lacks files of a worker is not complete; what was trained is counted. */
+static void take_account(struct fleet_training *t, const struct ps_account *a,
+                         struct report_row *row)
+{
+    t->save.samples = row->samples = (int64_t)a->samples;
+    t->save.steps = (int64_t)a->batches;
+    t->save.complete = !a->nlost;
+    if (a->twice)
+        WARN_ALL("epoch %d: %llu samples were trained twice, by a worker that died and by the one "
+                 "that was started in its place",
+                 t->epoch, (unsigned long long)a->twice);
+    if (!a->nlost)
+        return;
+    snprintf(row->lost, sizeof row->lost, "%.47s", a->lost);
+    WARN_ALL("epoch %d is incomplete: worker %s has not trained all of its files; %llu samples "
+             "were trained in all",
+             t->epoch, a->lost, (unsigned long long)a->samples);
+}
+
+/* The end of this worker's files: its counts go to server 0 before all meet, and the account of all
+ * comes back after it. */
+static enum skiff_status meet_others(struct fleet_training *t, struct tally_sum *sum,
+                                     struct ps_account *account, struct skiff_error *err)
+{
+    int64_t present = 0;
+    struct tally_sum *own = mem_must(sizeof *own);
+    *own = *sum;
+    enum skiff_status status = count_trained(t, own, true, account, err);
+    if (status == SKIFF_OK)
+        status = add_up(t, sum, &present, err);
+    if (status == SKIFF_OK)
+        status = count_trained(t, own, true, account, err);
+    free(own);
+    t->everybody = present == skiff_fleet_worker_num(t->job.fleet);
+    /* the job is told to stop: others have left in the middle of their files */
+    t->stopped |= interrupt_wanted() && present < t->present;
+    t->present = present;
+    return status;
+}
+
+static void send_end(const struct fleet_training *t, const struct tally_sum *sum, double seconds)
+{
+    struct report r = {.epoch = t->epoch,
+                       .share = 1,
+                       .samples = sum->samples,
+                       .seconds = seconds,
+                       .loss = tally_loss(&t->tally, sum),
+                       .auc = tally_auc(&t->tally, sum)};
+    strcpy(r.tables, t->progress.tables);
+    report_send(&r);
+}
+
+static void fill_shares(struct report_row *row, const struct trainer_result *r)
+{
+    double all = r->read_seconds + r->compute_seconds;
+    if (all <= 0)
+        return;
+    row->read = r->read_seconds / all;
+    row->update = r->update_seconds / all;
+    row->compute = (r->compute_seconds - r->update_seconds) / all;
+}
+
+static void print_epoch(const struct fleet_training *t, const struct report_row *row,
+                        const struct trainer_result *r)
+{
+    if (!log_shows(LOG_INFO))
+        return;
+    printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", t->epoch, r->seconds,
+           r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
+    report_print_auc(row);
+    printf("\n");
+    fflush(stdout);
+}
+
 static enum skiff_status finish_row(struct fleet_training *t, const struct trainer_result *r,
                                     struct skiff_error *err)
 {
     struct tally_sum *sum = mem_must(sizeof(*sum));
     struct report_row *row = &t->rows[t->nrows++];
+    struct ps_account account = {0};
     tally_read(&t->tally, sum);
     t->total.samples += sum->samples;
     t->total.seconds += r->seconds;
     t->total.loss = tally_loss(&t->tally, sum);
     t->total.auc = tally_auc(&t->tally, sum);
+    if (!t->stopped)
+        send_end(t, sum, r->seconds);
     record_last_window(t->record); /* of this worker alone */
-    int64_t present = 0;
     /* who is told to stop waits for nobody: the others may have hours to go */
-    enum skiff_status status = t->stopped ? SKIFF_OK : add_up(t, sum, &present, err);
-    t->everybody = present == skiff_fleet_worker_num(t->job.fleet);
-    /* the job is told to stop: others have left in the middle of their files */
-    t->stopped |= interrupt_wanted() && present < t->present;
-    t->present = present;
+    bool met = !t->stopped;
+    enum skiff_status status = met ? meet_others(t, sum, &account, err) : SKIFF_OK;
+    t->at_end = !t->stopped;
     t->save = (struct model_note){.epoch = t->epoch,
-                                  .complete = !t->stopped,
+                                  .complete = t->at_end,
                                   .steps = sum->batches,
                                   .samples = sum->samples,
                                   .known = true};
     snprintf(t->save.run, sizeof(t->save.run), "%s", t->run);
     *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds, .interrupted = t->stopped};
     report_row_fill(row, &t->tally, sum);
+    if (status == SKIFF_OK && t->at_end)
+        take_account(t, &account, row);
     t->total.job_auc = row->auc;
-    double all = r->read_seconds + r->compute_seconds;
-    if (all > 0) {
-        row->read = r->read_seconds / all;
-        row->update = r->update_seconds / all;
-        row->compute = (r->compute_seconds - r->update_seconds) / all;
-    }
-    record_end_epoch(t->record, row, sum, !t->stopped);
+    fill_shares(row, r);
+    record_end_epoch(t->record, row, sum, t->save.complete);
     free(sum);
-    if (!log_shows(LOG_INFO))
-        return status;
-    printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", t->epoch, r->seconds,
-           r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
-    report_print_auc(row);
-    printf("\n");
-    fflush(stdout);
+    print_epoch(t, row, r);
     return status;
 }
 
@@ -368,6 +455,7 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
     checkpoint_inference(&t->task, &names);
     struct epochs_save what = {.dir = dir.data,
                                .note = t->save,
+                               .marked = t->at_end,
                                .feeds = names.what.feeds,
                                .nfeeds = names.what.nfeeds,
                                .targets = names.what.targets,
@@ -378,7 +466,7 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
             : epochs_save(t->job.fleet, t->task.scope, &what, err);
     if (status == SKIFF_OK)
         log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
-    t->part_saved = status == SKIFF_OK && !t->save.complete;
+    t->part_saved = status == SKIFF_OK && !t->at_end;
     buf_deinit(&dir);
     return status;
 }
@@ -402,7 +490,7 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
                                       char reason[static 512], struct skiff_error *err)
 {
     int epoch = t->save.epoch;
-    bool complete = t->save.complete;
+    bool complete = t->at_end;
     struct skiff_error why;
     TRY(epochs_who_saves(t->job.fleet, epoch, complete, out, reason, err));
     if (*out != PS_SAVE_YOU)
@@ -410,11 +498,13 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
     double start = clock_seconds();
     bool failed = save_epoch(t, &why) < 0;
     if (failed)
-        log_warn("epoch %d is not saved by this worker: %s", epoch, why.message);
+        WARN_ALL("epoch %d is not saved by this worker: %s", epoch, why.message);
     record_saved(t->record, epoch, !failed, clock_seconds() - start);
     TRY(epochs_saved(t->job.fleet, epoch, complete, failed ? &why : NULL, err));
     if (!failed) {
-        valid_job_saved(&t->valid, &t->save);
+        struct model_note note = t->save;
+        note.complete = t->at_end; /* what was trained at its end is validated, if it is not all */
+        valid_job_saved(&t->valid, &note);
         record_valid(t->record, &t->valid.valid, epoch);
     }
     bool others = skiff_fleet_server_num(t->job.fleet) > 0;
@@ -439,7 +529,7 @@ static enum skiff_status end_epoch(struct fleet_training *t, struct skiff_error 
 {
     enum ps_saving_state state;
     char reason[512];
-    bool whole = t->save.complete, tables = skiff_fleet_tables(t->job.fleet) > 0;
+    bool whole = t->at_end, tables = skiff_fleet_tables(t->job.fleet) > 0;
     if (whole && !tables)
         TRY(epochs_mark(t->job.fleet, t->epoch, err));
     TRY(ask_and_save(t, &state, reason, err));
@@ -505,12 +595,12 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
         return error_prefix(err, task_no_samples(&t->task, &task_data_train, t->data, err),
                             "worker %d", skiff_fleet_worker_index(t->job.fleet));
     t->stopped = r.stopped;
-    TRY(finish_row(t, &r, err));
     if (t->stopped && !r.rows) {
         log_warn("stopped before this worker's first sample of epoch %d: it saves nothing",
                  t->epoch);
         return SKIFF_OK;
     }
+    TRY(finish_row(t, &r, err));
     return end_epoch(t, err);
 }
 
@@ -655,6 +745,26 @@ static void fleet_training_close(struct fleet_training *t)
     task_close(&t->task);
 }
 
+/* Where it has stopped: in the midst of an epoch, or behind one that is complete. */
+static void say_stopped(const struct fleet_training *t)
+{
+    if (t->part_saved)
+        fprintf(stderr, "skiff train: stopped in epoch %d; the part is saved in %s/%d\n",
+                t->save.epoch, t->save_path, t->save.epoch);
+    else if (t->save.known && t->at_end && !t->save.complete)
+        fprintf(stderr,
+                "skiff train: stopped after epoch %d, which lacks files of a worker; --resume "
+                "trains it again\n",
+                t->save.epoch);
+    else if (t->save.known && t->at_end)
+        fprintf(stderr,
+                "skiff train: stopped after epoch %d, which is complete; --resume goes on with "
+                "epoch %d\n",
+                t->save.epoch, t->save.epoch + 1);
+    else
+        fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t->epoch - 1);
+}
+
 int train_fleet(const struct task_args *args)
 {
     struct skiff_error err = {0};
@@ -677,11 +787,7 @@ int train_fleet(const struct task_args *args)
     }
     int code = status < 0 ? command_fail("train", &err) : 0;
     if (!code && t.stopped) {
-        if (t.part_saved)
-            fprintf(stderr, "skiff train: stopped in epoch %d; the part is saved in %s/%d\n",
-                    t.epoch - 1, t.save_path, t.save.epoch);
-        else
-            fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t.epoch - 1);
+        say_stopped(&t);
         code = 1;
     }
     if (t.lost)

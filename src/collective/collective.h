@@ -100,6 +100,20 @@ enum skiff_status collective_wait(struct collective_work *w, struct skiff_error 
 enum skiff_status collective_split(struct collective *c, const int *ranks, int n,
                                    struct collective **out, struct skiff_error *err);
 
+/* Ranks that hang although their processes are alive. Whoever waits in a call for longer than
+ * late_ms names the ranks that have not come; after wait_ms the call fails, for everybody. */
+struct collective_watch {
+    int64_t late_ms; /* 0: 10 s; then after twice as long, and so on */
+    int64_t wait_ms; /* 0: 30 minutes */
+    /* text: what is to be said of the rank ("has not come to ..."); given_up: the group fails
+     * because of it. Any thread. */
+    void (*on_late)(void *user, int rank, const char *text, bool given_up);
+    void *user;
+};
+/* For the group and all groups that are made of it; one without has the defaults, and names nobody
+ * but in errors. Before other threads use it. */
+void collective_set_watch(struct collective *c, const struct collective_watch *w);
+
 /* ---- engines ---- */
 
 /* size groups of one process, for a thread each (ParallelExecutor over several CPUs). */

@@ -134,7 +134,21 @@ struct post {
     struct letter **boxes; /* by sender */
     struct departure *departures;
     struct skiff_error failure;
+    struct collective_watch watch;
 };
+
+/* A wait for other ranks, in one call. */
+struct post_wait {
+    int64_t start, pause, next; /* next: when somebody is named again */
+};
+void post_wait_begin(struct post *p, struct post_wait *w);
+/* A rank is missing in the call (NULL: a message is), and it is time to name it, or to give up: an
+ * error then. No lock is held. */
+enum skiff_status post_wait_late(struct post *p, struct post_wait *w, int rank,
+                                 const struct call *call, struct skiff_error *err);
+bool post_wait_due(const struct post_wait *w);
+/* Everything fails because of this rank: whoever watches is notified. */
+void post_accuse(struct post *p, int rank, const char *text);
 
 struct post *post_create(const struct engine_kind *kind, void *engine, int rank, int size);
 void post_destroy(struct post *p); /* NULL is fine */

@@ -306,6 +306,7 @@ static void watch(struct net *n, int rank, int64_t now)
     else
         return;
     p->dead = true;
+    post_accuse(n->post, rank, text);
     tell(n, SKIFF_PEER, rank, text);
 }
 

@@ -97,6 +97,26 @@ static enum skiff_status look_for_missing(struct collective *c, struct skiff_err
     return SKIFF_OK;
 }
 
+/* Ranks that have not come are named, and given up at last. */
+static enum skiff_status name_late(struct collective *c, struct post_wait *wait,
+                                   struct skiff_error *err)
+{
+    struct hall *h = c->hall;
+    struct post_wait each = *wait;
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < c->size && status == SKIFF_OK; i++) {
+        if (atomic_load(&hall_seat(h, i, h->round)->round) >= h->round)
+            continue;
+        each = *wait;
+        status = post_wait_late(c->post, &each, c->ranks[i], &hall_seat(h, c->rank, h->round)->call,
+                                err);
+    }
+    *wait = each;
+    if (post_wait_due(wait)) /* all have come just now */
+        wait->next = clock_now() + wait->pause;
+    return status;
+}
+
 /* On a crowded machine who yields runs behind all others, who sleeps and is woken before them. */
 static bool spin_until_met(struct hall *h, uint64_t target)
 {
@@ -136,6 +156,8 @@ static enum skiff_status meet(struct collective *c, bool surely, struct skiff_er
     bool gone = !arrive(s, target);
     if (!gone && spin_until_met(h, target))
         return SKIFF_OK;
+    struct post_wait wait;
+    post_wait_begin(c->post, &wait);
     while (!gone) {
         atomic_fetch_add(&s->sleepers, 1);
         unsigned seen = atomic_load(&s->wake);
@@ -152,6 +174,8 @@ static enum skiff_status meet(struct collective *c, bool surely, struct skiff_er
         if (c->post->kind->progress)
             c->post->kind->progress(c->post->engine);
         enum skiff_status status = look_for_missing(c, err);
+        if (status == SKIFF_OK && post_wait_due(&wait))
+            status = name_late(c, &wait, err);
         if (status < 0)
             return give_up(s, target) ? SKIFF_OK : status;
     }

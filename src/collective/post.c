@@ -1,5 +1,6 @@
 /* A rank's post: letters that have come and wait for the call that takes them, by sender; who has
  * left which group; the first failure, which ends every wait. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,71 @@ void post_destroy(struct post *p)
     pthread_mutex_destroy(&p->lock);
     free(p->boxes);
     free(p);
+}
+
+/* ---- ranks that are late ---- */
+
+#define LATE_MS 10000
+#define WAIT_MS (30 * 60 * 1000)
+
+static struct collective_watch watch_of(struct post *p)
+{
+    pthread_mutex_lock(&p->lock);
+    struct collective_watch w = p->watch;
+    pthread_mutex_unlock(&p->lock);
+    return w;
+}
+
+void post_wait_begin(struct post *p, struct post_wait *w)
+{
+    int64_t late_ms = watch_of(p).late_ms, late = (late_ms ? late_ms : LATE_MS) * CLOCK_MS;
+    int64_t now = clock_now();
+    *w = (struct post_wait){.start = now, .pause = late, .next = now + late};
+}
+
+bool post_wait_due(const struct post_wait *w)
+{
+    return clock_now() >= w->next;
+}
+
+void post_accuse(struct post *p, int rank, const char *text)
+{
+    struct collective_watch watch = watch_of(p);
+    if (watch.on_late)
+        watch.on_late(watch.user, rank, text, true);
+}
+
+enum skiff_status post_wait_late(struct post *p, struct post_wait *w, int rank,
+                                 const struct call *call, struct skiff_error *err)
+{
+    char what[CALL_TEXT] = "send its message", text[CALL_TEXT + 256];
+    struct collective_watch watch = watch_of(p);
+    int64_t now = clock_now(), wait = (watch.wait_ms ? watch.wait_ms : WAIT_MS) * CLOCK_MS;
+    double waited = (double)(now - w->start) / 1e9;
+    if (call)
+        call_print(call, what);
+    bool given_up = now - w->start >= wait;
+    snprintf(text, sizeof text,
+             "has not come to %s for %.0f s, while rank %d waits; its process "
+             "is alive",
+             what, waited, p->rank);
+    w->pause *= 2;
+    w->next = clock_min(now + w->pause, w->start + wait);
+    if (!given_up) {
+        if (watch.on_late)
+            watch.on_late(watch.user, rank, text, false);
+        return SKIFF_OK;
+    }
+    post_accuse(p, rank, text);
+    return error_set(err, SKIFF_PEER, "rank %d %s; the deadline is SKIFF_WAIT_MS, %.0f s", rank,
+                     text, (double)wait / 1e9);
+}
+
+void collective_set_watch(struct collective *c, const struct collective_watch *w)
+{
+    pthread_mutex_lock(&c->post->lock);
+    c->post->watch = *w;
+    pthread_mutex_unlock(&c->post->lock);
 }
 
 /* ---- failure ---- */
@@ -282,16 +348,24 @@ enum skiff_status post_take(struct post *p, int from, const struct letter_head *
 {
     struct skiff_error why;
     enum skiff_status status;
+    struct post_wait wait;
     int64_t pause = 0;
+    post_wait_begin(p, &wait);
     pthread_mutex_lock(&p->lock);
     while ((status = look(p, from, wanted, out, &why)) == SKIFF_END) {
-        if (!p->kind->progress) {
-            cond_wait_until(&p->changed, &p->lock, CLOCK_NEVER);
+        if (!p->kind->progress && !post_wait_due(&wait)) {
+            cond_wait_until(&p->changed, &p->lock, wait.next);
             continue;
         }
         pthread_mutex_unlock(&p->lock);
-        look_around(p, &pause);
+        if (p->kind->progress)
+            look_around(p, &pause);
+        if (post_wait_due(&wait))
+            status = post_wait_late(p, &wait, from,
+                                    wanted->kind == LETTER_CALL ? &wanted->call : NULL, &why);
         pthread_mutex_lock(&p->lock);
+        if (status < 0)
+            break;
     }
     pthread_mutex_unlock(&p->lock);
     if (status == SKIFF_OK)

@@ -27,10 +27,7 @@
 #define PING_SLACK (2 * CLOCK_SECOND)
 #define LEAVE_MS 2000 /* the last one to leave may find server 0 gone before its answer */
 
-static void session_say(struct session *s, enum log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void session_say(struct session *s, enum log_level level, const char *format, ...)
+void session_say(struct session *s, enum log_level level, const char *format, ...)
 {
     char line[1024];
     va_list args;
@@ -59,11 +56,36 @@ static void give_up(struct session *s, const struct skiff_error *reason)
     session_say(s, LOG_WARN, "%s", reason->message);
 }
 
+static void tell_member(struct session *s, const struct member *m)
+{
+    if (s->options.on_member && !s->options.hub)
+        s->options.on_member(s->options.user, m);
+}
+
+/* A process that was stopped (SIGSTOP, a suspended machine) for longer than the others wait is out
+ * of the job: that servers are silent then is not their failure. */
+static bool we_were_stopped(const struct session *s)
+{
+    return s->stopped > s->silence - PING_SLACK;
+}
+
 static void server_is_dead(struct session *s, int server, const char *why)
 {
     struct skiff_error reason;
+    struct member dead = {.id = {NET_SERVER, (uint32_t)server}, .state = MEMBER_DEAD};
+    if (we_were_stopped(s)) {
+        error_set(&reason, SKIFF_PEER,
+                  "worker %d was stopped for %.1f s (SIGSTOP, or a suspended machine), longer than "
+                  "SKIFF_SILENCE_MS: the others have counted it as dead, and server %d (%s) does "
+                  "not answer it any more; start it again if the job still runs",
+                  s->options.worker, (double)s->stopped / 1e9, server, s->endpoints[server]);
+        give_up(s, &reason);
+        return;
+    }
     error_set(&reason, SKIFF_PEER, "parameter server %d (%s) is dead: %s", server,
               s->endpoints[server], why[0] ? why : "no sign of life");
+    snprintf(dead.reason, sizeof dead.reason, "%s", why[0] ? why : "no sign of life");
+    tell_member(s, &dead);
     give_up(s, &reason);
 }
 
@@ -100,8 +122,10 @@ static void member_changed_now(void *self, const struct member *after, enum memb
         return;
     }
     net_id_print(after->id, who);
+    tell_member(s, after);
     if (after->state == MEMBER_DEAD)
-        session_say(s, LOG_WARN, "%s is dead: %s", who, after->reason);
+        session_say(s, LOG_WARN, "%s is dead: %s; its files are no longer trained", who,
+                    after->reason);
     else if (after->state == MEMBER_LEFT)
         session_say(s, LOG_INFO, "%s has finished", who);
 }
@@ -112,8 +136,10 @@ static int64_t watch_links(void *self, int64_t now)
 {
     struct session *s = self;
     char state[128], why[192];
-    if (s->last_tick && now - s->last_tick > CLOCK_SECOND)
+    if (s->last_tick && now - s->last_tick > CLOCK_SECOND) {
         s->patience = now; /* we were stopped: that is not their silence */
+        s->stopped = now - s->last_tick;
+    }
     s->last_tick = now;
     for (int i = 0; i < s->options.servers && atomic_load(&s->watching); i++) {
         const struct link *link = rpc_peer_link(s->peers[i]);
@@ -409,6 +435,7 @@ static struct session *session_create(const struct session_options *options)
     s->peers = mem_must(n * sizeof *s->peers);
     s->shards = mem_must(n * sizeof *s->shards);
     s->silence = (options->silence_ms > 0 ? options->silence_ms : 10000) * CLOCK_MS + PING_SLACK;
+    s->silence_ms = options->silence_ms > 0 ? options->silence_ms : 10000;
     s->request_ms = options->request_ms > 0 ? options->request_ms : 180000;
     s->pushes = (uint64_t)clock_real();
     s->connect_ms = options->connect_ms > 0 ? options->connect_ms : 1800000;
@@ -522,22 +549,6 @@ void session_close(struct session *s)
     free((char *)s->options.transport);
     pthread_mutex_destroy(&s->lock);
     free(s);
-}
-
-void session_blame(struct session *s, const char *what, struct skiff_error *err)
-{
-    struct skiff_error why = *err;
-    int all = s->options.servers + s->options.workers;
-    struct member *members = mem_must((size_t)all * sizeof *members);
-    size_t count = enrolment_list(s->enrolment, members, (size_t)all), at = 0;
-    char others[256] = "no other", id[NET_ID_TEXT];
-    for (size_t i = 0; i < count && i < (size_t)all && at < sizeof others; i++)
-        if (members[i].id.role == NET_WORKER && members[i].state == MEMBER_HERE &&
-            members[i].id.index != (uint32_t)s->options.worker)
-            at += (size_t)snprintf(others + at, sizeof others - at, "%s%s", at ? ", " : "",
-                                   net_id_print(members[i].id, id));
-    free(members);
-    error_set(err, why.code, "%s; %s, and these are in it: %s", why.message, what, others);
 }
 
 int session_worker(const struct session *s)

@@ -30,6 +30,11 @@ struct session_options {
     int request_ms;           /* deadline of a request; 0: 180 s (FLAGS_rpc_deadline) */
     int silence_ms;           /* a peer is dead after this; 0: 10000 */
     void (*say)(void *user, enum log_level level, const char *line); /* for the log; may be NULL */
+    /* A trainer or server has joined, left or died; any thread. May be NULL. */
+    void (*on_member)(void *user, const struct member *member);
+    /* A trainer is waited for that is alive; given_up: in vain, the session fails. Any thread. May
+     * be NULL. */
+    void (*on_late)(void *user, int worker, const char *text, bool given_up);
     void *user;
 };
 
@@ -155,6 +160,10 @@ enum skiff_status session_begin(struct session *s, const struct ps_begin *has, s
 enum skiff_status session_saving(struct session *s, struct ps_saving *x, struct skiff_error *err);
 /* Tells all servers that the job's result is not saved: they will not end well. */
 enum skiff_status session_unsaved(struct session *s, const char *reason, struct skiff_error *err);
+/* What this worker has trained of an epoch; out NULL: nobody waits for the answer, and what is
+ * wrong with the network is noticed elsewhere. x->worker is set. */
+enum skiff_status session_trained(struct session *s, struct ps_trained *x, struct ps_account *out,
+                                  struct skiff_error *err);
 bool session_is_lowest(struct session *s); /* are all workers with lower numbers dead? */
 /* All servers give their values of now a name, under which they can be read while training goes
  * on. A name that is there already stays with its values. */

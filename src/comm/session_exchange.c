@@ -313,7 +313,11 @@ static enum skiff_status send_messages(struct exchange *x, uint64_t step, uint32
     for (int i = 0; i < x->nmessages; i++) {
         struct message *m = &x->messages[i];
         struct wire_writer w;
-        struct round_ask ask = {.server = m->server, .method = PS_EXCHANGE, .shard = m->shard};
+        struct round_ask ask = {.server = m->server,
+                                .method = PS_EXCHANGE,
+                                .shard = m->shard,
+                                .joint =
+                                    flags & PS_END_STEP && mode_waits(x->session->options.mode)};
         struct ps_exchange body = {.trainer = (uint32_t)x->session->options.worker,
                                    .flags = flags,
                                    .step = step,
@@ -440,7 +444,7 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
     TRY_OUT(send_messages(&x, step, flags, &number, r, err));
     status = round_wait(r, err);
     if (status == SKIFF_TIMEOUT && (flags & PS_END_STEP) && err)
-        session_blame(s, "a step ends when all trainers of the job have ended it", err);
+        session_blame(s, err);
     TRY_OUT(status);
     TRY_OUT(read_replies(&x, r, &in, err));
     for (int i = 0; i < npull; i++)

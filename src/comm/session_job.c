@@ -18,7 +18,7 @@ enum skiff_status session_begin(struct session *s, const struct ps_begin *has, s
 {
     struct wire_writer w;
     struct blob *reply = NULL;
-    struct round_ask ask = {.method = PS_BEGIN, .wait_ms = s->connect_ms};
+    struct round_ask ask = {.method = PS_BEGIN, .wait_ms = s->connect_ms, .joint = true};
     writer_init(&w);
     ps_write_begin(&w, has);
     TRY(writer_finish(&w, &ask.body, err));
@@ -71,6 +71,40 @@ enum skiff_status session_unsaved(struct session *s, const char *reason, struct 
     ps_write_saving(&w, &x);
     TRY(writer_finish(&w, &body, err));
     return tell_all(s, PS_RESULT, body, "what has not been saved", err);
+}
+
+static void trained_is_known(void *arg, enum skiff_status status, struct blob *reply,
+                             const struct skiff_error *err)
+{
+    (void)arg;
+    (void)status;
+    (void)reply;
+    (void)err;
+}
+
+enum skiff_status session_trained(struct session *s, struct ps_trained *x, struct ps_account *out,
+                                  struct skiff_error *err)
+{
+    struct wire_writer w;
+    struct blob *body, *reply = NULL;
+    x->worker = (uint32_t)s->options.worker;
+    writer_init(&w);
+    ps_write_trained(&w, x);
+    TRY(writer_finish(&w, &body, err));
+    if (!out) {
+        struct rpc_ask ask = {.what = "samples so far",
+                              .method = PS_TRAINED,
+                              .body = body,
+                              .deadline = clock_after(clock_now(), s->request_ms)};
+        enum skiff_status status = rpc_then(s->peers[0], &ask, trained_is_known, NULL, err);
+        blob_unref(body);
+        return status;
+    }
+    struct round_ask ask = {.method = PS_TRAINED, .body = body};
+    TRY(session_ask(s, &ask, "account of an epoch", &reply, err));
+    enum skiff_status status = ps_read_account(reply, out, err);
+    blob_unref(reply);
+    return status;
 }
 
 bool session_is_lowest(struct session *s)

@@ -25,7 +25,7 @@ static enum skiff_status reduce(struct session *s, const char *tag, const char *
                      y;
     struct wire_writer w;
     struct blob *reply = NULL;
-    struct round_ask ask = {.method = PS_REDUCE};
+    struct round_ask ask = {.method = PS_REDUCE, .joint = true};
     TRY(session_text(x.tag, sizeof x.tag, tag, err));
     TRY(session_text(x.op, sizeof x.op, op, err));
     writer_init(&w);
@@ -33,7 +33,7 @@ static enum skiff_status reduce(struct session *s, const char *tag, const char *
     TRY(writer_finish(&w, &ask.body, err));
     enum skiff_status status = session_ask(s, &ask, tag, &reply, err);
     if (status == SKIFF_TIMEOUT && err)
-        session_blame(s, "all workers of the job must come to it", err);
+        session_blame(s, err);
     TRY(status);
     status = ps_read_reduce(reply, &y, err);
     if (status == SKIFF_OK && (y.n != n || y.dtype != (uint32_t)dtype))
@@ -71,7 +71,7 @@ static enum skiff_status ask_mail(struct session *s, uint32_t method, const stru
                                   struct blob **out, struct skiff_error *err)
 {
     struct wire_writer w;
-    struct round_ask ask = {.method = method};
+    struct round_ask ask = {.method = method, .joint = method == PS_MAIL_TAKE};
     writer_init(&w);
     ps_write_mail(&w, m);
     TRY(writer_finish(&w, &ask.body, err));

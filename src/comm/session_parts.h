@@ -21,10 +21,11 @@ struct session {
     struct rpc_peer **peers; /* per server */
     int *shards;             /* per server */
     struct enrolment *enrolment;
-    int64_t request_ms, connect_ms;
+    int64_t request_ms, connect_ms, silence_ms;
     atomic_bool watching; /* links are looked after: between open and leave */
     /* of the watch, the network thread's: silence is counted from `patience` at the earliest */
     int64_t silence, patience, last_tick;
+    int64_t stopped;      /* for so long this process did not run, the last time that it did not */
     pthread_mutex_t lock; /* guards left, failure and the pushes under way; a leaf */
     uint64_t pushes; /* the last number given; from the time on, so that no process repeats one */
     uint64_t *open;  /* those under way */
@@ -51,6 +52,7 @@ struct round {
     int open; /* requests under way */
     enum skiff_status status;
     struct skiff_error error;
+    bool joint; /* answers wait for other workers */
     int n;
     struct round_slot slots[];
 };
@@ -62,6 +64,7 @@ struct round_ask {
     unsigned flags;    /* of enum rpc_flags */
     struct blob *body; /* taken over, also on failure; NULL: empty */
     int64_t wait_ms;   /* for the answer; 0: the session's request_ms */
+    bool joint;        /* it is answered when other workers have come, too */
 };
 
 struct round *round_create(struct session *s, int n);
@@ -77,9 +80,14 @@ void round_unref(struct round *r); /* NULL is fine */
 enum skiff_status session_ask(struct session *s, const struct round_ask *ask, const char *what,
                               struct blob **out_reply, struct skiff_error *err);
 
-/* Somebody was waited for in vain: adds to the error who is in the job. `what`: "a step ends when
- * all trainers of the job have ended it" and the like. */
-void session_blame(struct session *s, const char *what, struct skiff_error *err);
+/* ---- session_status.c ---- */
+void session_say(struct session *s, enum log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Other workers have been waited for so long: names those that have not come, in the log and to
+ * on_late. server: one that has not answered. False: it does not know of anybody missing. */
+bool session_name_late(struct session *s, int server, int64_t waited);
+/* The wait has failed: adds to the error who has not come. */
+void session_blame(struct session *s, struct skiff_error *err);
 /* Text for a fixed field; a longer one is an error. */
 enum skiff_status session_text(char *to, size_t room, const char *text, struct skiff_error *err);
 /* One variable from a reply that is a list of items. */

@@ -66,6 +66,7 @@ enum skiff_status round_start(struct round *r, int slot, const struct round_ask 
     vsnprintf(to->what, sizeof to->what, what, args);
     va_end(args);
     to->round = r;
+    r->joint |= ask->joint;
     to->server = ask->server;
     struct rpc_ask rpc = {
         .what = to->what,
@@ -90,13 +91,33 @@ enum skiff_status round_start(struct round *r, int slot, const struct round_ask 
     return status;
 }
 
+/* Locked; not while servers are asked. */
+static void name_late(struct round *r, int64_t waited)
+{
+    bool found = false;
+    for (int i = 0; i < r->n && !found && r->open && r->status == SKIFF_OK; i++) {
+        if (!r->slots[i].round || r->slots[i].reply)
+            continue;
+        int server = r->slots[i].server;
+        pthread_mutex_unlock(&r->lock);
+        found = session_name_late(r->session, server, waited);
+        pthread_mutex_lock(&r->lock);
+    }
+}
+
 enum skiff_status round_wait(struct round *r, struct skiff_error *err)
 {
     struct session *s = r->session;
-    int64_t start = clock_now();
+    int64_t start = clock_now(), pause = s->silence_ms * CLOCK_MS;
+    int64_t next = r->joint ? start + pause : CLOCK_NEVER;
     pthread_mutex_lock(&r->lock);
-    while (r->open && r->status == SKIFF_OK) /* every request ends by its deadline */
-        pthread_cond_wait(&r->changed, &r->lock);
+    while (r->open && r->status == SKIFF_OK) { /* every request ends by its deadline */
+        if (cond_wait_until(&r->changed, &r->lock, next) || clock_now() < next)
+            continue;
+        pause *= 2;
+        next = clock_now() + pause;
+        name_late(r, clock_now() - start);
+    }
     enum skiff_status status = r->status;
     if (status < 0 && err)
         *err = r->error;

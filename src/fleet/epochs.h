@@ -4,7 +4,7 @@
  * epoch, whoever saves and whenever: all workers have marked them before any of them trained on.
  *
  *     epochs_begin      all begin with the same epoch; one that is started again joins the others
- *     ... train ...
+ *     ... train ...     epochs_trained, once a second and at the end: what dies is counted, too
  *     epochs_meet       all are at the end of the epoch; their counts are added up
  *     epochs_mark       the values of now are the epoch's
  *     epochs_who_saves  PS_SAVE_YOU: epochs_save, then epochs_saved
@@ -29,6 +29,10 @@ enum skiff_status epochs_look(struct skiff_fleet *f, struct skiff_error *err);
 /* Adds up over all workers, in place. */
 enum skiff_status epochs_meet(struct skiff_fleet *f, int epoch, int64_t *whole, size_t nwhole,
                               double *part, size_t npart, struct skiff_error *err);
+/* What this worker has trained of an epoch so far (x->done: all of its files). out: the account of
+ * all workers; NULL: nobody waits for it, and errors are noticed elsewhere. */
+enum skiff_status epochs_trained(struct skiff_fleet *f, struct ps_trained *x,
+                                 struct ps_account *out, struct skiff_error *err);
 enum skiff_status epochs_mark(struct skiff_fleet *f, int epoch, struct skiff_error *err);
 
 /* complete: of an epoch that was trained to its end. reason: filled when it is PS_SAVE_FAILED. */
@@ -44,7 +48,8 @@ enum skiff_status epochs_tell_unsaved(struct skiff_fleet *f, const char *reason,
 
 struct epochs_save {
     const char *dir;
-    struct model_note note; /* complete: the values that were marked; otherwise those of now */
+    struct model_note note;
+    bool marked; /* the values that were marked at the end of the epoch; otherwise those of now */
     const char *const *feeds, *const *targets;
     int nfeeds, ntargets;
 };

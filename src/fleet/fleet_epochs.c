@@ -75,6 +75,18 @@ enum skiff_status epochs_meet(struct skiff_fleet *f, int epoch, int64_t *whole, 
     return session_barrier(s, tag, err);
 }
 
+enum skiff_status epochs_trained(struct skiff_fleet *f, struct ps_trained *x,
+                                 struct ps_account *out, struct skiff_error *err)
+{
+    struct session *s;
+    if (out)
+        *out = (struct ps_account){.samples = x->samples, .batches = x->batches};
+    if (fleet_is_alone(f) || !f->role.nservers)
+        return SKIFF_OK;
+    TRY(fleet_need_session(f, "what was trained", &s, err));
+    return session_trained(s, x, out, err);
+}
+
 static void mark_name(int epoch, char out[static 64])
 {
     snprintf(out, 64, "epoch %d", epoch);
@@ -162,7 +174,7 @@ enum skiff_status epochs_save(struct skiff_fleet *f, struct skiff_scope *scope,
                                   .vars = f->origin,
                                   .program = pruned,
                                   .model = "__model__",
-                                  .tag = what->note.complete ? tag : NULL,
+                                  .tag = what->marked ? tag : NULL,
                                   .note = &what->note};
     enum skiff_status status = fleet_save(f, scope, &saving, err);
     program_destroy(pruned);

@@ -12,6 +12,7 @@
 #include <skiff/transpile.h>
 
 #include "fleet/local_server.h"
+#include "fleet/report_member.h"
 #include "passes/minimize.h"
 
 /* ---- strategy ---- */
@@ -90,7 +91,9 @@ void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e
                     .transport = e->links,
                     .connect_ms = e->start_ms,
                     .request_ms = e->rpc_ms,
-                    .silence_ms = e->silence_ms},
+                    .silence_ms = e->silence_ms,
+                    .on_member = fleet_report_member,
+                    .on_late = fleet_report_late},
         .threads = s->threads > 0 ? s->threads : e->cpu_num,
         .max_merge_var_num = pick(s->max_merge_var_num, e->max_merge_var_num, 0),
         .send_queue_size = pick(s->send_queue_size, e->send_queue_size, 0),
@@ -221,6 +224,7 @@ static enum skiff_status split_local(struct skiff_fleet *f, const struct skiff_s
     fleet_comm_options(&local, &f->settings, split_plan(f->split), 0, &o);
     TRY(make_host(f->split, &f->settings, f->origin, f, &o.host, err));
     o.session.say = say_warnings;
+    o.session.on_member = NULL; /* its server is in this process */
     o.session.user = f;
     o.session.silence_ms = COMM_HOST_SILENCE_MS;
     return comm_create(&o, &f->job, err);

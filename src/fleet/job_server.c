@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "fleet/report_member.h"
 #include "server/server.h"
 
 struct server_job {
@@ -154,6 +155,7 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
         .start_ms = s->settings.start_ms,
         .on_death = o->stop_on_death ? ON_DEATH_STOP : ON_DEATH_GO_ON,
         .say = o->say,
+        .on_member = o->hub ? NULL : fleet_report_member,
         .user = o->user,
     };
     *out = &s->base;

@@ -1,9 +1,12 @@
 #include "fleet/report.h"
 
 #include <limits.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/options.h"
@@ -30,15 +33,72 @@ int report_encode(const struct report *r, char *out, size_t room)
                     r->tables);
 }
 
+/* Lines are shorter than PIPE_BUF: a line is written completely or not at all. */
+static void send_line(const char *line, int n, size_t room)
+{
+    int fd = report_fd();
+    if (fd <= STDERR_FILENO || n <= 0 || (size_t)n >= room)
+        return;
+    if (write(fd, line, (size_t)n) < 0)
+        return;
+}
+
 void report_send(const struct report *r)
 {
     char line[512];
-    int fd = report_fd(), n = report_encode(r, line, sizeof(line));
-    if (fd <= STDERR_FILENO || n <= 0 || (size_t)n >= sizeof(line))
-        return;
-    /* shorter than PIPE_BUF: whole or not at all */
-    if (write(fd, line, (size_t)n) < 0)
-        return;
+    send_line(line, report_encode(r, line, sizeof(line)), sizeof(line));
+}
+
+/* ---- news ---- */
+
+int report_news_encode(const struct report_news *n, char *out, size_t room)
+{
+    char text[sizeof n->text];
+    snprintf(text, sizeof text, "%s", n->text);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 32)
+            *c = ' ';
+    if (n->kind == NEWS_NOTE)
+        return snprintf(out, room, "N %s\n", text);
+    if (n->kind == NEWS_MEMBER)
+        return snprintf(out, room, "M %s %d %s %" PRIu64 " %s\n", n->role, n->index, n->state,
+                        n->incarnation, text);
+    return snprintf(out, room, "%c %s %d %s\n", (char)n->kind, n->role, n->index, text);
+}
+
+void report_news_send(const struct report_news *n)
+{
+    char line[1024];
+    send_line(line, report_news_encode(n, line, sizeof line), sizeof line);
+}
+
+void report_note(const char *format, ...)
+{
+    struct report_news n = {.kind = NEWS_NOTE};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(n.text, sizeof n.text, format, args);
+    va_end(args);
+    report_news_send(&n);
+}
+
+bool report_news_parse(const char *line, struct report_news *out)
+{
+    struct report_news n = {0};
+    int at = 0;
+    if (line[0] == NEWS_NOTE && line[1] == ' ')
+        at = 2;
+    else if (line[0] == NEWS_MEMBER)
+        sscanf(line, "M %15s %d %15s %" SCNu64 "%n", n.role, &n.index, n.state, &n.incarnation,
+               &at);
+    else if (line[0] == NEWS_LATE || line[0] == NEWS_ACCUSED)
+        sscanf(line + 1, " %15s %d%n", n.role, &n.index, &at), at += at > 0;
+    if (!at || n.index < 0)
+        return false;
+    n.kind = (enum report_news_kind)line[0];
+    snprintf(n.text, sizeof n.text, "%s", line + at + (line[at] == ' '));
+    *out = n;
+    return true;
 }
 
 bool report_parse(const char *line, struct report *out)

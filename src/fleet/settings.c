@@ -49,6 +49,8 @@ static const struct option rows[] = {
      .help = "after which a process counts as dead"},
     {"SKIFF_START_MS", OPTION_INT, AT(start_ms), .low = 1, .high = MOST,
      .help = "how long processes wait for each other at the start"},
+    {"SKIFF_WAIT_MS", OPTION_INT, AT(wait_ms), .low = 1, .high = MOST,
+     .help = "how long ranks wait in a call for a rank that is alive"},
     {"SKIFF_SHARDS", OPTION_INT, AT(shards), .low = 1, .high = 64, .help = "threads of a server"},
     {"SKIFF_SERVER_MEMORY", OPTION_SIZE, AT(server_memory),
      .help = "bytes that the tables of features of one server share"},

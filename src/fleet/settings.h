@@ -19,9 +19,9 @@ struct settings {
     char links[SETTINGS_TRANSPORT + 32];         /* transport and encrypt, as nodes take them */
     char listen[ADDRESS_TEXT];                   /* "": where the list of servers says */
     char transport[SETTINGS_TRANSPORT]; /* SKIFF_TRANSPORT: as transport_choose takes it; "" */
-    int rpc_ms, silence_ms, start_ms, shards; /* 0: defaults */
-    size_t server_memory;                     /* of tables of features; 0: no limit */
-    int cpu_num;                              /* CPU_NUM; 1 */
+    int rpc_ms, silence_ms, start_ms, wait_ms, shards; /* 0: defaults */
+    size_t server_memory;                              /* of tables of features; 0: no limit */
+    int cpu_num;                                       /* CPU_NUM; 1 */
     /* FLAGS_communicator_*; -1: not set */
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv, thread_pool_size,
         send_wait_times, independent_recv_thread, is_sgd_optimizer;

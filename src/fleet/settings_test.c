@@ -184,13 +184,63 @@ static void reports_come_back(void **state)
     assert_false(report_parse("P -1 0 10 1 1 1", &out));
 }
 
+static void check_news(const struct report_news *n, const char *expected)
+{
+    struct report_news out;
+    char line[1024];
+    report_news_encode(n, line, sizeof(line));
+    assert_string_equal(line, expected);
+    line[strcspn(line, "\n")] = 0;
+    assert_true(report_news_parse(line, &out));
+    assert_int_equal(out.kind, n->kind);
+    assert_string_equal(out.role, n->role);
+    assert_int_equal(out.index, n->index);
+    assert_string_equal(out.state, n->state);
+    assert_true(out.incarnation == n->incarnation);
+}
+
+static void news_come_back(void **state)
+{
+    struct report_news out;
+    (void)state;
+    check_news(&(struct report_news){.kind = NEWS_MEMBER,
+                                     .role = "worker",
+                                     .index = 1,
+                                     .state = "dead",
+                                     .incarnation = UINT64_MAX,
+                                     .text = "has been silent for 10.1 s"},
+               "M worker 1 dead 18446744073709551615 has been silent for 10.1 s\n");
+    check_news(&(struct report_news){.kind = NEWS_MEMBER, .role = "server", .state = "here"},
+               "M server 0 here 0 \n");
+    check_news(&(struct report_news){.kind = NEWS_LATE, .role = "rank", .index = 3, .text = "a b"},
+               "L rank 3 a b\n");
+    check_news(&(struct report_news){.kind = NEWS_ACCUSED, .role = "rank", .text = "two\nlines"},
+               "A rank 0 two lines\n");
+    check_news(&(struct report_news){.kind = NEWS_NOTE, .text = "M worker 1"}, "N M worker 1\n");
+    assert_true(report_news_parse("L rank 3 a b", &out));
+    assert_string_equal(out.text, "a b");
+    assert_true(report_news_parse("N the disk is full", &out));
+    assert_string_equal(out.text, "the disk is full");
+    static const char *const wrong[] = {"",
+                                        "M",
+                                        "M worker",
+                                        "M worker x dead 1 y",
+                                        "L rank",
+                                        "A rank -1 text",
+                                        "N",
+                                        "X rank 1 text",
+                                        "P 0 1 2 3 4 5"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(report_news_parse(wrong[i], &out));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_set),           cmocka_unit_test(values_are_taken),
         cmocka_unit_test(transports_are_chosen), cmocka_unit_test(encryption_is_chosen),
         cmocka_unit_test(secrets_in_files),      cmocka_unit_test(wrong_ones_are_named),
-        cmocka_unit_test(reports_come_back),
+        cmocka_unit_test(reports_come_back),     cmocka_unit_test(news_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,15 @@
  * others, and its rings. What programs and calls do with them goes through collective/rings.h. */
 #include <skiff/collective.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/secret.h"
 #include "collective/rings.h"
+#include "fleet/report.h"
 #include "fleet/role.h"
 #include "fleet/settings.h"
 
@@ -74,6 +77,41 @@ static enum skiff_status take_given(const struct skiff_world_options *o, struct 
     return status;
 }
 
+/* ---- ranks that are late ---- */
+
+/* Who hears of them; the world is the process's, and so is this. */
+static struct {
+    void (*say)(void *user, const char *line);
+    void *user;
+} listener;
+
+/* Any thread. */
+static void on_late(void *user, int rank, const char *text, bool given_up)
+{
+    struct report_news n = {.kind = given_up ? NEWS_ACCUSED : NEWS_LATE, .index = rank};
+    char line[640];
+    (void)user;
+    snprintf(n.role, sizeof n.role, "rank");
+    snprintf(n.text, sizeof n.text, "%s", text);
+    report_news_send(&n);
+    snprintf(line, sizeof line, "rank %d %s", rank, text);
+    if (listener.say && !given_up) /* then the error says it */
+        listener.say(listener.user, line);
+}
+
+static enum skiff_status watch_others(struct collective *c, const struct skiff_world_options *o,
+                                      struct skiff_error *err)
+{
+    struct settings s;
+    TRY(settings_read(&s, NULL, NULL, err));
+    secret_wipe(&s.secret, sizeof s.secret);
+    listener.say = o->say;
+    listener.user = o->user;
+    collective_set_watch(c, &(struct collective_watch){
+                                .late_ms = s.silence_ms, .wait_ms = s.wait_ms, .on_late = on_late});
+    return SKIFF_OK;
+}
+
 static enum skiff_status open_net(const struct skiff_world_options *o, const struct role *r,
                                   struct collective **out, struct skiff_error *err)
 {
@@ -128,6 +166,8 @@ enum skiff_status skiff_world_open(const struct skiff_world_options *options,
     enum skiff_status status = open_ranks(o, &r, &c, err);
     role_deinit(&r);
     opener = getpid();
+    if (status == SKIFF_OK)
+        status = watch_others(c, o, err);
     return status < 0 ? status : rings_put(0, c, err);
 }
 

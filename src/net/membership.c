@@ -444,6 +444,27 @@ size_t membership_list(struct membership *m, struct member *out, size_t room)
     return m->nseats;
 }
 
+struct silence_question {
+    struct membership *membership;
+    struct net_id id;
+    int64_t silence;
+};
+
+static void look_at_silence(void *arg)
+{
+    struct silence_question *q = arg;
+    const struct seat *seat = seat_find(q->membership, q->id);
+    bool here = seat && seat->member.state == MEMBER_HERE;
+    q->silence = !here ? -1 : seat->is_host ? 0 : clock_now() - seat_seen(seat);
+}
+
+int64_t membership_silence(struct membership *m, struct net_id id)
+{
+    struct silence_question q = {.membership = m, .id = id};
+    node_run(m->node, look_at_silence, &q);
+    return q.silence;
+}
+
 /* Waits until `good` holds for all of a role; else TIMEOUT with the names of those for whom not.
  * The lock is held on return when it is OK. */
 static enum skiff_status wait_all(struct membership *m, enum net_role role, int64_t deadline,

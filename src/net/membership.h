@@ -65,6 +65,9 @@ void membership_destroy(struct membership *m); /* after node_stop; NULL is fine 
 
 /* Any thread: copies at most `room` members, workers first, and gives the number of all. */
 size_t membership_list(struct membership *m, struct member *out, size_t room);
+/* Any thread but the network thread. Nanoseconds since a member was last heard of; -1: it is not
+ * here. */
+int64_t membership_silence(struct membership *m, struct net_id id);
 /* Any thread. Blocks until all members of a role are here. The error names those who are not. */
 enum skiff_status membership_wait_here(struct membership *m, enum net_role role, int64_t deadline,
                                        struct skiff_error *err);

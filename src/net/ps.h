@@ -47,6 +47,8 @@ enum ps_method {
     PS_PUT_PART,     /* elements first .. of a dense variable are these now, or at a COMMIT */
     PS_TABLES,       /* every table that is keyed by id, and how it is (inspect); RPC_READ */
     PS_ROWS_SOON,    /* body of PULL_ROWS: will be asked for; no rows are answered; RPC_READ */
+    PS_STATUS,       /* members, and who is waited for by whom; RPC_READ */
+    PS_TRAINED,      /* server 0: samples of an epoch that a worker has trained so far */
 };
 
 #define PS_NAME 256
@@ -297,6 +299,55 @@ struct ps_begun {
 void ps_write_begun(struct wire_writer *w, const struct ps_begun *x);
 enum skiff_status ps_read_begun(const struct blob *b, struct ps_begun *out,
                                 struct skiff_error *err);
+
+/* STATUS: the request's body is empty. What this server knows of the job's members, and the waits
+ * that it cannot end because workers are missing. Only server 0 knows silences and samples. */
+struct ps_status_member {
+    uint8_t role; /* enum net_role */
+    uint32_t index;
+    uint8_t state;      /* enum member_state */
+    int64_t silent_ms;  /* since it was last heard of; -1: not known */
+    int64_t epoch;      /* that it trains; -1: not known */
+    uint64_t samples;   /* of that epoch, as reported last */
+    char name[PS_NAME]; /* "worker 0 (host, process 4711)" */
+    char reason[PS_NAME];
+};
+struct ps_status_wait {
+    char what[PS_NAME]; /* "step 12", "epoch 0: counts" */
+    uint64_t waited_ms; /* of the worker that has waited longest */
+    uint32_t first, n;  /* its missing workers, among `missing` */
+};
+struct ps_status {
+    struct ps_status_member *members;
+    struct ps_status_wait *waits;
+    uint32_t *missing; /* indexes of workers */
+    uint32_t nmembers, nwaits, nmissing;
+};
+void ps_write_status(struct wire_writer *w, const struct ps_status *x);
+enum skiff_status ps_read_status(const struct blob *b, struct ps_status *out,
+                                 struct skiff_error *err);
+void ps_status_deinit(struct ps_status *x);
+
+/* TRAINED: what a worker has trained of an epoch so far; done: all of its files. The reply is the
+ * epoch's account over all workers, as far as server 0 knows it. */
+struct ps_trained {
+    uint32_t worker;
+    int64_t epoch;
+    uint64_t samples, batches;
+    bool done;
+};
+void ps_write_trained(struct wire_writer *w, const struct ps_trained *x);
+enum skiff_status ps_read_trained(const struct blob *b, struct ps_trained *out,
+                                  struct skiff_error *err);
+struct ps_account {
+    uint64_t samples, batches; /* trained by all processes, those that died included */
+    uint64_t twice;            /* of these: trained by a process that died, and again by the next */
+    uint32_t nlost;            /* workers that have not trained all of their files */
+    char lost[PS_NAME];        /* their numbers: "1, 3" */
+};
+void ps_write_account(struct wire_writer *w, const struct ps_account *x);
+enum skiff_status ps_read_account(const struct blob *b, struct ps_account *out,
+                                  struct skiff_error *err);
 
 /* SAVING: a question and its answer; RESULT: reason only. */
 enum ps_saving_state {

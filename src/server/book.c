@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "server/server_parts.h"
@@ -26,6 +27,7 @@ struct starter { /* a process that is ready to begin; request NULL: not yet */
     struct rpc_request *request;
     struct ps_begin has;
     bool came;
+    int64_t since;
 };
 
 struct job_book {
@@ -249,6 +251,26 @@ static bool all_have_come(struct server *s)
     return true;
 }
 
+void book_add_waits(struct server *s, struct ps_status *out)
+{
+    const struct job_book *b = s->book;
+    int64_t since = CLOCK_NEVER;
+    for (int i = 0; i < s->plan->trainers; i++)
+        if (b->workers[i].request)
+            since = clock_min(since, b->workers[i].since);
+    if (b->begun || !status_wait_begin(out, "the beginning of the job", since))
+        return;
+    for (int i = 0; i < s->plan->trainers; i++)
+        if (!b->workers[i].request && !is_gone(s, i))
+            status_wait_add(out, (uint32_t)i);
+}
+
+bool book_has_files(const struct server *s, int worker)
+{
+    const struct starter *p = &s->book->workers[worker];
+    return p->came && !p->has.idle;
+}
+
 static void begin(struct server *s)
 {
     struct job_book *b = s->book;
@@ -330,7 +352,7 @@ void on_begin(void *self, struct rpc_request *q)
         error_set(&err, SKIFF_STATE, "another process has taken its place");
         rpc_fail(p->request, &err);
     }
-    *p = (struct starter){.request = q, .has = x, .came = true};
+    *p = (struct starter){.request = q, .has = x, .came = true, .since = clock_now()};
     book_review(s);
     pthread_mutex_unlock(lock);
 }

@@ -14,9 +14,11 @@
  * (exchange_review). One without data (PS_GONE) is not waited for until it pushes again. A new
  * process in a dead one's place begins the running step anew: what the dead one pushed for it is
  * dropped, or the step would count twice. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "server/server_parts.h"
 
@@ -226,6 +228,24 @@ static void try_finish(struct shard *h)
     pulls_review(h);
 }
 
+void exchange_add_waits(struct server *s, struct ps_status *out)
+{
+    for (int i = 0; mode_waits(s->plan->mode) && i < s->nshards; i++) {
+        struct shard *h = &s->shards[i];
+        char what[64];
+        pthread_mutex_lock(&h->lock);
+        int64_t since = CLOCK_NEVER;
+        for (int k = 0; k < h->nparked; k++)
+            since = clock_min(since, h->parked[k].since);
+        snprintf(what, sizeof what, "step %llu", (unsigned long long)h->round);
+        if (h->nparked && status_wait_begin(out, what, since))
+            for (int t = 0; t < s->plan->trainers; t++)
+                if (is_awaited(h, t))
+                    status_wait_add(out, (uint32_t)t);
+        pthread_mutex_unlock(&h->lock);
+    }
+}
+
 void exchange_review(struct server *s)
 {
     for (int i = 0; mode_waits(s->plan->mode) && i < s->nshards; i++) {
@@ -368,7 +388,8 @@ static bool end_step(struct shard *h, struct rpc_request *q, const struct ps_exc
     }
     h->ended[x->trainer] = true;
     h->gone[x->trainer] = x->flags & PS_GONE;
-    h->parked[h->nparked++] = (struct parked){.request = q, .trainer = x->trainer, .x = *x};
+    h->parked[h->nparked++] =
+        (struct parked){.request = q, .trainer = x->trainer, .since = clock_now(), .x = *x};
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "server/server_parts.h"
 
@@ -18,6 +19,7 @@
 struct guest { /* one worker in a reduction */
     struct rpc_request *request;
     struct ps_reduce what; /* data lie in the request's body */
+    int64_t since;
 };
 
 struct reduction {
@@ -38,6 +40,7 @@ struct taker {
     char tag[PS_NAME];
     uint32_t from, to;
     struct rpc_request *request;
+    int64_t since;
 };
 
 struct meeting_room {
@@ -252,7 +255,7 @@ void on_reduce(void *self, struct rpc_request *q)
                       x.worker);
             rpc_fail(r->guests[x.worker].request, &err);
         }
-        r->guests[x.worker] = (struct guest){q, x};
+        r->guests[x.worker] = (struct guest){q, x, clock_now()};
         book_arrival(s);
         reduction_try(s, r);
     }
@@ -372,6 +375,7 @@ void on_mail_take(void *self, struct rpc_request *q)
     t->from = x.from;
     t->to = x.to;
     t->request = q;
+    t->since = clock_now();
     pthread_mutex_lock(&s->meet->lock);
     while (*end)
         end = &(*end)->next;
@@ -381,6 +385,27 @@ void on_mail_take(void *self, struct rpc_request *q)
 }
 
 /* ---- for the server ---- */
+
+void meet_add_waits(struct server *s, struct ps_status *out)
+{
+    pthread_mutex_lock(&s->meet->lock);
+    for (const struct reduction *r = s->meet->reductions; r; r = r->next) {
+        int64_t since = CLOCK_NEVER;
+        for (int k = 0; k < s->plan->trainers; k++)
+            if (r->guests[k].request)
+                since = clock_min(since, r->guests[k].since);
+        if (!status_wait_begin(out, r->tag, since))
+            continue;
+        for (int k = 0; k < s->plan->trainers; k++)
+            if (!r->guests[k].request && book_awaits(s, k))
+                status_wait_add(out, (uint32_t)k);
+    }
+    for (const struct taker *t = s->meet->takers; t; t = t->next)
+        if (status_wait_begin(out, "samples of a global shuffle", t->since))
+            status_wait_add(out, t->from);
+    book_add_waits(s, out);
+    pthread_mutex_unlock(&s->meet->lock);
+}
 
 void meet_review(struct server *s)
 {

@@ -114,6 +114,8 @@ static void note_member(struct server *s, struct person *p, const struct member 
     metric_set(s->counts.gone, count_in_state(s->trainers, s->plan->trainers, MEMBER_LEFT));
     metric_set(s->counts.dead, count_in_state(s->trainers, s->plan->trainers, MEMBER_DEAD));
     pthread_mutex_unlock(&s->people);
+    if (s->options.on_member)
+        s->options.on_member(s->options.user, after);
     server_wake(s);
 }
 

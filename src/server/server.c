@@ -163,6 +163,7 @@ enum skiff_status server_create(const struct server_options *options, struct ser
     people_create(s);
     s->meet = meet_create(s);
     s->book = book_create(s);
+    s->ledger = ledger_create();
     book_own_start(s);
     enum skiff_status status = units_create(s, err);
     if (status == SKIFF_OK)
@@ -189,6 +190,7 @@ void server_destroy(struct server *s)
     str_map_deinit(&s->elsewhere);
     meet_destroy(s->meet);
     book_destroy(s->book);
+    ledger_destroy(s->ledger);
     people_destroy(s);
     pthread_rwlock_destroy(&s->rate);
     close(s->wake_fd);
@@ -246,6 +248,8 @@ static void add_handlers(struct server *s)
     rpc_server_handle(s->rpc, PS_TABLE, RPC_ON_SHARD, on_table, s);
     rpc_server_handle(s->rpc, PS_TABLES, RPC_ON_SHARD, on_tables, s);
     rpc_server_handle(s->rpc, PS_PUT_PART, RPC_ON_SHARD, on_put_part, s);
+    rpc_server_handle(s->rpc, PS_STATUS, RPC_ON_SHARD, on_status, s);
+    rpc_server_handle(s->rpc, PS_TRAINED, RPC_ON_SHARD, on_trained, s);
 }
 
 static void node_says(void *self, enum log_level level, const char *line)

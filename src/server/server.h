@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "executor/scope.h"
+#include "net/membership.h"
 #include "net/node.h"
 #include "net/ps.h"
 #include "program/program.h"
@@ -54,6 +55,8 @@ struct server_options {
     struct skiff_scope *scope; /* whose variables to use; NULL: an own one */
     /* What happens, for the log: one line each, from any thread. May be NULL. */
     void (*say)(void *user, enum log_level level, const char *line);
+    /* A trainer or server has joined, left or died; any thread. May be NULL. */
+    void (*on_member)(void *user, const struct member *member);
     void *user;
 };
 

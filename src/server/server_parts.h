@@ -94,6 +94,7 @@ static inline bool unit_is_keyed(const struct unit *u)
 struct parked {
     struct rpc_request *request;
     uint32_t trainer;
+    int64_t since;
     struct ps_exchange x; /* only trainer, want */
 };
 
@@ -154,6 +155,7 @@ struct preparer;     /* prepare.c */
 struct intake;       /* intake.c */
 struct meeting_room; /* meet.c */
 struct job_book;     /* book.c */
+struct ledger;       /* ledger.c */
 
 struct server {
     struct server_options options;
@@ -190,6 +192,7 @@ struct server {
     struct enrolment *enrolment;   /* the others */
     struct meeting_room *meet;
     struct job_book *book;
+    struct ledger *ledger;
     struct intake *intake; /* a load that is not taken over; the clerk's. NULL: none */
     uint64_t taken;        /* the last one that was; the clerk's */
     struct clerk *clerk;   /* carries out commands for tables of features; NULL: there are none */
@@ -350,6 +353,15 @@ void exchange_new_life(struct shard *h, const struct rpc_request *q, uint32_t tr
 /* The shard's lock is held: carries it out, whatever is held; x is taken over. */
 void exchange_now(struct shard *h, struct rpc_request *q, struct ps_exchange *x);
 
+/* Steps that wait for trainers. */
+void exchange_add_waits(struct server *s, struct ps_status *out);
+
+/* ---- status.c ---- */
+void on_status(void *self, struct rpc_request *q);
+/* A wait that began then; false: nobody waits (CLOCK_NEVER). Missing workers are added after it. */
+bool status_wait_begin(struct ps_status *x, const char *what, int64_t since);
+void status_wait_add(struct ps_status *x, uint32_t worker);
+
 /* ---- hold.c ---- */
 struct shard_hold *shard_hold_create(int trainers);
 void shard_hold_destroy(struct shard_hold *h); /* NULL is fine */
@@ -415,6 +427,7 @@ void on_reduce(void *self, struct rpc_request *q);
 void on_mail_put(void *self, struct rpc_request *q);
 void on_mail_take(void *self, struct rpc_request *q);
 void meet_review(struct server *s);
+void meet_add_waits(struct server *s, struct ps_status *out);
 void meet_end(struct server *s, const struct skiff_error *reason);
 pthread_mutex_t *meet_lock(struct server *s);
 bool meet_has_met(const struct server *s); /* has a reduction ended well? */
@@ -434,5 +447,16 @@ void book_end(struct server *s, const struct skiff_error *reason);
 void on_begin(void *self, struct rpc_request *q);
 void on_saving(void *self, struct rpc_request *q);
 void on_result(void *self, struct rpc_request *q);
+void book_add_waits(struct server *s, struct ps_status *out);
+
+/* ---- ledger.c; the meeting room's lock is held, but for the handler ---- */
+struct ledger *ledger_create(void);
+void ledger_destroy(struct ledger *l); /* NULL is fine */
+void on_trained(void *self, struct rpc_request *q);
+/* The newest epoch that a process has reported; false: none. */
+bool ledger_latest(const struct ledger *l, uint32_t worker, uint64_t life, int64_t *epoch,
+                   uint64_t *samples);
+/* Is it a worker that has files to train? */
+bool book_has_files(const struct server *s, int worker);
 
 #endif

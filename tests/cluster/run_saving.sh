@@ -3,13 +3,17 @@
 # with 0. Workers that are started again join where the others are. --resume begins with the same epoch everywhere.
 . "$(dirname "$0")/jobs.sh"
 
-whole() { # EPOCH [FOLDER]: it is there, complete, and its manifest says what it is
+whole() { # EPOCH [FOLDER [COMPLETE]]: it is there, complete, and its manifest says what it is
     local manifest=${2:-model}/$1/__skiff_manifest__ text
     [ -s "${2:-model}/$1/__model__" ] || fault "epoch $1 has no program"
     [ -s "$manifest" ] || { fault "epoch $1 has no manifest"; return; }
-    for text in "epoch: $1" "complete: True" "run: " "samples: " "steps: " '"fc_0.w_0"' '"__model__"'; do
+    for text in "epoch: $1" "complete: ${3:-True}" "run: " "samples: " "steps: " '"fc_0.w_0"' '"__model__"'; do
         grep -qF -- "$text" "$manifest" || fault "epoch $1: its manifest does not say: $text"
     done
+}
+lacks_worker() { # EPOCH LOG: it is there, and says that files of worker 0 are missing
+    whole "$1" model False
+    says "$2" "epoch $1 is incomplete: worker 0 has not trained all of its files"
 }
 run_of() { sed -n 's/^run: *//p' "$1/__skiff_manifest__"; }
 cutting() { # as tests/saves/cut.h has it: variables for a process whose saving fails
@@ -24,7 +28,7 @@ saver_dies() { # MODE
     until_says worker0 "Epoch: 1,"
     kill -9 "${pid[worker0]}"
     each 0 30 worker1 server0 server1
-    whole 29
+    lacks_worker 29 worker1
 }
 saver_dies_at_the_end() { # MODE
     begin "$1: worker 0 is killed when the last epoch has ended, before it is saved" "$1" 2 2 3
@@ -39,7 +43,7 @@ saver_dies_at_operation() { # N
     begin "worker 0 is killed at file operation $1 of a save: worker 1 saves" async 1 2 2
     server 0; worker 1; worker 0 $(cutting "kill:$1")
     each 0 30 worker1 server0
-    whole 1
+    if grep -q "^Epoch: 1," worker0.log; then whole 1; else lacks_worker 1 worker1; fi
 }
 saver_is_told_to_stop() {
     begin "worker 0 alone is told to stop: what it leaves is not complete, worker 1 goes on and saves" async 2 2 30
@@ -47,9 +51,9 @@ saver_is_told_to_stop() {
     until_says worker0 "Epoch: 1,"
     kill -TERM "${pid[worker0]}"
     ends worker0 1 15
-    says worker0 "stopped in epoch"
+    says worker0 "skiff train: stopped "
     each 0 30 worker1 server0 server1
-    whole 29
+    lacks_worker 29 worker1
 }
 job_is_told_to_stop() {
     local manifest

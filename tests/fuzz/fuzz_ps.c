@@ -91,6 +91,25 @@ static void fuzz_table(const struct blob *b)
     blob_unref(copy);
 }
 
+static void fuzz_status(const struct blob *b)
+{
+    struct ps_status x, again;
+    struct wire_writer w;
+    if (ps_read_status(b, &x, NULL) < 0)
+        return;
+    for (uint32_t i = 0; i < x.nwaits; i++)
+        require(x.waits[i].first + (uint64_t)x.waits[i].n <= x.nmissing);
+    writer_init(&w);
+    ps_write_status(&w, &x);
+    struct blob *copy = rewritten(&w);
+    require(ps_read_status(copy, &again, NULL) == SKIFF_OK);
+    require(again.nmembers == x.nmembers && again.nwaits == x.nwaits);
+    require(again.nmissing == x.nmissing);
+    blob_unref(copy);
+    ps_status_deinit(&again);
+    ps_status_deinit(&x);
+}
+
 static void fuzz_small(uint8_t which, const struct blob *b)
 {
     struct ps_pull_rows pull;
@@ -108,6 +127,8 @@ static void fuzz_small(uint8_t which, const struct blob *b)
     struct ps_put put;
     struct ps_table_state state;
     struct ps_table_info *tables;
+    struct ps_trained trained;
+    struct ps_account account;
     uint32_t count;
     char name[PS_NAME];
     uint64_t first, second;
@@ -178,6 +199,15 @@ static void fuzz_small(uint8_t which, const struct blob *b)
         for (uint32_t i = 0; i < count; i++)
             require(strlen(tables[i].table) < PS_NAME);
         free(tables);
+        return;
+    case 19:
+        fuzz_status(b);
+        return;
+    case 20:
+        ps_read_trained(b, &trained, NULL);
+        return;
+    case 21:
+        ps_read_account(b, &account, NULL);
         return;
     default:
         return;
