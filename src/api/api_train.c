@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/api_report.h"
 #include "base/mem.h"
 #include "data/dataset.h"
 #include "executor/trainer.h"
@@ -274,10 +275,26 @@ enum skiff_status skiff_dataset_next(struct skiff_dataset *d, const struct skiff
 
 /* ---- training ---- */
 
+#define REPORT_SECONDS 0.25
+
 struct caller { /* what callbacks need */
     const struct skiff_train_options *options;
     const struct skiff_tensor **values;
+    struct pass_report report;
 };
+
+static void call_report_batch(void *user, int thread, int64_t rows,
+                              const struct skiff_tensor *watched)
+{
+    (void)thread;
+    (void)watched;
+    pass_report_batch(&((struct caller *)user)->report, rows);
+}
+
+static void call_report_tick(void *user)
+{
+    pass_report_tick(&((struct caller *)user)->report);
+}
 
 static void call_print(void *user, const char *text)
 {
@@ -339,9 +356,17 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
                                 .handler_period = o->handler_period_secs,
                                 .handler = o->handler ? call_handler : NULL,
                                 .wants_stop = o->wants_stop ? call_stop : NULL};
+    pass_report_begin(&c.report, d->made, how == trainer_train_dataset);
+    if (c.report.wanted) {
+        t.on_batch = call_report_batch;
+        t.on_tick = call_report_tick;
+        t.tick_period = REPORT_SECONDS;
+    }
     struct skiff_scope *scope = executor_settings(e, &t.executor);
     enum skiff_status status = how(scope, p, d->made, &t, &r, err);
     free(c.values);
+    if (status == SKIFF_OK)
+        pass_report_end(&c.report, p, scope, &r);
     if (result && status == SKIFF_OK)
         *result = (struct skiff_train_result){.batches = r.batches,
                                               .samples = r.rows,

@@ -57,6 +57,8 @@ struct option {
     /* OTHER: reads text into place; NULL when that went well, else what was expected */
     const char *(*read)(void *place, const char *text);
     size_t given; /* place of a bool that is set with the value; 0: none */
+    /* BOOL, as a flag: the next word is its value if it is one (True, False, 1, ...) */
+    bool takes_word;
 };
 
 struct options {

@@ -109,6 +109,9 @@ static enum skiff_status take(struct reading *r, const struct option *row, const
 {
     if (row->kind == OPTION_REFUSED)
         return error_set(err, SKIFF_INVALID, "%s: %s", subject, row->help);
+    bool yes;
+    if (!value && row->takes_word && r->at < r->argc && option_bool(r->argv[r->at], &yes))
+        value = r->argv[r->at++];
     if (!value && !needs_value(row))
         value = "true";
     if (!value && (r->at == r->argc || is_flag(r->o, r->argv[r->at])))

@@ -62,8 +62,11 @@ static int run_once(struct launch_args *a, const char *name, bool *out_again)
 static int run_job(struct launch_args *a, const char *name)
 {
     bool again = false;
+    int code = launch_check_config(a, name);
+    if (code)
+        return code;
     launch_again_begin(a);
-    int code = run_once(a, name, &again);
+    code = run_once(a, name, &again);
     while (again && a->attempt < a->restarts) {
         launch_again(a);
         fprintf(stderr, "skiff launch: restart %d of %d\n", a->attempt, a->restarts);

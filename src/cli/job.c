@@ -70,6 +70,16 @@ static enum skiff_status read_strategy(struct job *j, struct task *task,
     return config_check(c, err);
 }
 
+enum skiff_status job_check(struct task *task, const struct task_args *args,
+                            struct skiff_error *err)
+{
+    struct job j = {0};
+    struct skiff_strategy strategy;
+    enum skiff_status status = read_strategy(&j, task, args, &strategy, err);
+    task_tables_deinit(&j.tables);
+    return status;
+}
+
 static void say_role(const struct skiff_fleet *f)
 {
     char role[32];

@@ -28,6 +28,9 @@ enum skiff_status job_open(struct job *j, struct task *task, const struct task_a
 enum skiff_status job_serve(struct job *j, struct task *task, const struct ps_begin *has,
                             const char *start_path, struct skiff_error *err);
 enum skiff_status job_startup(struct job *j, struct task *task, struct skiff_error *err);
+/* Whether the config suits a job of servers and workers: its mode, tables, links. */
+enum skiff_status job_check(struct task *task, const struct task_args *args,
+                            struct skiff_error *err);
 void job_close(struct job *j);
 
 #endif

@@ -59,6 +59,9 @@ int launch_args_environment(struct launch_args *a, const char *name);
 int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps);
 /* From now on every process is told to go on behind the newest epoch. */
 void launch_args_resume(struct launch_args *a);
+/* Flags and config of `skiff train`, once, before processes are started; 0, or an exit status after
+ * a message. */
+int launch_check_config(const struct launch_args *a, const char *name);
 /* Before the first start; before each further one, which then goes on from what this job has saved.
  */
 void launch_again_begin(struct launch_args *a);

@@ -1,14 +1,55 @@
-/* What a restart of `skiff train` goes on from: the epochs that this job has saved, not those that
- * another run had left in the folder before. */
+/* What `skiff train` in every process will find: whether its flags and its config are right, before
+ * anything is started; and from what a restart goes on: the epochs that this job has saved, not
+ * those that another run had left in the folder before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "cli/config.h"
+#include "cli/job.h"
 #include "cli/launch.h"
 #include "cli/runs.h"
 #include "cli/task.h"
+
+/* The flags of the command, as `skiff train` reads them; said and words are the caller's. */
+static enum skiff_status read_flags(const struct launch_args *a, struct task_args *said,
+                                    struct option_words *words, struct skiff_error *err)
+{
+    /* as if the first word were the program's name: options_parse begins behind it */
+    char **argv = mem_must(((size_t)a->ncommand + 2) * sizeof(*argv));
+    memcpy(argv + 1, a->command, (size_t)a->ncommand * sizeof(*argv));
+    options_init(command_train.options, said);
+    enum skiff_status status =
+        options_parse(command_train.options, said, a->ncommand + 1, argv, words, err);
+    free(argv);
+    return status;
+}
+
+/* The network is built as every process will build it; data are not looked at: they may be on other
+ * machines only. */
+int launch_check_config(const struct launch_args *a, const char *name)
+{
+    struct task_args said = {0};
+    struct option_words words = {0};
+    struct task task;
+    struct skiff_error err = {0};
+    int code = 0;
+    if (a->kind != LAUNCH_CONFIG)
+        return 0;
+    if (read_flags(a, &said, &words, &err) < 0)
+        code = command_usage(name, "%s", err.message);
+    else if (said.config && task_open(&task, &said, true, &err) < 0)
+        code = command_fail(name, &err);
+    else if (said.config) {
+        if (a->mode == &launch_ps_mode && job_check(&task, &said, &err) < 0)
+            code = command_fail(name, &err);
+        task_close(&task);
+    }
+    options_deinit(command_train.options, &said);
+    free(words.at);
+    return code;
+}
 
 /* The id of the run that has saved last where the command saves; "": none. */
 static void newest_run(const struct launch_args *a, char out[static LAUNCH_RUN])
@@ -18,12 +59,8 @@ static void newest_run(const struct launch_args *a, char out[static LAUNCH_RUN])
     struct task task = {0};
     struct run_list runs = {0};
     out[0] = 0;
-    /* as if the first word were the program's name: options_parse begins behind it */
-    char **argv = mem_must(((size_t)a->ncommand + 2) * sizeof(*argv));
-    memcpy(argv + 1, a->command, (size_t)a->ncommand * sizeof(*argv));
-    bool ok = options_parse(command_train.options, &said, a->ncommand + 1, argv, &words, NULL) ==
-                  SKIFF_OK &&
-              said.config && config_open(said.config, &task.config, NULL) == SKIFF_OK;
+    bool ok = read_flags(a, &said, &words, NULL) == SKIFF_OK && said.config &&
+              config_open(said.config, &task.config, NULL) == SKIFF_OK;
     for (int i = 0; ok && i < said.overrides.n; i++)
         ok = config_override(task.config, said.overrides.at[i], NULL) == SKIFF_OK;
     task.name = said.name;
@@ -34,7 +71,6 @@ static void newest_run(const struct launch_args *a, char out[static LAUNCH_RUN])
     config_close(task.config);
     options_deinit(command_train.options, &said);
     free(words.at);
-    free(argv);
 }
 
 void launch_again_begin(struct launch_args *a)

@@ -49,8 +49,9 @@ static const struct option rows[] = {
      .help = "ports of --server_num, or of ranks: N, N + 1, ..."},
     {"log_dir", OPTION_TEXT, AT(log_dir), .value = "DIR",
      .help = "for serverlog.N and workerlog.N; log unless said otherwise (launch-ps: logs)"},
-    {"log_overwrite", OPTION_BOOL, AT(log_overwrite),
-     .help = "logs of ranks are written anew, not appended to"},
+    {"log_overwrite", OPTION_BOOL, AT(log_overwrite), .takes_word = true,
+     .help = "logs of ranks are written anew, not appended to; True or False may follow, as in "
+             "Paddle's"},
     {"log_level", OPTION_TEXT, AT(log_level), .value = "LEVEL",
      .help = "as Paddle's: DEBUG is -v; WARNING, ERROR and CRITICAL are -q"},
     {"transport", OPTION_TEXT, AT(transport), .value = "NAME",

@@ -3,6 +3,8 @@
  * launcher knows of a worker that hangs for good although its process has not ended, and of deaths
  * on other machines; ranks and workers name whom they wait for. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,13 +100,26 @@ void launch_accuse_left_behind(struct launch *l, struct launch_screen *s, double
 
 /* ---- news ---- */
 
+/* What we have started is alive and has started the member itself, which has ended: a script may
+ * start it again. */
+static bool may_come_back(const struct launch_process *p, const struct report_news *n)
+{
+    return n->process && n->process != (int)p->pid && kill(n->process, 0) < 0 && errno == ESRCH;
+}
+
 static void on_death(struct launch *l, struct launch_process *p, struct launch_screen *s,
                      const struct report_news *n)
 {
     char reason[600];
     const char *why = n->text[0] ? n->text : "gives no sign of life";
     bool own_words = !strncmp(why, "has failed", 10) || !strncmp(why, "has ended", 9);
-    if (p && launch_is_live(p) && own_words) {
+    if (p && launch_is_live(p) && may_come_back(p, n)) {
+        launch_screen_clear(s);
+        fprintf(stderr,
+                "skiff launch: %s %d has ended (process %d); its files are no longer trained until "
+                "it is started again\n",
+                n->role, n->index, n->process);
+    } else if (p && launch_is_live(p) && own_words) {
         p->life.fails = clock_seconds();
         snprintf(p->life.reason, sizeof p->life.reason, "%s", why);
     } else if (p && launch_is_live(p)) {
@@ -132,6 +147,8 @@ static void on_member(struct launch *l, struct launch_process *p, struct launch_
     struct launch_life *life = &p->life;
     if (dead && life->incarnation && n->incarnation && n->incarnation != life->incarnation)
         return; /* of a process that was there before */
+    if (!strcmp(life->member, n->state) && (!n->incarnation || n->incarnation == life->incarnation))
+        return; /* everybody reports it */
     if (here && life->accused && n->incarnation != life->incarnation) {
         launch_screen_clear(s);
         fprintf(stderr, "skiff launch: %s was started again and takes part\n",

@@ -61,8 +61,8 @@ int report_news_encode(const struct report_news *n, char *out, size_t room)
     if (n->kind == NEWS_NOTE)
         return snprintf(out, room, "N %s\n", text);
     if (n->kind == NEWS_MEMBER)
-        return snprintf(out, room, "M %s %d %s %" PRIu64 " %s\n", n->role, n->index, n->state,
-                        n->incarnation, text);
+        return snprintf(out, room, "M %s %d %s %" PRIu64 " %d %s\n", n->role, n->index, n->state,
+                        n->incarnation, n->process, text);
     return snprintf(out, room, "%c %s %d %s\n", (char)n->kind, n->role, n->index, text);
 }
 
@@ -89,8 +89,8 @@ bool report_news_parse(const char *line, struct report_news *out)
     if (line[0] == NEWS_NOTE && line[1] == ' ')
         at = 2;
     else if (line[0] == NEWS_MEMBER)
-        sscanf(line, "M %15s %d %15s %" SCNu64 "%n", n.role, &n.index, n.state, &n.incarnation,
-               &at);
+        sscanf(line, "M %15s %d %15s %" SCNu64 " %d%n", n.role, &n.index, n.state, &n.incarnation,
+               &n.process, &at);
     else if (line[0] == NEWS_LATE || line[0] == NEWS_ACCUSED)
         sscanf(line + 1, " %15s %d%n", n.role, &n.index, &at), at += at > 0;
     if (!at || n.index < 0)

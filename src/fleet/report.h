@@ -9,7 +9,9 @@
  *
  * News about members, so that the launcher sees what otherwise only logs show (struct report_news):
  *
- *   M role index state incarnation reason    a member has joined, left or died
+ *   M role index state incarnation process reason
+ *                                            a member has joined, left or died; process: 0, or its
+ *                                            number on its machine
  *   L role index text                        the sender waits for a member that is alive
  *   A role index text                        the sender fails because of this member
  *   N text                                   a warning that belongs on the screen; the job is not
@@ -39,6 +41,7 @@ struct report_news {
     int index;
     char state[16]; /* of a member: "here", "left", "dead" */
     uint64_t incarnation;
+    int process;
     char text[512];
 };
 

@@ -1,6 +1,8 @@
 #include "fleet/report_member.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "fleet/report.h"
 
@@ -14,6 +16,9 @@ void fleet_report_member(void *user, const struct member *member)
     snprintf(n.role, sizeof n.role, "%s", member->id.role == NET_WORKER ? "worker" : "server");
     snprintf(n.state, sizeof n.state, "%s", member_state_text(member->state));
     snprintf(n.text, sizeof n.text, "%s", member->reason);
+    const char *process = strstr(member->name, ", process "); /* "worker 0 (host, process 4711)" */
+    if (process)
+        n.process = atoi(process + strlen(", process "));
     report_news_send(&n);
 }
 

@@ -196,7 +196,7 @@ static void check_news(const struct report_news *n, const char *expected)
     assert_string_equal(out.role, n->role);
     assert_int_equal(out.index, n->index);
     assert_string_equal(out.state, n->state);
-    assert_true(out.incarnation == n->incarnation);
+    assert_true(out.incarnation == n->incarnation && out.process == n->process);
 }
 
 static void news_come_back(void **state)
@@ -208,10 +208,11 @@ static void news_come_back(void **state)
                                      .index = 1,
                                      .state = "dead",
                                      .incarnation = UINT64_MAX,
+                                     .process = 4711,
                                      .text = "has been silent for 10.1 s"},
-               "M worker 1 dead 18446744073709551615 has been silent for 10.1 s\n");
+               "M worker 1 dead 18446744073709551615 4711 has been silent for 10.1 s\n");
     check_news(&(struct report_news){.kind = NEWS_MEMBER, .role = "server", .state = "here"},
-               "M server 0 here 0 \n");
+               "M server 0 here 0 0 \n");
     check_news(&(struct report_news){.kind = NEWS_LATE, .role = "rank", .index = 3, .text = "a b"},
                "L rank 3 a b\n");
     check_news(&(struct report_news){.kind = NEWS_ACCUSED, .role = "rank", .text = "two\nlines"},

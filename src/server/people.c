@@ -119,6 +119,14 @@ static void note_member(struct server *s, struct person *p, const struct member 
     server_wake(s);
 }
 
+void people_tell_self(struct server *s)
+{
+    const struct hello_side *self = node_self(s->node);
+    struct member member = {.id = self->id, .state = MEMBER_HERE, .incarnation = self->incarnation};
+    if (s->options.on_member)
+        s->options.on_member(s->options.user, &member);
+}
+
 struct death {             /* to be noted when nobody has taken the place */
     struct node_task task; /* first */
     struct server *server;

@@ -361,6 +361,7 @@ enum skiff_status server_run(struct server *s, struct skiff_error *err)
     TRY(first_rate(s, err));
     TRY_OUT(open_network(s, err));
     started = true;
+    people_tell_self(s);
     server_say(s, "%s serves %d parameter slices in %d shard(s)", server_text(s, text), s->nunits,
                s->nshards);
     status = people_join(s, clock_after(clock_now(), s->options.start_ms), err);

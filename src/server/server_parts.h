@@ -415,6 +415,7 @@ enum member_state people_state(struct server *s, uint32_t trainer);  /* any thre
 struct person people_person(struct server *s, uint32_t trainer);     /* any thread: a copy */
 bool people_gone(struct server *s, uint32_t trainer, uint64_t life); /* any thread: this process */
 void people_note_unsaved(struct server *s, const char *reason);      /* any thread */
+void people_tell_self(struct server *s); /* on_member of this server, which serves now */
 void on_member(void *self, const struct member *after, enum member_state before);
 /* Blocks until the job is over. */
 enum skiff_status people_watch(struct server *s, struct skiff_error *err);

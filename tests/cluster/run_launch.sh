@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The launcher with processes that are shell scripts: how jobs end, what is named, that nothing is left behind.
 set -uo pipefail
+here=$(realpath "$0")
 skiff=$(realpath "${BUILD:-build}")/skiff
 work=$(mktemp -d)
 mark=skiff-launch-test-$$-$RANDOM
@@ -183,6 +184,31 @@ ln -s "$skiff" fleetrun
 run 0 8 ./fleetrun --server_num=1 --worker_num=1 ./job.sh $mark servers_leave
 says out "worker 0"
 nothing_left
+
+name="--log_overwrite with and without a value"
+for value in "" True False true; do
+    run 0 4 "$skiff" launch --nproc_per_node 1 --log_overwrite $value --log_dir over -- echo "written once"
+    says over/workerlog.0 "written once"
+done
+[ "$(grep -c once over/workerlog.0)" = 1 ] || fault "True does not overwrite"
+run 0 4 "$skiff" launch --nproc_per_node 1 --log_overwrite False --log_dir over -- echo "written once"
+[ "$(grep -c once over/workerlog.0)" = 2 ] || fault "False overwrites"
+
+name="the config is checked before anything is started"
+. "$(dirname "$here")/small.sh"
+small_config SGD 'train_data_dir: nowhere' 'input_format: criteo' >config.yaml
+small_config SGDD 'train_data_dir: nowhere' 'input_format: criteo' >wrong.yaml
+checked() { # STATUS TEXT ARGUMENT...
+    run "$1" 2 "$skiff" launch --log_dir never --server_num 2 --worker_num 2 "${@:3}"
+    says err "$2"
+    [ "$(wc -l <err)" = 1 ] || fault "it says more than one line"
+    [ ! -e never ] || fault "processes were started"
+}
+checked 1 "config.yaml: runner.sync_mode is asnyc; expected sync, half_async, async or geo" -m config.yaml -o runner.sync_mode=asnyc
+checked 1 'wrong.yaml:7: hyper_parameters.optimizer.class must be SGD' -m wrong.yaml
+checked 1 "cannot read nowhere.yaml" -m nowhere.yaml
+checked 2 "there is no flag --nowhere" -m config.yaml --nowhere
+checked 1 'hyper_parameters.optimizer.class must be SGD' -- "$skiff" train -m wrong.yaml
 
 name="wrong usage"
 refused() { run "$1" 2 "$skiff" launch "${@:3}"; says err "$2"; }

@@ -50,6 +50,9 @@ if [ -d "$root/${BUILD:-build}/python" ]; then
     judge pipe
 
     run skiff launch -q --server_num 2 --worker_num 2 examples/python/servers.py served part-0.csv part-1.csv
+    for worker in 0 1; do # what scripts train is on the launcher's screen, too
+        grep -qE "^worker $worker +40000 .* 0\.[6-9][0-9]+  done" out || { fault "the launcher's table"; cat out; }
+    done
     # how well it went while it was learning depends on how the workers took turns; what was learnt is judged below
     for worker in 0 1; do
         between "$(sed -n "s/^worker $worker: auc over all workers and epochs //p" log/workerlog.$worker)" 0.65 0.9 "the AUC of worker $worker"
