@@ -12,6 +12,8 @@
 #include "cli/interrupt.h"
 #include "cli/ranks.h"
 #include "executor/executor.h"
+#include "fs/fs.h"
+#include "store/model_dir.h"
 #include "fleet/epochs.h"
 #include "fleet/fleet_log.h"
 #include "fleet/settings.h"
@@ -77,6 +79,43 @@ enum skiff_status job_check(struct task *task, const struct task_args *args,
     struct skiff_strategy strategy;
     enum skiff_status status = read_strategy(&j, task, args, &strategy, err);
     task_tables_deinit(&j.tables);
+    return status;
+}
+
+/* ---- jobs that have ended ---- */
+
+#define ENDED_SILENCES 6 /* of SKIFF_SILENCE_MS: a minute */
+
+void job_look_for_end(struct job *j, struct task *task, const struct task_args *args)
+{
+    const char *given = getenv("SKIFF_START_MS"), *silence = getenv("SKIFF_SILENCE_MS");
+    const char *role = getenv("TRAINING_ROLE"), *folder = task_save_path(task);
+    struct model_note note = {0};
+    struct buf last = BUF_INIT;
+    char ms[32];
+    buf_printf(&last, "%s/%d", folder, task_epochs(task) - 1);
+    bool all = !fs_is_remote(folder) && model_note_read(last.data, &note, NULL) == SKIFF_OK &&
+               note.known && note.complete;
+    buf_deinit(&last);
+    if (!all || args->overwrite || (given && *given) || !role || strcmp(role, "TRAINER") != 0)
+        return;
+    j->may_have_ended = true;
+    snprintf(ms, sizeof ms, "%d",
+             ENDED_SILENCES * (silence && atoi(silence) > 0 ? atoi(silence) : 10000));
+    setenv("SKIFF_START_MS", ms, 1); /* the fleet reads it */
+}
+
+enum skiff_status job_init_worker(struct job *j, struct task *task, struct skiff_error *err)
+{
+    struct skiff_error why;
+    enum skiff_status status = skiff_fleet_init_worker(j->fleet, task->scope, &why);
+    if (status == SKIFF_TIMEOUT && j->may_have_ended)
+        return error_set(err, status,
+                         "%s; %s holds all %d epochs: the job has ended, it seems. For a new one "
+                         "start servers first, or give --overwrite or SKIFF_START_MS",
+                         why.message, task_save_path(task), task_epochs(task));
+    if (status < 0)
+        *err = why;
     return status;
 }
 

@@ -18,9 +18,16 @@ struct job {
     struct skiff_fleet *fleet;
     struct task_tables tables;
     uint64_t seed;
-    bool stop_on_death; /* a worker that dies ends the job, whatever the config says */
+    bool may_have_ended; /* before it was opened, all epochs were there: job_look_for_end */
+    bool stop_on_death;  /* a worker that dies ends the job, whatever the config says */
 };
 
+/* Before job_open. A worker that is started when its job has ended finds all epochs of the config
+ * in the folder of the models, and no server: it does not wait for servers as long as one of a job
+ * that begins. */
+void job_look_for_end(struct job *j, struct task *task, const struct task_args *args);
+/* skiff_fleet_init_worker; an error says when the job may have ended. */
+enum skiff_status job_init_worker(struct job *j, struct task *task, struct skiff_error *err);
 /* job_close when it has failed, too. */
 enum skiff_status job_open(struct job *j, struct task *task, const struct task_args *args,
                            struct skiff_error *err);

@@ -704,7 +704,7 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
         TRY(dataset_load(t->data, err));
     if (!t->data)
         log_warn("there are more workers than files: this one has nothing to do");
-    TRY(skiff_fleet_init_worker(t->job.fleet, t->task.scope, err));
+    TRY(job_init_worker(&t->job, &t->task, err));
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     interrupt_outlive_output();
     TRY(job_startup(&t->job, &t->task, err));
@@ -772,6 +772,7 @@ int train_fleet(const struct task_args *args)
     file_list_init(&t.files);
     if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);
+    job_look_for_end(&t.job, &t.task, args);
     enum skiff_status status = job_open(&t.job, &t.task, args, &err);
     if (status == SKIFF_OK)
         read_options(&t);

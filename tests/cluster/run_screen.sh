@@ -84,6 +84,18 @@ AGAIN
     ends launch 1 60 # not the 30 minutes of SKIFF_START_MS
     says launch "worker 1 (process " "and the job has failed"
 }
+ended_job() { # without a launcher: the folder of the models tells
+    begin "a worker is started by hand after its job has ended" async 1 1 2
+    export SKIFF_JOB=screen-$BASHPID SKIFF_SECRET=s SKIFF_SILENCE_MS=1000
+    all
+    each 0 20 worker0 server0
+    worker 0
+    ends worker0 1 15 # not 30 minutes
+    says worker0 "1 of 1 parameter servers did not answer in 6.0 s" "model holds all 2 epochs: the job has ended, it seems"
+    worker 0 SKIFF_START_MS=600000
+    until_says worker0 "waiting for 1 of 1 parameter servers for 9 s"
+    kill -9 "${pid[worker0]}"
+}
 full_disk() {
     begin "the disk of the logs is full" async 0 1
     unshare -rm true 2>/dev/null || { echo "skipped: the disk of the logs is full: no namespaces"; return; }
@@ -92,5 +104,5 @@ full_disk() {
     [ $? = 3 ] || fault "the exit status is not 3"
     says launch "the disk of the logs (disk/log) is full: what processes write from now on is lost"
 }
-side_by_side damaged_epoch complete_epoch no_worker_left death_elsewhere late_worker full_disk
+side_by_side damaged_epoch complete_epoch no_worker_left death_elsewhere late_worker ended_job full_disk
 exit $failed
