@@ -198,7 +198,7 @@ for m in sync async half_async geo; do
     goes_on worker0
     kill -TERM "${pid[worker0]}"
     ends worker0 1 8
-    says worker0 "stopped in epoch"
+    says worker0 "skiff train: stopped "
     ends server0 0 5
 done
 
