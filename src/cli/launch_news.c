@@ -295,7 +295,8 @@ static void look_for_stopped(struct launch *l, struct launch_screen *s, double n
             p->life.stopped = now;
         double seconds = now - p->life.stopped;
         snprintf(reason, sizeof reason, "has been stopped (SIGSTOP) for %.0f s", seconds);
-        if (seconds > 1.5 * l->silence && p->life.member[0] == 'h')
+        bool takes_part = p->life.member[0] == 'h' || p->now.epoch >= 0;
+        if (seconds > 1.5 * l->silence && takes_part)
             accuse(l, p, s, reason);
     }
 }

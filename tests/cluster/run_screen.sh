@@ -70,6 +70,25 @@ death_elsewhere() {
     says machine2 "; its files are no longer trained" "epoch 1 is incomplete: worker 1 has not trained all of its files; 150 samples were trained in all" "not all is well"
     [ "$(sed -n 's/^complete: //p' model/1/__skiff_manifest__)" = False ] || fault "epoch 1 is complete"
 }
+stopped_elsewhere() { # no server on its machine, and nobody else who could tell
+    begin "the only process of a machine is stopped for good" async 0 2
+    echo "other-$RANDOM$RANDOM$RANDOM" >secret
+    chmod 600 secret
+    local at p
+    read -ra port <<<"$(ports 1)"
+    for at in 2 3; do
+        POD_IP=127.0.0.$at launched "machine$at" --servers "127.0.0.2:${port[0]}" --workers 127.0.0.2,127.0.0.3 --secret_file secret \
+            --log_dir "log.$at" -m config.yaml -o runner.epochs=100000
+    done
+    for _ in $(seq 200); do grep -qs "Epoch: 1," log.3/workerlog.1 && break; sleep 0.1; done
+    for p in $(cat "/proc/${pid[machine3]}/task/${pid[machine3]}/children"); do
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx PADDLE_TRAINER_ID=1 && break
+    done
+    kill -STOP "$p"
+    ends machine3 1 40
+    says machine3 "worker 1 (process $p) has been stopped (SIGSTOP) for" "and the job has failed"
+    until_says machine2 "worker 1, on another machine, is dead: it has been silent for"
+}
 late_worker() { # a script that starts its worker again when the job has ended without it
     begin "a worker is started again after its job has ended" async 0 2
     cat >again.sh <<'AGAIN'
@@ -104,5 +123,5 @@ full_disk() {
     [ $? = 3 ] || fault "the exit status is not 3"
     says launch "the disk of the logs (disk/log) is full: what processes write from now on is lost"
 }
-side_by_side damaged_epoch complete_epoch no_worker_left death_elsewhere late_worker ended_job full_disk
+side_by_side damaged_epoch complete_epoch no_worker_left death_elsewhere stopped_elsewhere late_worker ended_job full_disk
 exit $failed
