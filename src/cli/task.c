@@ -278,6 +278,8 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
     if (status == SKIFF_OK)
         status = task_storage(j->config, err);
     if (status == SKIFF_OK)
+        task_pipe_environment(j);
+    if (status == SKIFF_OK)
         status = build(j, train, err);
     if (status < 0)
         task_close(j);

@@ -102,17 +102,20 @@ static enum skiff_status pipe_input(const char *path, const atomic_bool *stop, i
     return *out < 0 ? error_set_sys(err, "%s: cannot open", path) : SKIFF_OK;
 }
 
-/* Our environment without the job's secret, which is no business of a command that reads files.
- * free() it; the texts are borrowed. */
+/* Our environment without the job's secret, which is no business of a command that reads files; and
+ * with PYTHONHASHSEED, unless it is set: every file has its own process, and Python's hash() of
+ * a text would give other ids in each. free() it; the texts are borrowed. */
 static char **pipe_environment(void)
 {
     size_t n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **out = mem_must((n + 1) * sizeof *out);
+    char **out = mem_must((n + 2) * sizeof *out);
     for (size_t i = 0; i < n; i++)
         if (strncmp(environ[i], "SKIFF_SECRET", 12))
             out[kept++] = environ[i];
+    if (!getenv("PYTHONHASHSEED"))
+        out[kept++] = "PYTHONHASHSEED=0";
     return out;
 }
 
