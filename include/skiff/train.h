@@ -99,10 +99,10 @@ struct skiff_train_result {
     double seconds;
     double read_seconds, compute_seconds; /* summed over the threads */
     bool stopped;
-    /* Of this pass, exact over all samples and threads; NAN where the program does not say what they
-     * are of. loss: the mean of what is minimized (skiff_minimize, backward), each batch by its
-     * samples. The others: of the prediction and label of the program's first auc op; auc
-     * is NAN with labels of one class, copc is clicks over predicted clicks. */
+    /* Of this pass, exact over all samples and threads; NAN where the program does not say what
+     * they are of. loss: the mean of what is minimized, each batch by its samples. The others: of
+     * the prediction and label of the program's first auc op; auc is NAN with labels of one class,
+     * copc is clicks over predicted clicks. */
     double loss, auc, log_loss, copc;
     uint64_t reserved[4];
 };

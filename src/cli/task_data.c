@@ -21,6 +21,10 @@ static enum skiff_status set_from(struct task *j, const char *config_key, const 
     int n = config_list(j->config, config_key, &words);
     if (n < 0)
         return SKIFF_OK;
+    if (n > 1 && (!strcmp(key, "positive") || !strcmp(key, "negative")))
+        return error_set(
+            err, SKIFF_INVALID, "%s: %s: one label is expected, found a list of %d (%s, %s%s)",
+            config_name(j->config), config_key, n, words[0], words[1], n > 2 ? ", ..." : "");
     struct buf text = BUF_INIT;
     for (int i = 0; i < n; i++)
         buf_printf(&text, "%s%s", i ? "\n" : "", words[i]);

@@ -315,7 +315,15 @@ static int64_t pipe_tell(struct stream *base)
     return at < 0 ? 0 : at;
 }
 
-static const struct stream_class pipe_class = {"pipe", pipe_read, pipe_close, pipe_tell, false};
+static bool pipe_ready(struct stream *base)
+{
+    const struct stream_pipe *s = (const struct stream_pipe *)base;
+    struct pollfd p = {.fd = s->out, .events = POLLIN};
+    return s->out < 0 || poll(&p, 1, 0) != 0;
+}
+
+static const struct stream_class pipe_class = {"pipe",    pipe_read, pipe_close,
+                                               pipe_tell, false,     pipe_ready};
 
 enum skiff_status pipe_open(const char *command, const char *path, const atomic_bool *stop,
                             struct stream **out, struct skiff_error *err)
