@@ -37,6 +37,8 @@ SKIFF_API enum skiff_status skiff_tensor_resize(struct skiff_tensor *t, const ch
 /* Cuts the rows into sequences: one level of `n` lengths, whose sum must be dimension 0. */
 SKIFF_API enum skiff_status skiff_tensor_set_lengths(struct skiff_tensor *t, const int64_t *lengths,
                                                      int64_t n, struct skiff_error *err);
+/* These and all below that only look at a tensor answer NULL with NULL, or with 0 (dim: -1, kind:
+ * "none"): what skiff_scope_find did not find may be asked. */
 SKIFF_API const char *skiff_tensor_dtype(const struct skiff_tensor *t);
 SKIFF_API int skiff_tensor_ndim(const struct skiff_tensor *t);
 SKIFF_API int64_t skiff_tensor_dim(const struct skiff_tensor *t, int i);

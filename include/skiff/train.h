@@ -99,11 +99,17 @@ struct skiff_train_result {
     double seconds;
     double read_seconds, compute_seconds; /* summed over the threads */
     bool stopped;
+    /* Of this pass, exact over all samples and threads; NAN where the program does not say what
+     * they are of. loss: the mean of what is minimized, each batch by its samples. The others: of
+     * the prediction and label of the program's first auc op; auc is NAN with labels of one class,
+     * copc is clicks over predicted clicks. */
+    double loss, auc, log_loss, copc;
     uint64_t reserved[4];
 };
 
-/* One pass over the dataset by several threads that share the parameters without locks. States of
- * metrics (auc) are exact over all threads. options, result may be NULL. */
+/* One pass over the dataset by several threads that share the parameters without locks. States and
+ * results of metrics (auc) are exact over all threads: skiff_scope_find finds both. options, result
+ * may be NULL. */
 SKIFF_API enum skiff_status
 skiff_executor_train(struct skiff_executor *e, const struct skiff_program *p,
                      struct skiff_dataset *d, const struct skiff_train_options *options,

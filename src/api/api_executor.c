@@ -82,33 +82,32 @@ enum skiff_status skiff_tensor_set_lengths(struct skiff_tensor *t, const int64_t
 
 const char *skiff_tensor_dtype(const struct skiff_tensor *t)
 {
-    return dtype_name(t->tensor.dtype);
+    return t ? dtype_name(t->tensor.dtype) : NULL;
 }
 
 int skiff_tensor_ndim(const struct skiff_tensor *t)
 {
-    return t->tensor.shape.ndim;
+    return t ? t->tensor.shape.ndim : 0;
 }
 
 int64_t skiff_tensor_dim(const struct skiff_tensor *t, int i)
 {
-    const struct shape *s = &t->tensor.shape;
-    return i >= 0 && i < s->ndim ? s->dims[i] : -1;
+    return i >= 0 && i < skiff_tensor_ndim(t) ? t->tensor.shape.dims[i] : -1;
 }
 
 int64_t skiff_tensor_count(const struct skiff_tensor *t)
 {
-    return tensor_numel(&t->tensor);
+    return t ? tensor_numel(&t->tensor) : 0;
 }
 
 void *skiff_tensor_data(const struct skiff_tensor *t)
 {
-    return t->tensor.data;
+    return t ? t->tensor.data : NULL;
 }
 
 const int64_t *skiff_tensor_rows(const struct skiff_tensor *t, size_t *out_n)
 {
-    bool rows = t->kind == VALUE_ROWS;
+    bool rows = t && t->kind == VALUE_ROWS;
     if (out_n)
         *out_n = rows ? t->sel.nrows : 0;
     return rows ? t->sel.rows : NULL;
@@ -116,7 +115,7 @@ const int64_t *skiff_tensor_rows(const struct skiff_tensor *t, size_t *out_n)
 
 const char *skiff_tensor_kind(const struct skiff_tensor *t)
 {
-    switch (t->kind) {
+    switch (t ? t->kind : VALUE_NONE) {
     case VALUE_TENSOR:
         return "tensor";
     case VALUE_ROWS:
@@ -190,13 +189,13 @@ enum skiff_status skiff_tensor_set_lod(struct skiff_tensor *t, int levels, const
 
 int skiff_tensor_lod_levels(const struct skiff_tensor *t)
 {
-    const struct lod *l = t->tensor.lod;
+    const struct lod *l = t ? t->tensor.lod : NULL;
     return l ? l->nlevels : 0;
 }
 
 const int64_t *skiff_tensor_lod(const struct skiff_tensor *t, int level, int64_t *out_n)
 {
-    const struct lod *l = t->tensor.lod;
+    const struct lod *l = t ? t->tensor.lod : NULL;
     bool there = l && level >= 0 && level < l->nlevels;
     *out_n = there ? l->level[level].n : 0;
     return there ? l->level[level].off : NULL;
@@ -219,12 +218,12 @@ enum skiff_status skiff_tensor_resize_rows(struct skiff_tensor *t, const char *d
 
 int64_t skiff_tensor_height(const struct skiff_tensor *t)
 {
-    return t->kind == VALUE_ROWS ? t->sel.height : 0;
+    return t && t->kind == VALUE_ROWS ? t->sel.height : 0;
 }
 
 int64_t skiff_tensor_items(const struct skiff_tensor *t)
 {
-    return t->kind == VALUE_ARRAY ? (int64_t)t->array.count : 0;
+    return t && t->kind == VALUE_ARRAY ? (int64_t)t->array.count : 0;
 }
 
 const struct skiff_tensor *skiff_tensor_item(const struct skiff_tensor *t, int64_t i)
@@ -246,7 +245,7 @@ void skiff_scope_destroy(struct skiff_scope *s)
 
 struct skiff_tensor *skiff_scope_find(struct skiff_scope *s, const char *name)
 {
-    struct skiff_tensor *v = scope_find(s, name);
+    struct skiff_tensor *v = s && name ? scope_find(s, name) : NULL;
     return v && v->kind != VALUE_NONE ? v : NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "api/api_report.h"
 #include "base/mem.h"
 #include "data/dataset.h"
+#include "executor/tally.h"
 #include "executor/trainer.h"
 
 struct skiff_dataset {
@@ -281,15 +282,8 @@ struct caller { /* what callbacks need */
     const struct skiff_train_options *options;
     const struct skiff_tensor **values;
     struct pass_report report;
+    struct tally tally;
 };
-
-static void call_report_batch(void *user, int thread, int64_t rows,
-                              const struct skiff_tensor *watched)
-{
-    (void)thread;
-    (void)watched;
-    pass_report_batch(&((struct caller *)user)->report, rows);
-}
 
 static void call_report_tick(void *user)
 {
@@ -320,6 +314,79 @@ static bool call_stop(void *user)
 {
     const struct skiff_train_options *o = ((struct caller *)user)->options;
     return o->wants_stop(o->user);
+}
+
+/* ---- what is counted for the result ---- */
+
+static const char *only(const struct op_arg *arg)
+{
+    return arg && arg->n == 1 ? arg->names[0] : NULL;
+}
+
+static bool is_of(const struct skiff_block *b, const char *name, enum dtype dtype, int ndim)
+{
+    const struct skiff_var *v = name ? block_find_var(b, name) : NULL;
+    return v && v->dtype == dtype && (ndim < 0 || v->shape.ndim == ndim);
+}
+
+/* The loss is what the op with the role of one writes; the others are the first auc op's. */
+static void names_find(const struct skiff_program *p, struct tally_names *out)
+{
+    const struct skiff_block *b = program_root(p);
+    for (int i = 0; i < b->nops; i++) {
+        const struct skiff_op *op = b->ops[i];
+        bool is_loss = op_role_of(op) == (ROLE_FORWARD | ROLE_LOSS);
+        const char *loss = is_loss ? only(op_out(op, "Out")) : NULL;
+        if (is_of(b, loss, DTYPE_FP32, -1))
+            out->loss = loss;
+        if (out->predict || strcmp(op->type, "auc") != 0)
+            continue;
+        const char *predict = only(op_in(op, "Predict")), *label = only(op_in(op, "Label"));
+        if (is_of(b, predict, DTYPE_FP32, 2) && is_of(b, label, DTYPE_INT64, -1)) {
+            out->predict = predict;
+            out->label = label;
+        }
+    }
+}
+
+static void call_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
+{
+    struct caller *c = user;
+    pass_report_batch(&c->report, rows);
+    if (c->tally.nwatched)
+        tally_batch(&c->tally, thread, rows, watched);
+}
+
+/* What is counted of each batch: for the launcher's screen, and for the result if it is asked for. */
+static void counting_begin(struct caller *c, struct trainer_options *t,
+                           const struct skiff_program *p, const struct skiff_dataset *d,
+                           bool trains, bool result)
+{
+    struct tally_names names = {0};
+    if (result)
+        names_find(p, &names);
+    int threads = t->threads > 0 ? t->threads : d->config.threads;
+    tally_open(&c->tally, &names, threads > 0 ? threads : 1);
+    pass_report_begin(&c->report, d->made, trains);
+    t->watched = c->tally.watched;
+    t->nwatched = c->tally.nwatched;
+    if (c->tally.nwatched || c->report.wanted)
+        t->on_batch = call_batch;
+    if (c->report.wanted) {
+        t->on_tick = call_report_tick;
+        t->tick_period = REPORT_SECONDS;
+    }
+}
+
+static void numbers_fill(struct tally *t, struct skiff_train_result *r)
+{
+    struct tally_sum *sum = mem_must(sizeof(*sum));
+    tally_read(t, sum);
+    r->loss = tally_loss(t, sum);
+    r->auc = tally_auc(t, sum);
+    r->log_loss = tally_log_loss(t, sum);
+    r->copc = tally_copc(t, sum);
+    free(sum);
 }
 
 typedef enum skiff_status (*run_function)(struct skiff_scope *, const struct skiff_program *,
@@ -356,24 +423,22 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
                                 .handler_period = o->handler_period_secs,
                                 .handler = o->handler ? call_handler : NULL,
                                 .wants_stop = o->wants_stop ? call_stop : NULL};
-    pass_report_begin(&c.report, d->made, how == trainer_train_dataset);
-    if (c.report.wanted) {
-        t.on_batch = call_report_batch;
-        t.on_tick = call_report_tick;
-        t.tick_period = REPORT_SECONDS;
-    }
+    counting_begin(&c, &t, p, d, how == trainer_train_dataset, result != NULL);
     struct skiff_scope *scope = executor_settings(e, &t.executor);
     enum skiff_status status = how(scope, p, d->made, &t, &r, err);
     free(c.values);
     if (status == SKIFF_OK)
         pass_report_end(&c.report, p, scope, &r);
-    if (result && status == SKIFF_OK)
+    if (result && status == SKIFF_OK) {
         *result = (struct skiff_train_result){.batches = r.batches,
                                               .samples = r.rows,
                                               .seconds = r.seconds,
                                               .read_seconds = r.read_seconds,
                                               .compute_seconds = r.compute_seconds,
                                               .stopped = r.stopped};
+        numbers_fill(&c.tally, result);
+    }
+    tally_deinit(&c.tally);
     return status;
 }
 

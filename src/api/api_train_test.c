@@ -4,8 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -174,10 +176,84 @@ static void mistakes_are_told(void **state)
     linreg_close(&l);
 }
 
+/* 40 rows of two numbers: the first says the click, but for 4 that have none. */
+static void write_clicks(const char *path)
+{
+    FILE *f = fopen(path, "w");
+    for (int i = 0; i < 40; i++)
+        fprintf(f, "2 %d 0 1 %d\n", i % 2, i % 2 && i % 10 != 9);
+    fclose(f);
+}
+
+/* The numbers of a pass: those of the result, of the scope, and by hand from predictions. */
+static void test_metrics(void **state)
+{
+    struct skiff_error err = {0};
+    char path[] = "/tmp/skiff-api-XXXXXX";
+    close(mkstemp(path));
+    write_clicks(path);
+    struct skiff_net *net = skiff_net_create();
+    struct skiff_var *in[2] = {skiff_data(net, "x", SKIFF_DIMS(2)),
+                               skiff_data(net, "click", SKIFF_DIMS(1), .dtype = "int64")};
+    struct skiff_var *p = skiff_fc(net, in[0], 2, .act = "softmax");
+    struct skiff_var *loss = skiff_mean(net, skiff_cross_entropy(net, p, in[1]));
+    struct skiff_auc auc = skiff_layer_auc(net, p, in[1], NULL);
+    assert_int_equal(skiff_minimize(net, loss, &err, "sgd", .learning_rate = 0.5), SKIFF_OK);
+    struct skiff_scope *scope = skiff_scope_create();
+    struct skiff_executor *exe = skiff_executor_create(scope, NULL);
+    assert_int_equal(skiff_executor_run(exe, skiff_net_startup(net), NULL, 0, NULL, 0, NULL, &err),
+                     SKIFF_OK);
+    const char *files[] = {path, path};
+    struct skiff_dataset *data = skiff_dataset_create("QueueDataset", &err);
+    skiff_dataset_set_vars(data, in, 2);
+    skiff_dataset_set_batch_size(data, 8);
+    skiff_dataset_set_threads(data, 2);
+    skiff_dataset_set_files(data, files, 2);
+    assert_null(skiff_scope_find(scope, skiff_var_name(auc.auc)));
+    struct skiff_train_result first, last, judged;
+    const struct skiff_program *main = skiff_net_main(net);
+    assert_int_equal(skiff_executor_train(exe, main, data, NULL, &first, &err), SKIFF_OK);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(skiff_executor_train(exe, main, data, NULL, &last, &err), SKIFF_OK);
+    assert_int_equal(last.samples, 80);
+    assert_true(last.loss < first.loss);
+    assert_true(last.auc > 0.8);                         /* the model changes from batch to batch */
+    assert_true(fabs(last.loss - last.log_loss) < 1e-4); /* cross entropy is the log loss */
+    assert_true(last.copc > 0.8 && last.copc < 1.25);
+
+    /* judging counts afresh: the scope's metric is that of the pass, as the result's */
+    assert_int_equal(skiff_executor_infer(exe, main, data, NULL, &judged, &err), SKIFF_OK);
+    const struct skiff_tensor *found = skiff_scope_find(scope, skiff_var_name(auc.auc));
+    assert_non_null(found);
+    assert_string_equal(skiff_tensor_dtype(found), "float64");
+    assert_true(fabs(*(const double *)skiff_tensor_data(found) - judged.auc) < 1e-3);
+    assert_true(fabs(judged.auc - 22.0 / 24) < 1e-3); /* 16 clicks above 20 rows, beside 4 */
+
+    skiff_dataset_destroy(data);
+    skiff_executor_destroy(exe);
+    skiff_scope_destroy(scope);
+    skiff_net_destroy(net);
+    unlink(path);
+}
+
+/* A program without an auc op, and without a loss, has no such numbers. */
+static void test_no_metrics(void **state)
+{
+    struct linreg l;
+    struct skiff_train_result r;
+    struct skiff_error err = {0};
+    linreg_open(&l, "QueueDataset");
+    assert_int_equal(skiff_executor_train(l.exe, skiff_net_main(l.net), l.data, NULL, &r, &err),
+                     SKIFF_OK);
+    assert_true(r.loss > 0 && isnan(r.auc) && isnan(r.log_loss) && isnan(r.copc));
+    linreg_close(&l);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(files_train),
-                                       cmocka_unit_test(handler_is_called),
-                                       cmocka_unit_test(mistakes_are_told)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_train), cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_no_metrics), cmocka_unit_test(handler_is_called),
+        cmocka_unit_test(mistakes_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,12 +201,42 @@ static void test_split(void **state)
     skiff_net_destroy(net);
 }
 
+/* What skiff_scope_find did not find may be asked. */
+static void test_no_tensor(void **state)
+{
+    struct skiff_scope *scope = skiff_scope_create();
+    struct skiff_tensor *t = skiff_scope_find(scope, "nothing");
+    size_t n = 7;
+    int64_t m = 7;
+    assert_null(t);
+    assert_null(skiff_tensor_data(t));
+    assert_null(skiff_tensor_dtype(t));
+    assert_null(skiff_tensor_rows(t, &n));
+    assert_null(skiff_tensor_lod(t, 0, &m));
+    assert_null(skiff_tensor_item(t, 0));
+    assert_string_equal(skiff_tensor_kind(t), "none");
+    assert_int_equal(n, 0);
+    assert_int_equal(m, 0);
+    assert_int_equal(skiff_tensor_ndim(t), 0);
+    assert_int_equal(skiff_tensor_dim(t, 0), -1);
+    assert_int_equal(skiff_tensor_count(t), 0);
+    assert_int_equal(skiff_tensor_lod_levels(t), 0);
+    assert_int_equal(skiff_tensor_height(t), 0);
+    assert_int_equal(skiff_tensor_items(t), 0);
+    assert_null(skiff_scope_find(scope, NULL));
+    skiff_scope_destroy(scope);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lod),     cmocka_unit_test(test_borrow_and_rows),
-        cmocka_unit_test(test_scopes),  cmocka_unit_test(test_state_files),
-        cmocka_unit_test(test_batches), cmocka_unit_test(test_auc),
+        cmocka_unit_test(test_no_tensor),
+        cmocka_unit_test(test_lod),
+        cmocka_unit_test(test_borrow_and_rows),
+        cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_state_files),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_auc),
         cmocka_unit_test(test_split),
     };
     return cmocka_run_group_tests_name("api_values", tests, NULL, NULL);

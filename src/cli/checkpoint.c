@@ -74,7 +74,7 @@ static enum skiff_status prepare_remote(const char *folder, struct skiff_error *
     buf_printf(&path, "%s/.skiff-probe", folder);
     enum skiff_status status = file_write(path.data, "", 0, err);
     if (status == SKIFF_OK)
-        status = fs_remove(NULL, path.data, err);
+        status = fs_remove_all(NULL, (const char *const[]){path.data}, 1, err);
     buf_deinit(&path);
     return status;
 }
@@ -132,7 +132,7 @@ void checkpoint_new_run(struct model_note *note)
 static enum skiff_status write_epoch(struct task *j, struct model_writer *w,
                                      const struct model_note *note, struct skiff_error *err)
 {
-    model_writer_replace(w);
+    model_writer_replace(w, STATE); /* of an older Skiff: the manifest says it now */
     model_writer_describe(w, note);
     if (config_bool(j->config, "runner.use_inference", false) ||
         config_bool(j->config, "runner.inference", false)) {
@@ -157,10 +157,6 @@ enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const c
         else
             model_writer_close(&w);
     }
-    if (status == SKIFF_OK) { /* of an older Skiff: the manifest says it now */
-        buf_printf(&path, "/" STATE);
-        file_remove_tree(path.data);
-    }
     buf_deinit(&path);
     return status;
 }
@@ -176,20 +172,32 @@ enum skiff_status checkpoint_save(struct task *j, const char *folder, const stru
 /* ------------------------------------------------------------------ finding */
 
 /* Local training leaves pickles; distributed training, and PaddleRec's, a folder with a program. */
-bool checkpoint_exists(const char *folder, int epoch)
+static bool holds_epoch(const struct folder_view *v)
+{
+    return folder_view_has(v, folder_view_manifest(v)) || folder_view_has(v, PREFIX ".pdparams") ||
+           folder_view_has(v, "__model__") || saved_tables_in(v);
+}
+
+bool checkpoint_view(const char *folder, int epoch, struct folder_view *out)
 {
     struct buf path = BUF_INIT;
+    struct fs_list none = {0};
     join(&path, folder, epoch, "");
-    (void)model_settle(path.data, NULL); /* when it cannot, loading says why */
-    join(&path, folder, epoch, manifest_in(path.data));
-    bool there = file_exists(path.data);
-    join(&path, folder, epoch, PREFIX ".pdparams");
-    there |= file_exists(path.data);
-    join(&path, folder, epoch, "__model__");
-    there |= file_exists(path.data);
-    join(&path, folder, epoch, "");
-    there |= saved_tables_in(path.data);
+    if (model_view_open(path.data, out, NULL) < 0) /* loading says why */
+        folder_view_init(out, path.data, fs_is_remote(path.data) ? &none : NULL);
     buf_deinit(&path);
+    bool there = holds_epoch(out);
+    if (!there)
+        folder_view_deinit(out);
+    return there;
+}
+
+bool checkpoint_exists(const char *folder, int epoch)
+{
+    struct folder_view v;
+    bool there = checkpoint_view(folder, epoch, &v);
+    if (there)
+        folder_view_deinit(&v);
     return there;
 }
 
@@ -268,21 +276,25 @@ static enum skiff_status pickles_check(const char *folder, int epoch, struct ski
     return status;
 }
 
-/* look: model_note_read (not at the files), model_check_sizes or model_check. */
-typedef enum skiff_status look_fn(const char *dir, struct model_note *out, struct skiff_error *err);
-
-static enum skiff_status epoch_note(const char *folder, int epoch, look_fn *look,
-                                    struct model_note *out, struct skiff_error *err)
+/* A note that the manifest did not give. */
+static enum skiff_status note_complete(const char *folder, int epoch, struct model_note *out,
+                                       struct skiff_error *err)
 {
-    struct buf path = BUF_INIT;
-    join(&path, folder, epoch, "");
-    enum skiff_status status = look(path.data, out, err);
-    buf_deinit(&path);
-    if (status < 0 || out->known)
-        return status;
+    if (out->known)
+        return SKIFF_OK;
     out->epoch = epoch;
     TRY(pickles_check(folder, epoch, err));
     return read_state(folder, out, err);
+}
+
+static enum skiff_status epoch_note(const char *folder, int epoch, struct model_note *out,
+                                    struct skiff_error *err)
+{
+    struct buf path = BUF_INIT;
+    join(&path, folder, epoch, "");
+    enum skiff_status status = model_check(path.data, out, err);
+    buf_deinit(&path);
+    return status < 0 ? status : note_complete(folder, epoch, out, err);
 }
 
 static void say_torn(const char *folder, int epoch, const struct skiff_error *why)
@@ -305,7 +317,7 @@ enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *o
     for (int epoch = INT_MAX; (epoch = run_list_before(&runs, epoch)) >= 0;) {
         struct skiff_error why = {0};
         struct model_note note = {0};
-        status = epoch_note(folder, epoch, model_check, &note, &why);
+        status = epoch_note(folder, epoch, &note, &why);
         if (status == SKIFF_OK)
             *out = (struct checkpoint_state){epoch, note.complete, note.samples};
         else if (fs_no_answer(folder, status) && err)
@@ -321,36 +333,32 @@ enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *o
 
 /* ------------------------------------------------------------------ loading */
 
-/* Does the folder hold pickles? When its manifest lists them they must be there: else the rest, an
+/* Loads what lies in the folder. Pickles that its manifest lists must be there: else the rest, an
  * inference model without the optimizer's state, would pass for the epoch. */
-static enum skiff_status has_pickles(const char *path, bool *out, struct skiff_error *err)
+static enum skiff_status load_read(struct task *j, const struct model_reader *r,
+                                   struct skiff_error *err)
 {
-    struct model_reader r = MODEL_READER_INIT;
     const struct file_sum *want;
-    struct buf params = BUF_INIT;
-    TRY(model_reader_open(&r, path, PREFIX ".pdparams", err));
-    enum skiff_status status = model_reader_sum(&r, PREFIX ".pdparams", &want, err);
-    (void)model_reader_close(&r, SKIFF_OK);
-    buf_printf(&params, "%s/" PREFIX ".pdparams", path);
-    *out = file_exists(params.data);
-    buf_deinit(&params);
-    return status;
-}
-
-static enum skiff_status load_path(struct task *j, const char *path, struct skiff_error *err)
-{
-    struct buf prefix = BUF_INIT;
-    bool pickles;
-    if (saved_tables_in(path))
-        return saved_tables_load(j, path, err);
+    if (saved_tables_in(&r->view))
+        return saved_tables_load(j, r->dir, err);
     saved_tables_close(j->saved_tables); /* of another epoch */
     j->saved_tables = NULL;
     if (!j->started)
         TRY(task_startup(j, err));
-    TRY(has_pickles(path, &pickles, err));
-    buf_printf(&prefix, "%s/" PREFIX, path);
-    enum skiff_status status = io_load(j->scope, j->main, pickles ? prefix.data : path, err);
-    buf_deinit(&prefix);
+    TRY(model_reader_sum(r, PREFIX ".pdparams", &want, err));
+    if (folder_view_has(&r->view, PREFIX ".pdparams"))
+        return io_read_state(r, j->scope, j->main, PREFIX, err);
+    return io_load(j->scope, j->main, r->dir, err);
+}
+
+static enum skiff_status load_path(struct task *j, const char *path, struct skiff_error *err)
+{
+    struct model_reader r = MODEL_READER_INIT;
+    enum skiff_status status;
+    do {
+        TRY(model_reader_open(&r, path, PREFIX ".pdparams", err));
+        status = load_read(j, &r, err);
+    } while (model_reader_close(&r, status));
     return status;
 }
 
@@ -393,14 +401,43 @@ static bool is_torn(const char *folder, int epoch, enum skiff_status status)
 {
     struct model_note note = {0}, network;
     struct buf path = BUF_INIT;
-    if (epoch_note(folder, epoch, model_check, &note, NULL) < 0)
+    if (epoch_note(folder, epoch, &note, NULL) < 0)
         return true;
-    join(&path, folder, epoch, "");
-    bool tables = saved_tables_in(path.data); /* no manifest lists their files */
+    struct folder_view v;
+    bool tables = checkpoint_view(folder, epoch, &v); /* no manifest lists their files */
+    if (tables) {
+        tables = saved_tables_in(&v);
+        folder_view_deinit(&v);
+    }
     join(&path, folder, epoch, "dnn_plugin");
     bool torn = tables && file_is_dir(path.data) && model_check(path.data, &network, NULL) < 0;
     buf_deinit(&path);
     return torn || ((!note.known || tables) && (status == SKIFF_FORMAT || status == SKIFF_IO));
+}
+
+/* *checked: its files are there, and have their sizes; sums are compared of what is loaded. */
+static enum skiff_status load_checked(struct task *j, const char *folder, int epoch,
+                                      struct model_note *out, bool *checked,
+                                      struct skiff_error *err)
+{
+    struct model_reader r = MODEL_READER_INIT;
+    struct buf path = BUF_INIT;
+    enum skiff_status status;
+    join(&path, folder, epoch, "");
+    do {
+        *checked = false;
+        TRY_OUT(model_reader_open(&r, path.data, PREFIX ".pdparams", err));
+        *out = r.files.note;
+        status = model_reader_check_sizes(&r, err);
+        if (status == SKIFF_OK)
+            status = note_complete(folder, epoch, out, err);
+        *checked = status == SKIFF_OK;
+        if (*checked)
+            status = load_read(j, &r, err);
+    } while (model_reader_close(&r, status));
+out:
+    buf_deinit(&path);
+    return status;
 }
 
 enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int epoch,
@@ -408,13 +445,10 @@ enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int 
 {
     struct skiff_error why = {0};
     struct model_note note = {0};
-    /* checksums are compared of what is loaded */
-    enum skiff_status status = epoch_note(folder, epoch, model_check_sizes, &note, &why);
-    *torn = status < 0 && !fs_no_answer(folder, status);
-    if (status == SKIFF_OK) {
-        status = checkpoint_load_epoch(j, folder, epoch, &why);
-        *torn = status < 0 && !fs_no_answer(folder, status) && is_torn(folder, epoch, status);
-    }
+    bool checked;
+    enum skiff_status status = load_checked(j, folder, epoch, &note, &checked, &why);
+    *torn =
+        status < 0 && !fs_no_answer(folder, status) && (!checked || is_torn(folder, epoch, status));
     if (*torn) {
         say_torn(folder, epoch, &why);
         return SKIFF_OK;

@@ -78,6 +78,8 @@ void checkpoint_say_run(const struct model_note *note);
 enum skiff_status checkpoint_list(const char *folder, int **out, int *out_n,
                                   struct skiff_error *err);
 bool checkpoint_exists(const char *folder, int epoch);
+/* The same; and what lies in its folder (folder_view_deinit), when it exists. */
+bool checkpoint_view(const char *folder, int epoch, struct folder_view *out);
 /* The highest epoch below `epoch` that is there, whole or not; -1: none. */
 int checkpoint_before(const char *folder, int epoch);
 

@@ -321,6 +321,7 @@ static enum skiff_status predict_files(struct predicting *t, struct dataset_conf
     struct scan_plan plan = {.schema = &t->task.schema,
                              .reader = &dc->reader,
                              .pipe_command = dc->pipe_command,
+                             .short_batches = true, /* whoever writes to a pipe waits for answers */
                              .rules = dc->rules,
                              .unpack_ratio = dc->unpack_ratio,
                              .idle_lines = dc->idle_lines,
@@ -433,16 +434,18 @@ const struct command command_predict = {
     .summary = "predict rows, with or without labels: one probability a line",
     .usage = "-m config.yaml [-o key=value ...] [--input FILE|-] [--output FILE]\n"
              "-m config.yaml --epoch N | --model PATH ...",
-    .text = "Prints one line for every row of the input, in its order: the probability of a "
-            "click, then a tab and the row's id where there is one (ins_id of multislot lines "
-            "with runner.parse_ins_id; what stands before a tab in sign_slot lines; the column "
-            "runner.input_id of CSV). Rows may have the label or not; it is not looked at.\n\n"
-            "The model is the best epoch, if the run has marked one, else the newest whole epoch "
-            "of the newest run in runner.infer_load_path (runner.model_save_path).\n\n"
-            "A bad line is an error with file and line; within runner.bad_lines it gets the line "
-            "nan, so that all others keep their places. Lines that a format knows as no rows "
-            "(comments, a CSV's header and empty lines) get none. runner.thread_num threads "
-            "compute; order and numbers do not depend on them.",
+    .text =
+        "Prints one line for every row of the input, in its order: the probability of a "
+        "click, then a tab and the row's id where there is one (ins_id of multislot lines "
+        "with runner.parse_ins_id; what stands before a tab in sign_slot lines; the column "
+        "runner.input_id of CSV). Rows may have the label or not; it is not looked at.\n\n"
+        "The model is the best epoch, if the run has marked one, else the newest whole epoch "
+        "of the newest run in runner.infer_load_path (runner.model_save_path).\n\n"
+        "A bad line is an error with file and line; within runner.bad_lines it gets the line "
+        "nan, so that all others keep their places. Lines that a format knows as no rows "
+        "(comments, a CSV's header and empty lines) get none. runner.thread_num threads "
+        "compute; order and numbers do not depend on them. Standard input or a pipe is answered "
+        "whenever it pauses.",
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct predict_args),
     .run = run};

@@ -64,13 +64,26 @@ static enum skiff_status check_one(const struct secret_flags *f, struct skiff_er
     return SKIFF_OK;
 }
 
+/* `new FILE` is `new --out FILE`, `send FILE` and `check FILE` are with --file. Not both. */
+static bool take_file(const struct command_call *call, struct secret_flags *f)
+{
+    const char **to = !strcmp(call->words[0], "new") ? &f->out : &f->file;
+    if (call->nwords < 2)
+        return true;
+    bool one = call->nwords == 2 && !*to;
+    *to = call->words[1];
+    return one;
+}
+
 static int run(const struct command_call *call)
 {
-    const struct secret_flags *f = call->args;
+    struct secret_flags *f = call->args;
     struct skiff_error err = {0};
     secret_guard();
-    const char *what = call->nwords == 1 ? call->words[0] : "";
+    const char *what = call->nwords ? call->words[0] : "";
     enum skiff_status status;
+    if (call->nwords && !take_file(call, f))
+        return command_usage(call->name, "one file is expected behind %s", what);
     if (!strcmp(what, "new"))
         status = make_one(f, &err);
     else if (!strcmp(what, "send") && f->hosts && f->to[0])
@@ -100,10 +113,11 @@ static const struct option rows[] = {
 const struct command command_secret = {
     .name = "secret",
     .summary = "make a job's secret, and put it on other machines",
-    .usage = "new [--out FILE]\nsend --hosts LIST [--file FILE] [--to FILE]\ncheck [--file FILE]",
+    .usage = "new [FILE | --out FILE]\nsend [FILE | --file FILE] --hosts LIST [--to FILE]\n"
+             "check [FILE | --file FILE]",
     .text = "Processes of a job know each other by a secret. `new` makes one, `send` puts it on "
             "other machines by ssh, `check` says whether others can read or guess it. "
             "docs/security.md says what it protects.",
-    .options = &(const struct options){.rows = rows, .words = "new|send|check"},
+    .options = &(const struct options){.rows = rows, .words = "new|send|check [FILE]"},
     .args_size = sizeof(struct secret_flags),
     .run = run};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "data/label.h"
 
 /* Can the first row of the files be read? */
 static bool can_read(struct task *j, const struct dataset_config *dc, const struct file_list *files,
@@ -50,11 +51,20 @@ static bool lacks_label(struct task *j, const struct task_data *data)
     return lacks;
 }
 
+/* The label is there, and the message says what is wrong with it. In a CSV file that is so of a
+ * text in a column of labels, too; elsewhere it is the first word of a row that has none. */
+static bool is_unknown(struct task *j, const struct skiff_error *err)
+{
+    bool csv = !strcmp(config_text(j->config, "runner.input_format", ""), "csv");
+    return strstr(err->message, LABEL_UNKNOWN) ||
+           (csv && strstr(err->message, "for labels that are text"));
+}
+
 void label_explain(struct task *j, const struct task_data *data, struct skiff_error *err)
 {
     bool about_data =
         err->code == SKIFF_FORMAT || err->code == SKIFF_NOT_FOUND || err->code == SKIFF_RANGE;
-    if (about_data && lacks_label(j, data))
+    if (about_data && !is_unknown(j, err) && lacks_label(j, data))
         error_prefix(err, err->code,
                      "%s has rows without labels, which cannot be judged; skiff predict -m %s "
                      "predicts them",

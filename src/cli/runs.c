@@ -13,14 +13,17 @@
 
 /* ---- epochs ---- */
 
-static void read_epoch(struct listed_epoch *e, const char *folder, int epoch)
+/* False: there is no such epoch. */
+static bool read_epoch(struct listed_epoch *e, const char *folder, int epoch)
 {
-    struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/%d", folder, epoch);
+    struct folder_view v;
+    if (!checkpoint_view(folder, epoch, &v))
+        return false;
     *e = (struct listed_epoch){.epoch = epoch};
-    if (model_note_read(path.data, &e->note, NULL) < 0 || !e->note.known)
+    if (model_view_note(&v, &e->note, NULL) < 0 || !e->note.known)
         e->note = (struct model_note){.epoch = epoch};
-    buf_deinit(&path);
+    folder_view_deinit(&v);
+    return true;
 }
 
 static void choose_newest(struct run_list *l)
@@ -75,8 +78,7 @@ enum skiff_status run_list_read(struct run_list *l, const char *folder, const ch
     enum skiff_status listed = checkpoint_list(folder, &epochs, &n, err);
     l->epochs = mem_must((size_t)(n + 1) * sizeof *l->epochs);
     for (int i = n - 1; i >= 0; i--)
-        if (checkpoint_exists(folder, epochs[i]))
-            read_epoch(&l->epochs[l->n++], folder, epochs[i]);
+        l->n += read_epoch(&l->epochs[l->n], folder, epochs[i]);
     free(epochs);
     if (listed < 0)
         run_list_deinit(l);

@@ -1,11 +1,16 @@
 #include "cli/task.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include <skiff/mode.h>
 
 #include "fleet/settings.h"
 #include "base/buf.h"
+#include "base/near.h"
 #include "cli/command.h"
 #include "cli/saved_tables.h"
 #include "executor/executor.h"
@@ -159,6 +164,32 @@ enum skiff_status task_check(struct task *j, const char *command, struct skiff_e
 
 /* ---- open, close ---- */
 
+/* Outside of a job nobody reads it, and a job would run in another mode than the one meant. */
+static enum skiff_status check_mode(struct config *c, struct skiff_error *err)
+{
+    static const char *const others[] = {"collective", "gpubox", "heter"};
+    const char *mode = config_text(c, "runner.sync_mode", "");
+    enum skiff_split_mode known;
+    char lower[32] = "";
+    for (size_t i = 0; mode[i] && i + 1 < sizeof lower; i++)
+        lower[i] = (char)tolower((unsigned char)mode[i]);
+    struct near near = near_to(lower);
+    if (!*mode || skiff_mode_find(mode, &known))
+        return SKIFF_OK;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (!strcasecmp(mode, others[i]))
+            return SKIFF_OK;
+        near_try(&near, others[i]);
+    }
+    for (int i = 0; i < 16; i++)
+        if (strcmp(skiff_mode_name((enum skiff_split_mode)i), "unknown") != 0)
+            near_try(&near, skiff_mode_name((enum skiff_split_mode)i));
+    return error_set(err, SKIFF_INVALID,
+                     "%s: runner.sync_mode is %s; expected %s, or collective%s%s%s", config_name(c),
+                     mode, skiff_mode_names(), near.best ? "; did you mean " : "",
+                     near.best ? near.best : "", near.best ? "?" : "");
+}
+
 static enum skiff_status make_schema(struct task *j, struct skiff_error *err)
 {
     for (int i = 0; i < j->vars.ninputs; i++) {
@@ -276,7 +307,11 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
         status = config_words(j->config, err);
     }
     if (status == SKIFF_OK)
+        status = check_mode(j->config, err);
+    if (status == SKIFF_OK)
         status = task_storage(j->config, err);
+    if (status == SKIFF_OK)
+        task_pipe_environment(j);
     if (status == SKIFF_OK)
         status = build(j, train, err);
     if (status < 0)

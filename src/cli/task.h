@@ -151,6 +151,9 @@ uint64_t task_seed(struct task *j);
 enum skiff_status task_startup(struct task *j, struct skiff_error *err);
 int task_threads(struct task *j);    /* runner.thread_num */
 bool task_in_memory(struct task *j); /* runner.reader_type */
+/* Pipe commands find Skiff's Python packages (python_env.h). Without Python they run all the
+ * same. */
+void task_pipe_environment(struct task *j);
 
 /* task_model.c: which model, and its network; close when open has failed, too. */
 enum skiff_status task_model_open(struct task *j, struct skiff_error *err);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "cli/python_env.h"
 #include "cli/task.h"
 #include "data/pipe.h"
 #include "store/file.h"
@@ -20,6 +21,10 @@ static enum skiff_status set_from(struct task *j, const char *config_key, const 
     int n = config_list(j->config, config_key, &words);
     if (n < 0)
         return SKIFF_OK;
+    if (n > 1 && (!strcmp(key, "positive") || !strcmp(key, "negative")))
+        return error_set(
+            err, SKIFF_INVALID, "%s: %s: one label is expected, found a list of %d (%s, %s%s)",
+            config_name(j->config), config_key, n, words[0], words[1], n > 2 ? ", ..." : "");
     struct buf text = BUF_INIT;
     for (int i = 0; i < n; i++)
         buf_printf(&text, "%s%s", i ? "\n" : "", words[i]);
@@ -74,12 +79,29 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
     return SKIFF_OK;
 }
 
+/* The command of the config, or NULL: files are read directly. */
+static const char *own_command(struct task *j)
+{
+    const char *command = config_text(j->config, "runner.pipe_command", NULL);
+    bool unused = config_has(j->config, "runner.input_format") || pipe_is_plain(command);
+    return unused ? NULL : command;
+}
+
+void task_pipe_environment(struct task *j)
+{
+    struct skiff_error err = {0};
+    struct buf python = BUF_INIT;
+    if (own_command(j) && python_env_set(&python, &err) < 0)
+        log_debug("pipe commands run without Skiff's Python packages: %s", err.message);
+    buf_deinit(&python);
+}
+
 /* PaddleRec runs "<command> <yaml> <folder of its utils>" where the config lies. The arguments are
  * given to Python scripts only: cat or awk would take them for files. */
 static const char *pipe_of(struct task *j)
 {
-    const char *command = config_text(j->config, "runner.pipe_command", NULL);
-    if (!command || config_has(j->config, "runner.input_format") || pipe_is_plain(command))
+    const char *command = own_command(j);
+    if (!command)
         return NULL;
     size_t n = strlen(command);
     const char *folder = config_folder(j->config), *slash = strrchr(config_name(j->config), '/');

@@ -70,6 +70,19 @@ static void test_good(void **state)
 }
 
 /* A command sees the environment, but not the job's secret. */
+static void test_hash_seed(void **state)
+{
+    struct buf out = BUF_INIT;
+    unsetenv("PYTHONHASHSEED");
+    assert_int_equal(run("echo $PYTHONHASHSEED", input, &out, NULL), SKIFF_OK);
+    assert_string_equal(out.data, "0\n");
+    setenv("PYTHONHASHSEED", "random", 1);
+    assert_int_equal(run("echo $PYTHONHASHSEED", input, &out, NULL), SKIFF_OK);
+    assert_string_equal(out.data, "random\n");
+    unsetenv("PYTHONHASHSEED");
+    buf_deinit(&out);
+}
+
 static void test_no_secret(void **state)
 {
     struct buf out = BUF_INIT;
@@ -369,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_good),
         cmocka_unit_test(test_compressed),
         cmocka_unit_test(test_no_secret),
+        cmocka_unit_test(test_hash_seed),
         cmocka_unit_test(test_failing),
         cmocka_unit_test(test_closed_early),
         cmocka_unit_test(test_stopped_while_waiting),

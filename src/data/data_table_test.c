@@ -92,7 +92,7 @@ static void test_labels(void **state)
     assert_null(label(NULL, NULL, "2.5", &v));
     assert_true(v == 2.5);
     assert_string_equal(label(">50K", "<=50K", "<50K", &v),
-                        "expected >50K or <=50K, found \"<50K\"");
+                        "expected >50K or <=50K, found \"<50K\" (an unknown label)");
     assert_string_equal(label("c", NULL, "", &v), "expected c or another text, found \"\"");
     assert_non_null(
         strstr(label(NULL, NULL, "yes", &v),

@@ -102,9 +102,9 @@ enum skiff_status label_read(const struct label_rule *r, const char *text, size_
     }
     bool positive = same(&t, &r->positive);
     if (t.n == 0 || (!positive && r->negative.text && !same(&t, &r->negative)))
-        return error_set(err, SKIFF_FORMAT, "expected %.40s or %.40s, found %s", r->positive.text,
+        return error_set(err, SKIFF_FORMAT, "expected %.40s or %.40s, found %s%s", r->positive.text,
                          r->negative.text ? r->negative.text : "another text",
-                         text_quote(text, n, quoted));
+                         text_quote(text, n, quoted), t.n ? " " LABEL_UNKNOWN : "");
     *out = positive;
     return SKIFF_OK;
 }

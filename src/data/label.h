@@ -24,6 +24,9 @@ struct label_rule {
     struct label_text positive, negative;
 };
 
+/* Stands in the message of label_read about a label that is there and is neither of the two. */
+#define LABEL_UNKNOWN "(an unknown label)"
+
 /* Either may be NULL. INVALID: a negative without a positive, or the same twice. */
 enum skiff_status label_rule_init(struct label_rule *r, const char *positive, const char *negative,
                                   struct skiff_error *err);

@@ -102,17 +102,20 @@ static enum skiff_status pipe_input(const char *path, const atomic_bool *stop, i
     return *out < 0 ? error_set_sys(err, "%s: cannot open", path) : SKIFF_OK;
 }
 
-/* Our environment without the job's secret, which is no business of a command that reads files.
- * free() it; the texts are borrowed. */
+/* Our environment without the job's secret, which is no business of a command that reads files; and
+ * with PYTHONHASHSEED, unless it is set: every file has its own process, and Python's hash() of
+ * a text would give other ids in each. free() it; the texts are borrowed. */
 static char **pipe_environment(void)
 {
     size_t n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **out = mem_must((n + 1) * sizeof *out);
+    char **out = mem_must((n + 2) * sizeof *out);
     for (size_t i = 0; i < n; i++)
         if (strncmp(environ[i], "SKIFF_SECRET", 12))
             out[kept++] = environ[i];
+    if (!getenv("PYTHONHASHSEED"))
+        out[kept++] = "PYTHONHASHSEED=0";
     return out;
 }
 
@@ -312,7 +315,15 @@ static int64_t pipe_tell(struct stream *base)
     return at < 0 ? 0 : at;
 }
 
-static const struct stream_class pipe_class = {"pipe", pipe_read, pipe_close, pipe_tell, false};
+static bool pipe_ready(struct stream *base)
+{
+    const struct stream_pipe *s = (const struct stream_pipe *)base;
+    struct pollfd p = {.fd = s->out, .events = POLLIN};
+    return s->out < 0 || poll(&p, 1, 0) != 0;
+}
+
+static const struct stream_class pipe_class = {"pipe",    pipe_read, pipe_close,
+                                               pipe_tell, false,     pipe_ready};
 
 enum skiff_status pipe_open(const char *command, const char *path, const atomic_bool *stop,
                             struct stream **out, struct skiff_error *err)

@@ -318,6 +318,8 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
     while (!batch_is_full(b, max_rows)) {
         struct skiff_error why;
         const char *line;
+        if (s->plan->short_batches && (b->rows || b->holes) && !source_ready(&s->source))
+            break;
         size_t n = 1; /* of a line that is too long, it stays so */
         int64_t before = s->source.line;
         enum skiff_status status = source_line(&s->source, &line, &n, &why);
@@ -434,7 +436,11 @@ enum skiff_status scan_fill(struct scan *s, struct file_cursor *cursor, struct b
             if (status == SKIFF_END)
                 break;
         }
-        TRY(scan_rows(s, b, max_rows, err));
+        status = scan_rows(s, b, max_rows, err);
+        if (status < 0)
+            return status;
+        if (status == SKIFF_OK && s->plan->short_batches && (b->rows || b->holes))
+            break;
     }
     return b->rows || b->holes ? SKIFF_OK : SKIFF_END;
 }

@@ -54,6 +54,7 @@ struct scan_plan {
     const struct schema *schema;
     const struct reader_config *reader;
     const char *pipe_command; /* NULL or "cat": files are read directly */
+    bool short_batches; /* a batch ends where the input pauses, before the next line is there */
     bool cache;
     const char *cache_dir; /* NULL: beside the file */
     size_t max_line;       /* 0: SOURCE_MAX_LINE */

@@ -158,6 +158,11 @@ enum skiff_status source_line(struct source *s, const char **line, size_t *n,
     }
 }
 
+bool source_ready(const struct source *s)
+{
+    return s->ended || memchr(s->buf + s->at, '\n', s->end - s->at) || stream_ready(s->stream);
+}
+
 /* How many of the n bytes at p are line ends, up to the first that is none. */
 static size_t count_newlines(const char *p, size_t n)
 {

@@ -47,6 +47,9 @@ void source_next(struct source *s, struct stream *stream);
 enum skiff_status source_line(struct source *s, const char **line, size_t *n,
                               struct skiff_error *err);
 
+/* Would source_line give a line, or the end, without waiting for the stream? */
+bool source_ready(const struct source *s);
+
 /* Passes over empty lines that come next, at most so many, at the speed of memory. *out: how many;
  * they count as handed out. */
 enum skiff_status source_skip_empty(struct source *s, int64_t most, int64_t *out,

@@ -114,7 +114,15 @@ static int64_t raw_tell(struct stream *base)
     return ((struct stream_raw *)base)->fetched;
 }
 
-static const struct stream_class raw_class = {"plain", raw_read, raw_close, raw_tell, false};
+static bool raw_ready(struct stream *base)
+{
+    struct stream_raw *s = (struct stream_raw *)base;
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    return s->fd < 0 || !s->waits || s->head_at < s->head_len || poll(&p, 1, 0) != 0;
+}
+
+static const struct stream_class raw_class = {"plain",  raw_read, raw_close,
+                                              raw_tell, false,    raw_ready};
 
 static const struct stream_decoder *decoder_of(const char *head, size_t n)
 {

@@ -29,6 +29,8 @@ struct stream_class {
     /* Bytes of the file, as it lies on disk, that have been read so far; for progress. */
     int64_t (*tell)(struct stream *s);
     bool unpacks; /* a few bytes of the file may give very many: the source watches the ratio */
+    /* Would read give something, or the end, at once? NULL: it is not known, and taken to be so. */
+    bool (*ready)(struct stream *s);
 };
 
 struct stream {
@@ -73,6 +75,11 @@ enum skiff_status stream_open_fd(int fd, const char *name, const atomic_bool *st
 /* Bytes in memory, borrowed until close; decoded too. */
 enum skiff_status stream_open_memory(const void *bytes, size_t n, const char *name,
                                      struct stream **out, struct skiff_error *err);
+
+static inline bool stream_ready(struct stream *s)
+{
+    return !s->class->ready || s->class->ready(s);
+}
 
 static inline enum skiff_status stream_read(struct stream *s, void *buf, size_t n, size_t *got,
                                             struct skiff_error *err)

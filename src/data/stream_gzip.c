@@ -96,7 +96,8 @@ static int64_t gzip_tell(struct stream *base)
     return stream_tell(((struct stream_gzip *)base)->below);
 }
 
-static const struct stream_class gzip_class = {"gzip", gzip_read, gzip_close, gzip_tell, true};
+static const struct stream_class gzip_class = {"gzip",    gzip_read, gzip_close,
+                                               gzip_tell, true,      NULL};
 
 enum skiff_status stream_gzip_open(struct stream *below, struct stream **out,
                                    struct skiff_error *err)

@@ -58,7 +58,7 @@ static int64_t lz4_tell(struct stream *base)
     return stream_tell(((struct stream_lz4 *)base)->below);
 }
 
-static const struct stream_class lz4_class = {"lz4", lz4_read, lz4_close, lz4_tell, true};
+static const struct stream_class lz4_class = {"lz4", lz4_read, lz4_close, lz4_tell, true, NULL};
 
 enum skiff_status stream_lz4_open(struct stream *below, struct stream **out,
                                   struct skiff_error *err)

@@ -64,7 +64,7 @@ static int64_t xz_tell(struct stream *base)
     return stream_tell(((struct stream_xz *)base)->below);
 }
 
-static const struct stream_class xz_class = {"xz", xz_read, xz_close, xz_tell, true};
+static const struct stream_class xz_class = {"xz", xz_read, xz_close, xz_tell, true, NULL};
 
 enum skiff_status stream_xz_open(struct stream *below, struct stream **out, struct skiff_error *err)
 {

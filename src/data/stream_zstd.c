@@ -57,7 +57,8 @@ static int64_t zstd_tell(struct stream *base)
     return stream_tell(((struct stream_zstd *)base)->below);
 }
 
-static const struct stream_class zstd_class = {"zstd", zstd_read, zstd_close, zstd_tell, true};
+static const struct stream_class zstd_class = {"zstd",    zstd_read, zstd_close,
+                                               zstd_tell, true,      NULL};
 
 enum skiff_status stream_zstd_open(struct stream *below, struct stream **out,
                                    struct skiff_error *err)

@@ -518,7 +518,7 @@ static enum skiff_status merge_states(struct trainer *t, struct skiff_scope *roo
         own[i] = t->workers[i].scope;
     enum skiff_status status = metric_states_merge(root, own, t->options->threads, states, err);
     free(own);
-    return status;
+    return status < 0 ? status : metric_results(root, t->program, err);
 }
 
 static void trainer_init(struct trainer *t)

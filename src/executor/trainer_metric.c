@@ -3,6 +3,7 @@
 
 #include "executor/trainer_parts.h"
 #include "program/op_kind.h"
+#include "tensor/auc.h"
 
 void metric_states(const struct skiff_program *p, struct str_map *out)
 {
@@ -107,5 +108,53 @@ enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_sco
                 TRY(merge_one(sum, part, name, err));
         }
     }
+    return SKIFF_OK;
+}
+
+static int64_t int_attr(const struct skiff_op *op, const char *name)
+{
+    for (const struct op_attr_spec *a = op->kind->attrs; a->name; a++)
+        if (!strcmp(a->name, name)) {
+            const struct op_attr_value *v = op_attr(op, name);
+            return v ? v->value.i : a->def.i;
+        }
+    return 0;
+}
+
+static const struct skiff_tensor *state_of(const struct skiff_scope *root,
+                                           const struct skiff_op *op, const char *slot)
+{
+    const struct op_arg *arg = op_out(op, slot);
+    const struct skiff_tensor *v = arg && arg->n == 1 ? scope_find(root, arg->names[0]) : NULL;
+    return v && v->kind == VALUE_TENSOR && v->tensor.dtype == DTYPE_INT64 ? v : NULL;
+}
+
+/* The op's result as it would be behind all threads' batches, into the scope. */
+static enum skiff_status auc_result(struct skiff_scope *root, const struct skiff_op *op,
+                                    struct skiff_error *err)
+{
+    const struct skiff_tensor *pos = state_of(root, op, "StatPosOut");
+    const struct skiff_tensor *neg = state_of(root, op, "StatNegOut");
+    const struct op_arg *out = op_out(op, "AUC");
+    int64_t buckets = int_attr(op, "num_thresholds") + 1;
+    int64_t first = int_attr(op, "slide_steps") * buckets; /* the sum of a window is behind it */
+    if (!pos || !neg || !out || out->n != 1 || tensor_numel(&pos->tensor) < first + buckets ||
+        tensor_numel(&neg->tensor) < first + buckets)
+        return SKIFF_OK;
+    struct shape one = op->kind->generations == GEN_2X ? shape_of(0, NULL) : SHAPE(1);
+    struct skiff_tensor *to = scope_own(root, out->names[0]);
+    TRY(value_as_tensor(to, DTYPE_FP64, &one, err));
+    tensor_f64(&to->tensor)[0] =
+        auc_area(tensor_i64(&pos->tensor) + first, tensor_i64(&neg->tensor) + first, buckets);
+    return SKIFF_OK;
+}
+
+enum skiff_status metric_results(struct skiff_scope *root, const struct skiff_program *p,
+                                 struct skiff_error *err)
+{
+    const struct skiff_block *b = program_root(p);
+    for (int i = 0; i < b->nops; i++)
+        if (b->ops[i]->kind && (b->ops[i]->kind->flags & OP_METRIC))
+            TRY(auc_result(root, b->ops[i], err));
     return SKIFF_OK;
 }

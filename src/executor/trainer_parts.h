@@ -37,6 +37,10 @@ enum skiff_status metric_states_split(struct skiff_scope *own, const struct skif
 enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_scope *const *own,
                                       int threads, const struct str_map *names,
                                       struct skiff_error *err);
+/* Results of metric ops (auc) from the states in the scope, into the scope: what the threads have
+ * computed is theirs. */
+enum skiff_status metric_results(struct skiff_scope *root, const struct skiff_program *p,
+                                 struct skiff_error *err);
 
 /* A parameter that is no number any more, or far beyond sense; false: there is none. The words of
  * it go to out. */

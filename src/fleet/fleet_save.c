@@ -137,7 +137,7 @@ static enum skiff_status save_tagged(struct skiff_fleet *f, struct session *sess
     enum skiff_status status = model_writer_open(&w, what->dir, err);
     if (status == SKIFF_OK && what->note) {
         model_writer_describe(&w, what->note);
-        model_writer_replace(&w);
+        model_writer_replace(&w, NULL);
     }
     if (status == SKIFF_OK) {
         status = write_all(&g, &w, what, err);

@@ -76,18 +76,24 @@ enum skiff_status child_read(struct child *c, const char *what, int seconds,
     }
 }
 
-static void add_last_line(int fd, struct buf *said)
+#define SAID_BYTES 700
+
+static void add_last_lines(int fd, struct buf *said)
 {
-    char text[1024];
+    char text[4096], *rest = NULL;
+    struct buf all = BUF_INIT;
     off_t size = lseek(fd, 0, SEEK_END);
     off_t from = size > (off_t)sizeof text - 1 ? size - (off_t)sizeof text + 1 : 0;
     ssize_t n = pread(fd, text, sizeof text - 1, from);
-    n = n < 0 ? 0 : n;
-    while (n && (text[n - 1] == '\n' || text[n - 1] == '\r'))
-        n--;
-    text[n] = 0;
-    const char *line = strrchr(text, '\n');
-    buf_str(said, line ? line + 1 : text);
+    text[n < 0 ? 0 : n] = 0;
+    for (char *line = strtok_r(text, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
+        char *word = line + strspn(line, " \t");
+        if (*word && strncmp(word, "at ", 3) != 0 && strncmp(word, "... ", 4) != 0)
+            buf_printf(&all, "%s%s", all.len ? " | " : "", word);
+    }
+    if (all.len)
+        buf_str(said, all.len > SAID_BYTES ? all.data + (all.len - SAID_BYTES) : all.data);
+    buf_deinit(&all);
 }
 
 int child_end(struct child *c, struct buf *said)
@@ -96,7 +102,7 @@ int child_end(struct child *c, struct buf *said)
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
         ;
     c->pid = 0;
-    add_last_line(c->said, said);
+    add_last_lines(c->said, said);
     child_close(c);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

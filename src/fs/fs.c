@@ -131,7 +131,15 @@ enum skiff_status fs_rename(const struct fs_settings *s, const char *from, const
     if (there == SKIFF_OK)
         return error_set(err, SKIFF_STATE, "%s cannot be renamed to %s: that is there already",
                          from, to);
-    return there == SKIFF_NOT_FOUND ? f.class->rename(&f, from, to, false, err) : there;
+    return there == SKIFF_NOT_FOUND ? f.class->rename(&f, from, to, false, NULL, err) : there;
+}
+
+enum skiff_status fs_rename_new(const struct fs_settings *s, const char *from, const char *to,
+                                struct skiff_error *err)
+{
+    struct fs f;
+    TRY(fs_of(s, from, &f, err));
+    return f.class->rename(&f, from, to, false, NULL, err);
 }
 
 enum skiff_status fs_replace(const struct fs_settings *s, const char *from, const char *to,
@@ -139,7 +147,7 @@ enum skiff_status fs_replace(const struct fs_settings *s, const char *from, cons
 {
     struct fs f;
     TRY(fs_of(s, from, &f, err));
-    return f.class->rename(&f, from, to, true, err);
+    return f.class->rename(&f, from, to, true, NULL, err);
 }
 
 bool fs_no_answer(const char *path, enum skiff_status status)
@@ -431,33 +439,88 @@ enum skiff_status fs_fetch(const struct fs_settings *s, const char *path, const 
     return status;
 }
 
-static enum skiff_status copy_tree(const struct fs_settings *s, const char *from, const char *to,
-                                   const char *last, int depth, struct skiff_error *err)
+/* The files of a folder and below it, and what each will be called. */
+struct copies {
+    const struct fs_settings *s;
+    struct fs_list from, to; /* neither is sorted */
+};
+
+static enum skiff_status copies_add(struct copies *c, const char *from, const char *to, int depth,
+                                    struct skiff_error *err)
 {
     struct fs_list in = {0};
     struct buf target = BUF_INIT;
+    struct fs f;
     enum skiff_status status;
     if (depth == DEPTH_MAX)
         return error_set(err, SKIFF_IO, "%s: more than %d folders deep; does a link point upwards?",
                          from, DEPTH_MAX);
-    TRY_OUT(fs_list(s, from, &in, err));
-    TRY_OUT(fs_mkdirs(s, to, err));
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < in.count; i++) {
-            const struct fs_entry *e = &in.entries[i];
-            const char *name = strrchr(e->path, '/') + 1;
-            if (pass != (last && !strcmp(name, last)))
-                continue;
-            buf_reset(&target);
-            buf_printf(&target, "%s/%s", to, name);
-            if (e->stat.folder)
-                TRY_OUT(copy_tree(s, e->path, target.data, NULL, depth + 1, err));
-            else
-                TRY_OUT(copy_file(s, e->path, target.data, err));
+    TRY_OUT(fs_of(c->s, to, &f, err));
+    TRY_OUT(fs_list(c->s, from, &in, err));
+    if (!f.class->no_folders || !in.count)
+        TRY_OUT(f.class->mkdirs(&f, to, err));
+    for (int i = 0; i < in.count; i++) {
+        const struct fs_entry *e = &in.entries[i];
+        buf_reset(&target);
+        buf_printf(&target, "%s/%s", to, strrchr(e->path, '/') + 1);
+        if (e->stat.folder) {
+            TRY_OUT(copies_add(c, e->path, target.data, depth + 1, err));
+        } else {
+            fs_list_add(&c->from, NULL, e->path, strlen(e->path), &e->stat);
+            fs_list_add(&c->to, NULL, target.data, target.len, &e->stat);
         }
+    }
 out:
     fs_list_deinit(&in);
     buf_deinit(&target);
+    return status;
+}
+
+static enum skiff_status copy_one(void *arg, int i, struct skiff_error *err)
+{
+    struct copies *c = arg;
+    return copy_file(c->s, c->from.entries[i].path, c->to.entries[i].path, err);
+}
+
+static void swap(struct fs_list *l, int a, int b)
+{
+    struct fs_entry kept = l->entries[a];
+    l->entries[a] = l->entries[b];
+    l->entries[b] = kept;
+}
+
+/* The file `last` directly in the folder goes to the end; false: it is not there. */
+static bool put_last(struct copies *c, const char *to, const char *last)
+{
+    size_t n = strlen(to);
+    for (int i = 0; last && i < c->to.count; i++)
+        if (!strncmp(c->to.entries[i].path, to, n) &&
+            !strcmp(c->to.entries[i].path + n + 1, last)) {
+            swap(&c->from, i, c->from.count - 1);
+            swap(&c->to, i, c->to.count - 1);
+            return true;
+        }
+    return false;
+}
+
+static enum skiff_status copy_tree(const struct fs_settings *s, const char *from, const char *to,
+                                   const char *last, struct skiff_error *err)
+{
+    struct copies c = {.s = s};
+    struct fs here, there;
+    enum skiff_status status;
+    TRY(fs_of(s, from, &here, err));
+    TRY(fs_of(s, to, &there, err));
+    int threads = here.class->at_a_time > there.class->at_a_time ? here.class->at_a_time
+                                                                 : there.class->at_a_time;
+    TRY_OUT(copies_add(&c, from, to, 0, err));
+    int first = c.from.count - put_last(&c, to, last);
+    TRY_OUT(fs_each(first, threads, copy_one, &c, err));
+    if (first < c.from.count)
+        TRY_OUT(copy_one(&c, first, err));
+out:
+    fs_list_deinit(&c.from);
+    fs_list_deinit(&c.to);
     return status;
 }
 
@@ -466,5 +529,5 @@ enum skiff_status fs_copy(const struct fs_settings *s, const char *from, const c
 {
     struct fs_stat st;
     TRY(fs_look(s, from, &st, err));
-    return st.folder ? copy_tree(s, from, to, last, 0, err) : copy_file(s, from, to, err);
+    return st.folder ? copy_tree(s, from, to, last, err) : copy_file(s, from, to, err);
 }

@@ -61,6 +61,12 @@ void fs_list_sort(struct fs_list *l);
 /* In a sorted list, by its whole path; or NULL. */
 const struct fs_entry *fs_list_find(const struct fs_list *l, const char *path);
 
+/* A file that takes the place of another in the same file system. */
+struct fs_move {
+    const char *from, *to;
+    struct fs_stat stat; /* of `from`, as a listing says it */
+};
+
 struct fs;
 struct fs_reader;
 
@@ -68,6 +74,8 @@ struct fs_reader;
 struct fs_class {
     const char *name;
     bool rename_is_atomic;
+    bool no_folders; /* a folder is there when a file is in it */
+    int at_a_time;   /* transfers of many files */
     /* NOT_FOUND when nothing is there. */
     enum skiff_status (*stat)(const struct fs *f, const char *path, struct fs_stat *out,
                               struct skiff_error *err);
@@ -80,12 +88,20 @@ struct fs_class {
     enum skiff_status (*put)(const struct fs *f, int fd, int64_t size, const char *path,
                              struct skiff_error *err);
     enum skiff_status (*mkdirs)(const struct fs *f, const char *path, struct skiff_error *err);
-    /* The target is not there; with `replace`, both are files, and it may be. */
+    /* The target is not there; with `replace`, both are files, and it may be. `known` (may be NULL)
+     * is what a listing has said of `from`. NOT_FOUND when `from` is not there. */
     enum skiff_status (*rename)(const struct fs *f, const char *from, const char *to, bool replace,
-                                struct skiff_error *err);
+                                const struct fs_stat *known, struct skiff_error *err);
     /* A file, or a folder with all that is in it, which is there. */
     enum skiff_status (*remove)(const struct fs *f, const char *path, bool folder,
                                 struct skiff_error *err);
+    /* Where one call for many costs as much as a call for one; NULL: one by one. */
+    enum skiff_status (*put_folder)(const struct fs *f, const char *here, const char *to,
+                                    struct skiff_error *err);
+    enum skiff_status (*replace_all)(const struct fs *f, const struct fs_move *moves, int n,
+                                     struct skiff_error *err);
+    enum skiff_status (*remove_all)(const struct fs *f, const char *const *paths, int n,
+                                    struct skiff_error *err);
 };
 
 struct fs {
@@ -124,6 +140,9 @@ enum skiff_status fs_mkdirs(const struct fs_settings *s, const char *path, struc
 /* Within one file system. A target that is there is an error (STATE). */
 enum skiff_status fs_rename(const struct fs_settings *s, const char *from, const char *to,
                             struct skiff_error *err);
+/* The same for a target that is known not to be there. */
+enum skiff_status fs_rename_new(const struct fs_settings *s, const char *from, const char *to,
+                                struct skiff_error *err);
 /* A file takes the place of another, which need not be there. NOT_FOUND when `from` is not. Where
  * that is no single step (hadoop fs, a WebHDFS that cannot replace) the old one is called FS_ASIDE
  * meanwhile: whoever is killed then leaves it so. */
@@ -141,6 +160,22 @@ enum skiff_status fs_remove_matching(const struct fs_settings *s, const char *pa
  * in the folder that is copied behind all others: whoever sees it sees a whole folder. */
 enum skiff_status fs_copy(const struct fs_settings *s, const char *from, const char *to,
                           const char *last, struct skiff_error *err);
+
+/* ---- many files of one file system, several at a time (many.c) ---- */
+
+/* Runs run(arg, i, err) for all i below n, by so many threads; the first error ends it. */
+enum skiff_status fs_each(int n, int threads,
+                          enum skiff_status (*run)(void *arg, int i, struct skiff_error *err),
+                          void *arg, struct skiff_error *err);
+/* A folder of this machine, with all below it, becomes the folder `to`, which is not there. */
+enum skiff_status fs_send_folder(const struct fs_settings *s, const char *here, const char *to,
+                                 struct skiff_error *err);
+/* As fs_replace for each; a file that is not there (somebody else has moved it) is passed over. */
+enum skiff_status fs_replace_all(const struct fs_settings *s, const struct fs_move *moves, int n,
+                                 struct skiff_error *err);
+/* Files, which need not be there. */
+enum skiff_status fs_remove_all(const struct fs_settings *s, const char *const *paths, int n,
+                                struct skiff_error *err);
 
 /* ---- reading ---- */
 

@@ -1,6 +1,7 @@
 /* HDFS or AFS by the user's own command: `hadoop fs -Dkey=value ... -ls path`. Only what all
- * versions of hadoop know is used: -test, -ls, -cat, -put, -mkdir, -mv, -rm. Files are put under a
- * name of their own and renamed. */
+ * versions of hadoop know is used: -ls, -cat, -put, -mkdir, -mv, -rm. (-test says no by status 1,
+ * and so does a command that cannot run.) Files are put under a name of their own and renamed.
+ * Every call starts a Java machine: many files go by one. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ static enum skiff_status start(struct command *c, struct child *child, const cha
     return status < 0 ? error_prefix(err, status, "%s", path) : SKIFF_OK;
 }
 
-/* Runs it; what it prints is added to out (may be NULL), its last error line to said. */
+/* Runs it; what it prints is added to out (may be NULL), its last error lines to said. */
 static enum skiff_status run(struct command *c, const char *path, struct buf *out, struct buf *said,
                              int *code, struct skiff_error *err)
 {
@@ -100,13 +101,29 @@ static enum skiff_status run(struct command *c, const char *path, struct buf *ou
     return status;
 }
 
+/* "ls: `/a/b': No such file or directory", and its like of other versions. What a script that
+ * starts Java says of a file of its own is no answer. */
+static bool says_missing(const char *path, const char *verb, const struct buf *said)
+{
+    struct buf start = BUF_INIT;
+    buf_printf(&start, "%s: ", verb + 1);
+    const char *at = said->len ? strstr(said->data, start.data) : NULL;
+    bool missing = at && strstr(at, fs_path_of(path)) &&
+                   (strstr(at, "No such file") || strstr(at, "does not exist"));
+    buf_deinit(&start);
+    return missing;
+}
+
 static enum skiff_status failed(const char *path, const char *verb, int code,
                                 const struct buf *said, struct skiff_error *err)
 {
-    bool missing = said->len && strstr(said->data, "No such file");
-    return error_set(err, missing ? SKIFF_NOT_FOUND : SKIFF_IO,
-                     "%s: hadoop fs %s ended with status %d: %s", path, verb, code,
-                     said->len ? said->data : "(it said nothing)");
+    bool cannot_run = code == 126 || code == 127;
+    if (!cannot_run && says_missing(path, verb, said))
+        return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder (%s)", path,
+                         said->data);
+    return error_set(err, SKIFF_IO, "%s: hadoop fs %s ended with status %d: %s%s", path, verb, code,
+                     said->len ? said->data : "(it said nothing)",
+                     cannot_run ? "; the hadoop command cannot run here: try it by hand" : "");
 }
 
 /* A command with one or two paths that must succeed. */
@@ -130,27 +147,9 @@ static enum skiff_status must(const struct fs *f, const char *path, const char *
     return status;
 }
 
-/* hadoop fs -test: 0 is yes, 1 is no. */
-static enum skiff_status test(const struct fs *f, const char *path, const char *flag, bool *out,
-                              struct skiff_error *err)
-{
-    struct command c;
-    struct buf said = BUF_INIT;
-    int code = 0;
-    command_init(&c, f, "-test");
-    add_word(&c, flag);
-    add_word(&c, path);
-    enum skiff_status status = run(&c, path, NULL, &said, &code, err);
-    if (status == SKIFF_OK && code > 1)
-        status = failed(path, "-test", code, &said, err);
-    *out = code == 0;
-    buf_deinit(&said);
-    return status;
-}
-
 /* "-rw-r--r--   3 me us  120 2026-01-31 10:00 hdfs://h/a/b c": false for other lines. */
-static bool parse_line(const char *line, size_t n, struct fs_stat *st, const char **name,
-                       size_t *name_len)
+static bool parse_line(const char *line, size_t n, struct fs_stat *st, const char **path,
+                       size_t *path_len)
 {
     const char *at = line, *end = line + n;
     const char *word[8];
@@ -164,46 +163,54 @@ static bool parse_line(const char *line, size_t n, struct fs_stat *st, const cha
             at++;
     }
     *st = (struct fs_stat){.folder = *line == 'd', .size = strtoll(word[4], NULL, 10)};
-    const char *slash = memrchr(word[7], '/', (size_t)(end - word[7]));
-    *name = slash ? slash + 1 : word[7];
-    *name_len = (size_t)(end - *name);
-    return strchr("-d", *line) && *name_len > 0;
+    *path = word[7];
+    *path_len = (size_t)(end - *path);
+    return strchr("-d", *line) != NULL;
 }
 
-static enum skiff_status hadoop_list(const struct fs *f, const char *path, struct fs_list *out,
-                                     struct skiff_error *err)
+/* *is_file: the only line is that of the path itself. */
+static enum skiff_status list(const struct fs *f, const char *path, struct fs_list *out,
+                              bool *is_file, struct skiff_error *err)
 {
     struct buf text = BUF_INIT;
+    size_t own = strlen(fs_path_of(path));
+    *is_file = false;
     enum skiff_status status = must(f, path, "-ls", NULL, path, NULL, &text, err);
     const char *line = status == SKIFF_OK && text.len ? text.data : "";
     while (*line) {
         size_t n = strcspn(line, "\n"), len;
         struct fs_stat st;
-        const char *name;
-        if (parse_line(line, n, &st, &name, &len))
-            fs_list_add(out, path, name, len, &st);
+        const char *at;
+        if (parse_line(line, n, &st, &at, &len)) {
+            const char *slash = memrchr(at, '/', len), *name = slash ? slash + 1 : at;
+            *is_file = !st.folder && len >= own && !memcmp(at + len - own, fs_path_of(path), own);
+            fs_list_add(out, *is_file ? NULL : path, name, (size_t)(at + len - name), &st);
+        }
         line += n + (line[n] == '\n');
     }
+    *is_file = *is_file && out->count == 1;
     buf_deinit(&text);
     return status;
+}
+
+static enum skiff_status hadoop_list(const struct fs *f, const char *path, struct fs_list *out,
+                                     struct skiff_error *err)
+{
+    bool is_file;
+    TRY(list(f, path, out, &is_file, err));
+    return is_file ? error_set(err, SKIFF_INVALID, "%s: is a file, a folder was expected", path)
+                   : SKIFF_OK;
 }
 
 static enum skiff_status hadoop_stat(const struct fs *f, const char *path, struct fs_stat *out,
                                      struct skiff_error *err)
 {
-    bool there, folder;
-    struct fs_list self = {0};
-    TRY(test(f, path, "-e", &there, err));
-    if (!there)
-        return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder", path);
-    TRY(test(f, path, "-d", &folder, err));
-    *out = (struct fs_stat){.folder = folder};
-    if (folder)
-        return SKIFF_OK;
-    enum skiff_status status = hadoop_list(f, path, &self, err); /* a file: its own line */
-    if (status == SKIFF_OK && self.count == 1)
-        out->size = self.entries[0].stat.size;
-    fs_list_deinit(&self);
+    struct fs_list in = {0};
+    bool is_file;
+    enum skiff_status status = list(f, path, &in, &is_file, err);
+    if (status == SKIFF_OK)
+        *out = is_file ? in.entries[0].stat : (struct fs_stat){.folder = true};
+    fs_list_deinit(&in);
     return status;
 }
 
@@ -300,17 +307,18 @@ static enum skiff_status replace(const struct fs *f, const char *from, const cha
     return status;
 }
 
+/* Most often nothing is in the way: one call. */
 static enum skiff_status hadoop_rename(const struct fs *f, const char *from, const char *to,
-                                       bool replaces, struct skiff_error *err)
+                                       bool replaces, const struct fs_stat *known,
+                                       struct skiff_error *err)
 {
-    bool there = false;
-    if (replaces) {
-        TRY(test(f, from, "-e", &there, err));
-        if (!there)
-            return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder", from);
-        TRY(test(f, to, "-e", &there, err));
-    }
-    return there ? replace(f, from, to, err) : move(f, from, to, err);
+    struct skiff_error why = {0};
+    enum skiff_status status = move(f, from, to, &why);
+    if (status < 0 && replaces && strstr(why.message, "File exists"))
+        return replace(f, from, to, err);
+    if (status < 0 && err)
+        *err = why;
+    return status;
 }
 
 static enum skiff_status hadoop_mkdirs(const struct fs *f, const char *path,
@@ -320,20 +328,21 @@ static enum skiff_status hadoop_mkdirs(const struct fs *f, const char *path,
 }
 
 /* The command makes no folders: it is asked to when it fails, as every call takes a second. */
-static enum skiff_status put_as(const struct fs *f, const char *from, const char *temporary,
-                                const char *path, struct skiff_error *err)
+static enum skiff_status put_as(const struct fs *f, const char *from, const char *to,
+                                struct skiff_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    if (must(f, path, "-put", NULL, from, temporary, NULL, err) == SKIFF_OK)
-        return SKIFF_OK;
-    char *folder = mem_must_strdup(path);
-    bool there = true;
-    folder[slash > fs_path_of(path) ? slash - path : slash - path + 1] = 0;
-    enum skiff_status status = test(f, folder, "-e", &there, NULL) < 0 || there
-                                   ? SKIFF_IO /* something else was wrong */
-                                   : hadoop_mkdirs(f, folder, err);
+    const char *slash = strrchr(to, '/');
+    enum skiff_status status = must(f, to, "-put", NULL, from, to, NULL, err);
     if (status == SKIFF_OK)
-        status = must(f, path, "-put", NULL, from, temporary, NULL, err);
+        return SKIFF_OK;
+    char *folder = mem_must_strdup(to);
+    struct fs_stat st;
+    folder[slash > fs_path_of(to) ? slash - to : slash - to + 1] = 0;
+    if (hadoop_stat(f, folder, &st, NULL) == SKIFF_NOT_FOUND) { /* else something else is wrong */
+        status = hadoop_mkdirs(f, folder, err);
+        if (status == SKIFF_OK)
+            status = must(f, to, "-put", NULL, from, to, NULL, err);
+    }
     free(folder);
     return status;
 }
@@ -351,9 +360,9 @@ static enum skiff_status hadoop_put(const struct fs *f, int fd, int64_t size, co
     ssize_t n = readlink(link.data, from, sizeof from - 1);
     from[n < 0 ? 0 : n] = 0;
     enum skiff_status status = n < 0 ? error_set_sys(err, "%s: cannot name its file here", path)
-                                     : put_as(f, from, temporary.data, path, err);
+                                     : put_as(f, from, temporary.data, err);
     if (status == SKIFF_OK)
-        status = hadoop_rename(f, temporary.data, path, true, err);
+        status = hadoop_rename(f, temporary.data, path, true, NULL, err);
     if (status < 0)
         (void)hadoop_remove(f, temporary.data, false, NULL);
     buf_deinit(&temporary);
@@ -361,6 +370,120 @@ static enum skiff_status hadoop_put(const struct fs *f, int fd, int64_t size, co
     return status;
 }
 
-const struct fs_class fs_hadoop = {"hadoop",      true,          hadoop_stat,
-                                   hadoop_list,   hadoop_open,   hadoop_put,
-                                   hadoop_mkdirs, hadoop_rename, hadoop_remove};
+/* ---- many at once ---- */
+
+#define BATCH 32 /* paths in one command */
+
+/* A command with many paths, and one behind them (may be NULL). *missing: it failed, and says of
+ * one of the paths that it is not there; the others it may have done. */
+static enum skiff_status each_path(const struct fs *f, const char *verb, const char *const *paths,
+                                   int n, const char *target, bool *missing,
+                                   struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    *missing = false;
+    for (int from = 0; from < n && status == SKIFF_OK; from += BATCH) {
+        struct command c;
+        struct buf said = BUF_INIT;
+        int code = 0;
+        command_init(&c, f, verb);
+        for (int i = from; i < n && i < from + BATCH; i++)
+            add_word(&c, paths[i]);
+        if (target)
+            add_word(&c, target);
+        status = run(&c, paths[from], NULL, &said, &code, err);
+        if (status == SKIFF_OK && code)
+            status = failed(paths[from], verb, code, &said, err);
+        for (int i = from; status < 0 && i < n && i < from + BATCH; i++)
+            *missing |= says_missing(paths[i], verb, &said);
+        buf_deinit(&said);
+    }
+    return status;
+}
+
+static enum skiff_status hadoop_remove_all(const struct fs *f, const char *const *paths, int n,
+                                           struct skiff_error *err)
+{
+    bool missing;
+    enum skiff_status status = each_path(f, "-rm", paths, n, NULL, &missing, err);
+    return missing ? SKIFF_OK : status;
+}
+
+static enum skiff_status hadoop_put_folder(const struct fs *f, const char *here, const char *to,
+                                           struct skiff_error *err)
+{
+    return put_as(f, here, to, err);
+}
+
+/* Is none of them there any more? */
+static bool all_moved(const struct fs *f, const struct fs_move *moves, int n)
+{
+    struct fs_stat st;
+    for (int i = 0; i < n; i++)
+        if (hadoop_stat(f, moves[i].from, &st, NULL) != SKIFF_NOT_FOUND)
+            return false;
+    return true;
+}
+
+/* Moves into one folder, of files that keep their names: what is in their way goes first. */
+static enum skiff_status replace_in(const struct fs *f, const char *folder,
+                                    const struct fs_move *moves, int n, struct skiff_error *err)
+{
+    const char **old = mem_must(sizeof *old * (size_t)n),
+               **from = mem_must(sizeof *from * (size_t)n);
+    struct fs_list in = {0};
+    struct buf target = BUF_INIT;
+    int olds = 0;
+    bool is_file, missing;
+    enum skiff_status status;
+    buf_printf(&target, "%s/", folder);
+    TRY_OUT(list(f, folder, &in, &is_file, err));
+    fs_list_sort(&in);
+    for (int i = 0; i < n; i++) {
+        from[i] = moves[i].from;
+        if (fs_list_find(&in, moves[i].to))
+            old[olds++] = moves[i].to;
+    }
+    TRY_OUT(hadoop_remove_all(f, old, olds, err));
+    status = each_path(f, "-mv", from, n, target.data, &missing, err);
+    if (missing && all_moved(f, moves, n)) /* somebody else has */
+        status = SKIFF_OK;
+out:
+    free(old);
+    free(from);
+    fs_list_deinit(&in);
+    buf_deinit(&target);
+    return status;
+}
+
+/* Runs of moves into the same folder. */
+static enum skiff_status hadoop_replace_all(const struct fs *f, const struct fs_move *moves, int n,
+                                            struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    for (int at = 0, end; at < n && status == SKIFF_OK; at = end) {
+        size_t len = (size_t)(strrchr(moves[at].to, '/') - moves[at].to);
+        for (end = at + 1; end < n && !strncmp(moves[end].to, moves[at].to, len + 1) &&
+                           !strchr(moves[end].to + len + 1, '/');)
+            end++;
+        char *folder = mem_must_strdup(moves[at].to);
+        folder[len] = 0;
+        status = replace_in(f, folder, moves + at, end - at, err);
+        free(folder);
+    }
+    return status;
+}
+
+const struct fs_class fs_hadoop = {.name = "hadoop",
+                                   .rename_is_atomic = true,
+                                   .at_a_time = 2,
+                                   .stat = hadoop_stat,
+                                   .list = hadoop_list,
+                                   .open = hadoop_open,
+                                   .put = hadoop_put,
+                                   .mkdirs = hadoop_mkdirs,
+                                   .rename = hadoop_rename,
+                                   .remove = hadoop_remove,
+                                   .put_folder = hadoop_put_folder,
+                                   .replace_all = hadoop_replace_all,
+                                   .remove_all = hadoop_remove_all};

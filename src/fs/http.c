@@ -139,7 +139,10 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
         take(a->location, sizeof a->location, value, (size_t)(end - value));
     else if (name == 4 && !strncasecmp(line, "etag", 4))
         take(a->etag, sizeof a->etag, value, (size_t)(end - value));
-    else if (name == 19 && !strncasecmp(line, "x-amz-bucket-region", 19))
+    else if (name == 13 && !strncasecmp(line, "content-range", 13)) {
+        const char *slash = memchr(value, '/', (size_t)(end - value));
+        a->total = slash && slash[1] != '*' ? strtoll(slash + 1, NULL, 10) : -1;
+    } else if (name == 19 && !strncasecmp(line, "x-amz-bucket-region", 19))
         take(a->region, sizeof a->region, value, (size_t)(end - value));
     return n;
 }
@@ -270,7 +273,10 @@ static CURLcode try_once(struct http *h, const struct buf *url, const struct buf
     h->sent = 0;
     h->too_much = false;
     buf_reset(&h->a->body);
-    h->a->etag[0] = h->a->location[0] = h->a->region[0] = 0;
+    if (!h->r->got) /* what is continued is of the file that it began with */
+        h->a->etag[0] = 0;
+    h->a->location[0] = h->a->region[0] = 0;
+    h->a->total = -1;
     CURLcode code = lib.perform(h->curl);
     note_answer(h);
     lib.slist_free(list);
@@ -280,11 +286,25 @@ static CURLcode try_once(struct http *h, const struct buf *url, const struct buf
 
 /* ---- again and again ---- */
 
+static bool status_may_pass(int status)
+{
+    return status >= 500 || status == 408 || status == 429;
+}
+
+/* What may pass is marked, for whoever can try again later. */
+static enum skiff_status mark_passing(bool passing, enum skiff_status status,
+                                      struct skiff_error *err)
+{
+    if (passing && err)
+        err->sys_errno = EIO;
+    return status;
+}
+
 static bool may_pass(CURLcode code, int status)
 {
     switch (code) {
     case CURLE_OK:
-        return status >= 500 || status == 408 || status == 429;
+        return status_may_pass(status);
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
     case CURLE_OPERATION_TIMEDOUT:
@@ -325,10 +345,12 @@ static enum skiff_status broken(const struct http *h, CURLcode code, int tries,
     if (h->too_much)
         return error_set(err, SKIFF_FORMAT, "%s: %s answers %s with more than %zu bytes", r->path,
                          h->a->host, r->method, HTTP_BODY_MAX);
-    return error_set(err, code == CURLE_OPERATION_TIMEDOUT ? SKIFF_TIMEOUT : SKIFF_IO,
-                     "%s: %s at %s failed, tried %d times: %s; is the server up, and the address "
-                     "right? (docs/storage.md)",
-                     r->path, r->method, h->a->host, tries, reason);
+    enum skiff_status status =
+        error_set(err, code == CURLE_OPERATION_TIMEDOUT ? SKIFF_TIMEOUT : SKIFF_IO,
+                  "%s: %s at %s failed, tried %d times: %s; is the server up, and the address "
+                  "right? (docs/storage.md)",
+                  r->path, r->method, h->a->host, tries, reason);
+    return mark_passing(may_pass(code, 0), status, err);
 }
 
 int fs_pause(void)
@@ -371,6 +393,14 @@ out:
 
 /* ---- what a server says ---- */
 
+/* The code of S3's XML; empty when there is none. */
+static void code_of(const struct http_answer *a, char *out, size_t cap)
+{
+    const char *at = a->body.len ? strstr(a->body.data, "<Code>") : NULL;
+    at = at ? at + 6 : "";
+    take(out, cap, at, strcspn(at, "<"));
+}
+
 /* "Code: text" of S3's XML or the text of WebHDFS' JSON; else the first line; NULL: nothing. */
 static const char *said(const struct http_answer *a, char *out, size_t cap)
 {
@@ -392,26 +422,40 @@ static const char *said(const struct http_answer *a, char *out, size_t cap)
     return out[0] ? out : NULL;
 }
 
+/* What to do about it, behind "; "; or nothing. */
+static void advice(const struct http_request *r, const struct http_answer *a, const char *code,
+                   char *out, size_t cap)
+{
+    const char *known = r->explain && *code ? r->explain(code) : NULL;
+    out[0] = 0;
+    if (known)
+        snprintf(out, cap, "; %s", known);
+    else if (a->status == 401 || a->status == 403)
+        snprintf(out, cap, "; %s", r->hint);
+    else if (a->status == 301 || (a->region[0] && a->status == 400))
+        snprintf(out, cap, "; the bucket is in region %s: set AWS_REGION",
+                 a->region[0] ? a->region : "(not said)");
+    else if (a->status >= 500)
+        snprintf(out, cap, "; it went on so: try again later");
+    else if (a->status == 412)
+        snprintf(out, cap, "; the file was changed while it was read");
+}
+
 enum skiff_status http_refused(const struct http_request *r, const struct http_answer *a,
                                struct skiff_error *err)
 {
-    char text[400], todo[300] = "";
+    char text[400], todo[400], code[64];
     const char *message = said(a, text, sizeof text);
-    if (a->status == 404)
+    code_of(a, code, sizeof code);
+    if (a->status == 404 && strcmp(code, "NoSuchBucket") != 0)
         return error_set(err, SKIFF_NOT_FOUND,
                          "%s: there is no such file or folder (%s at %s: status 404%s%s)", r->path,
                          r->method, a->host, message ? ", " : "", message ? message : "");
-    if (a->status == 401 || a->status == 403)
-        snprintf(todo, sizeof todo, "; %s", r->hint);
-    else if (a->status == 301 || (a->region[0] && a->status == 400))
-        snprintf(todo, sizeof todo, "; the bucket is in region %s: set AWS_REGION",
-                 a->region[0] ? a->region : "(not said)");
-    else if (a->status >= 500)
-        snprintf(todo, sizeof todo, "; it went on so: try again later");
-    else if (a->status == 412)
-        snprintf(todo, sizeof todo, "; the file was changed while it was read");
-    return error_set(err, SKIFF_IO, "%s: %s at %s answers with status %d%s%s%s", r->path, r->method,
-                     a->host, a->status, message ? ": " : "", message ? message : "", todo);
+    advice(r, a, code, todo, sizeof todo);
+    enum skiff_status status =
+        error_set(err, SKIFF_IO, "%s: %s at %s answers with status %d%s%s%s", r->path, r->method,
+                  a->host, a->status, message ? ": " : "", message ? message : "", todo);
+    return mark_passing(status_may_pass(a->status), status, err);
 }
 
 enum skiff_status http_must(struct http *h, struct http_request *r, struct http_answer *a,

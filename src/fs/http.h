@@ -18,6 +18,8 @@ struct http; /* a session: one user at a time */
 struct http_request {
     const char *path; /* the user's path, for messages */
     const char *hint; /* what to do about 401 and 403 */
+    /* What to do about an error code of the server ("NoSuchBucket"); NULL: it says nothing. */
+    const char *(*explain)(const char *code);
     const char *method;
     /* Fills url and headers ("Name: value" lines); called before every try. */
     enum skiff_status (*build)(struct http_request *r, struct buf *url, struct buf *headers,
@@ -38,6 +40,7 @@ struct http_answer {
     struct buf body; /* at most HTTP_BODY_MAX */
     char location[2048], etag[256], region[64], host[256];
     int64_t length; /* Content-Length; -1 */
+    int64_t total;  /* of Content-Range: the size of the whole file; -1 */
 };
 #define HTTP_BODY_MAX ((size_t)64 << 20)
 
@@ -47,7 +50,8 @@ void http_close(struct http *h); /* NULL is fine */
 /* Any answer that is not to be tried again is OK: look at its status. */
 enum skiff_status http_run(struct http *h, struct http_request *r, struct http_answer *a,
                            struct skiff_error *err);
-/* The same, and what is not 2xx is an error: NOT_FOUND for 404, IO for others. */
+/* The same, and what is not 2xx is an error: NOT_FOUND for 404 (but not of a bucket), IO for
+ * others. One that may pass has sys_errno EIO, as a disk's has: saves are tried again after it. */
 enum skiff_status http_must(struct http *h, struct http_request *r, struct http_answer *a,
                             struct skiff_error *err);
 enum skiff_status http_refused(const struct http_request *r, const struct http_answer *a,

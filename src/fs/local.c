@@ -165,7 +165,8 @@ static enum skiff_status local_mkdirs(const struct fs *f, const char *path, stru
 }
 
 static enum skiff_status local_rename(const struct fs *f, const char *from, const char *to,
-                                      bool replace, struct skiff_error *err)
+                                      bool replace, const struct fs_stat *known,
+                                      struct skiff_error *err)
 {
     if (rename(plain(from), plain(to)) < 0)
         return missing_or(from, "cannot rename", err);
@@ -185,5 +186,13 @@ static enum skiff_status local_remove(const struct fs *f, const char *path, bool
     return SKIFF_OK;
 }
 
-const struct fs_class fs_local = {"local",   true,         local_stat,   local_list,  local_open,
-                                  local_put, local_mkdirs, local_rename, local_remove};
+const struct fs_class fs_local = {.name = "local",
+                                  .rename_is_atomic = true,
+                                  .at_a_time = 1,
+                                  .stat = local_stat,
+                                  .list = local_list,
+                                  .open = local_open,
+                                  .put = local_put,
+                                  .mkdirs = local_mkdirs,
+                                  .rename = local_rename,
+                                  .remove = local_remove};

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "fs/block.h"
 
@@ -34,6 +35,8 @@ static int64_t time_of(const char *text)
 
 /* ---- listings ---- */
 
+#define LISTING_MOST 10000000 /* names; beyond, a server that never ends is likelier */
+
 struct listing {
     const struct fs *f;
     const char *path;
@@ -44,6 +47,7 @@ struct listing {
     void (*each)(void *arg, const char *key, const struct fs_stat *st);
     void *arg;
     int found;
+    uint64_t page, page_before; /* hashes of the names of a page, and of the one before */
 };
 
 static void tell(struct listing *l, const char *text, size_t n, const struct fs_stat *st)
@@ -51,6 +55,7 @@ static void tell(struct listing *l, const char *text, size_t n, const struct fs_
     struct buf key = BUF_INIT;
     s3_text(&key, text, n);
     l->found++;
+    l->page = hash_xxh64(text, n, l->page);
     l->each(l->arg, key.len ? key.data : "", st);
     buf_deinit(&key);
 }
@@ -99,9 +104,29 @@ static void page_query(const struct listing *l, const struct buf *token, struct 
     http_encode(out, l->prefix, false);
 }
 
+/* Must the next page be refused? One that says it is not the last, and brings nothing: a server
+ * that does so for ever is broken. */
+static enum skiff_status check_page(const struct listing *l, int before, const struct buf *token,
+                                    const struct buf *next, const char *host,
+                                    struct skiff_error *err)
+{
+    bool same = next->len && token->len == next->len && !memcmp(token->data, next->data, next->len);
+    const char *why = !next->len                  ? "and not where they begin"
+                      : same                      ? "at the same place again"
+                      : l->found == before        ? "and gives none"
+                      : l->page == l->page_before ? "and gives the same names again"
+                      : l->found >= LISTING_MOST  ? "than Skiff takes"
+                                                  : NULL;
+    if (!why)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_FORMAT,
+                     "%s: %s says behind %d names that there are more, %s: its listing is broken",
+                     l->path, host, l->found, why);
+}
+
 static enum skiff_status run_listing(struct listing *l, struct http *h, struct skiff_error *err)
 {
-    struct buf query = BUF_INIT, token = BUF_INIT;
+    struct buf query = BUF_INIT, token = BUF_INIT, next = BUF_INIT;
     struct http_answer a = {0};
     enum skiff_status status;
     for (;;) {
@@ -115,15 +140,23 @@ static enum skiff_status run_listing(struct listing *l, struct http *h, struct s
         if (!strstr(page, "<ListBucketResult"))
             TRY_OUT(error_set(err, SKIFF_FORMAT, "%s: %s answers with no listing of S3", l->path,
                               a.host));
+        int before = l->found;
+        l->page_before = l->page;
+        l->page = 0;
         tell_page(l, page);
-        buf_reset(&token);
-        if (l->most || !s3_tag(&at, NULL, "NextContinuationToken", &text, &n))
+        buf_reset(&next);
+        if (l->most || !strstr(page, "<IsTruncated>true<"))
             break;
-        s3_text(&token, text, n);
+        if (s3_tag(&at, NULL, "NextContinuationToken", &text, &n))
+            s3_text(&next, text, n);
+        TRY_OUT(check_page(l, before, &token, &next, a.host, err));
+        buf_reset(&token);
+        buf_add(&token, next.data, next.len);
     }
 out:
     buf_deinit(&query);
     buf_deinit(&token);
+    buf_deinit(&next);
     http_answer_deinit(&a);
     return status;
 }
@@ -132,24 +165,30 @@ out:
 
 static void nothing(void *arg, const char *key, const struct fs_stat *st) {}
 
+static enum skiff_status not_there(const char *path, struct skiff_error *err)
+{
+    return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder", path);
+}
+
 static enum skiff_status stat_folder(const struct fs *f, struct http *h, const char *path,
                                      struct fs_stat *out, struct skiff_error *err)
 {
     struct buf key = BUF_INIT;
     key_of(path, true, &key);
-    struct listing l = {f, path, key.data, "", 1, nothing, NULL, 0};
+    struct listing l = {f, path, key.data, "", 1, nothing, NULL, 0, 0, 0};
     enum skiff_status status = run_listing(&l, h, err);
     if (status == SKIFF_OK && l.found == 0 && key.len)
-        status = error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder", path);
+        status = not_there(path, err);
     if (status == SKIFF_OK)
         *out = (struct fs_stat){.folder = true};
     buf_deinit(&key);
     return status;
 }
 
-static enum skiff_status look(const struct fs *f, struct http *h, const char *path,
-                              struct fs_stat *out, char *etag, size_t etag_cap,
-                              struct skiff_error *err)
+/* *file: there is an object of that key. */
+static enum skiff_status look_file(const struct fs *f, struct http *h, const char *path,
+                                   struct fs_stat *out, char *etag, size_t etag_cap, bool *file,
+                                   struct skiff_error *err)
 {
     struct buf key = BUF_INIT;
     struct http_answer a = {0};
@@ -159,11 +198,16 @@ static enum skiff_status look(const struct fs *f, struct http *h, const char *pa
     struct http_request r = s3_request(&c, "HEAD");
     if (key.len)
         status = http_run(h, &r, &a, err);
-    if (status == SKIFF_OK && (!key.len || a.status == 404))
-        status = stat_folder(f, h, path, out, err);
-    else if (status == SKIFF_OK && (a.status < 200 || a.status > 299))
+    if (status == SKIFF_OK && key.len && (a.status == 401 || a.status == 403)) {
+        r = s3_request(&c, "GET"); /* an answer to HEAD does not say why */
+        c.first = 0;
+        c.count = 1;
+        status = http_run(h, &r, &a, err);
+    }
+    *file = status == SKIFF_OK && key.len && a.status >= 200 && a.status <= 299;
+    if (status == SKIFF_OK && key.len && !*file && a.status != 404)
         status = http_refused(&r, &a, err);
-    else if (status == SKIFF_OK) {
+    if (*file) {
         *out = (struct fs_stat){.size = a.length > 0 ? a.length : 0};
         if (etag)
             snprintf(etag, etag_cap, "%s", a.etag);
@@ -171,6 +215,15 @@ static enum skiff_status look(const struct fs *f, struct http *h, const char *pa
     http_answer_deinit(&a);
     buf_deinit(&key);
     return status;
+}
+
+static enum skiff_status look(const struct fs *f, struct http *h, const char *path,
+                              struct fs_stat *out, char *etag, size_t etag_cap,
+                              struct skiff_error *err)
+{
+    bool file;
+    TRY(look_file(f, h, path, out, etag, etag_cap, &file, err));
+    return file ? SKIFF_OK : stat_folder(f, h, path, out, err);
 }
 
 static enum skiff_status s3_stat(const struct fs *f, const char *path, struct fs_stat *out,
@@ -207,13 +260,16 @@ static enum skiff_status s3_list(const struct fs *f, const char *path, struct fs
     TRY(http_open(&h, err));
     key_of(path, true, &key);
     struct into_list to = {out, path, key.len};
-    struct listing l = {f, path, key.data, "/", 0, add_entry, &to, 0};
+    struct listing l = {f, path, key.data, "/", 0, add_entry, &to, 0, 0, 0};
     enum skiff_status status = run_listing(&l, h, err);
     if (status == SKIFF_OK && l.found == 0 && key.len) {
         struct fs_stat st;
-        status = look(f, h, path, &st, NULL, 0, err);
-        if (status == SKIFF_OK && !st.folder)
-            status = error_set(err, SKIFF_INVALID, "%s: is a file, a folder was expected", path);
+        bool file;
+        status = look_file(f, h, path, &st, NULL, 0, &file, err);
+        if (status == SKIFF_OK)
+            status =
+                file ? error_set(err, SKIFF_INVALID, "%s: is a file, a folder was expected", path)
+                     : not_there(path, err);
     }
     buf_deinit(&key);
     http_close(h);
@@ -231,23 +287,55 @@ static enum skiff_status fetch(struct block_reader *b, size_t n, struct skiff_er
     return block_run(b, &r, n, err);
 }
 
+/* The first block tells size and etag, too: small files take one request. False: it does not say,
+ * the file may be empty, a folder, or not there. */
+static enum skiff_status first_block(struct block_reader *b, bool *known, struct skiff_error *err)
+{
+    struct http_answer a = {0};
+    struct s3_call c = {.fs = b->fs,
+                        .path = b->path,
+                        .count = (int64_t)BLOCK_BYTES,
+                        .etag = a.etag}; /* of the answer that broke off, when it is continued */
+    struct http_request r = s3_request(&c, "GET");
+    r.want = 206;
+    r.into = b->block;
+    r.into_cap = BLOCK_BYTES;
+    r.stop = b->stop;
+    enum skiff_status status = http_run(b->http, &r, &a, err);
+    int64_t all = a.total < (int64_t)BLOCK_BYTES ? a.total : (int64_t)BLOCK_BYTES;
+    *known = status == SKIFF_OK && a.status == 206 && a.total > 0 && (int64_t)r.got == all;
+    if (*known) {
+        b->base.size = a.total;
+        b->len = r.got;
+        b->offset = (int64_t)r.got;
+        memcpy(b->etag, a.etag, sizeof a.etag);
+    } else if (status == SKIFF_OK && a.status >= 400 && a.status != 404 && a.status != 416) {
+        status = http_refused(&r, &a, err);
+    }
+    http_answer_deinit(&a);
+    return status;
+}
+
 static enum skiff_status s3_open(const struct fs *f, const char *path, const atomic_bool *stop,
                                  struct fs_reader **out, struct skiff_error *err)
 {
     struct http *h;
-    struct fs_stat st;
+    struct fs_stat st = {0};
     struct block_reader *b;
-    char etag[256] = "";
+    bool known = false;
     TRY(http_open(&h, err));
-    enum skiff_status status = look(f, h, path, &st, etag, sizeof etag, err);
-    if (status == SKIFF_OK && st.folder)
-        status = error_set(err, SKIFF_IO, "%s: is a folder, a file was expected", path);
+    TRY(block_reader_open(f, path, h, (int64_t)BLOCK_BYTES, stop, &b, err));
+    enum skiff_status status = first_block(b, &known, err);
+    if (status == SKIFF_OK && !known) {
+        status = look(f, h, path, &st, b->etag, sizeof b->etag, err);
+        if (status == SKIFF_OK && st.folder)
+            status = error_set(err, SKIFF_IO, "%s: is a folder, a file was expected", path);
+        b->base.size = st.size;
+    }
     if (status < 0) {
-        http_close(h);
+        fs_close(&b->base);
         return status;
     }
-    TRY(block_reader_open(f, path, h, st.size, stop, &b, err));
-    memcpy(b->etag, etag, sizeof etag);
     b->fetch = fetch;
     *out = &b->base;
     return SKIFF_OK;
@@ -302,7 +390,7 @@ static enum skiff_status keys_of(const struct fs *f, struct http *h, const char 
     struct buf key = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
     key_of(path, folder, &key);
-    struct listing l = {f, path, key.data, "", 0, add_key, out, 0};
+    struct listing l = {f, path, key.data, "", 0, add_key, out, 0, 0, 0};
     if (folder)
         status = run_listing(&l, h, err);
     else
@@ -368,14 +456,15 @@ static enum skiff_status s3_remove(const struct fs *f, const char *path, bool fo
 
 /* All is copied before anything is removed: what fails on the way leaves the old one whole. */
 static enum skiff_status s3_rename(const struct fs *f, const char *from, const char *to,
-                                   bool replace, struct skiff_error *err)
+                                   bool replace, const struct fs_stat *known,
+                                   struct skiff_error *err)
 {
     struct http *h;
     struct fs_list keys = {0};
-    struct fs_stat st;
+    struct fs_stat st = known ? *known : (struct fs_stat){0};
     struct buf old = BUF_INIT, new = BUF_INIT, key = BUF_INIT;
     TRY(http_open(&h, err));
-    enum skiff_status status = look(f, h, from, &st, NULL, 0, err);
+    enum skiff_status status = known ? SKIFF_OK : look(f, h, from, &st, NULL, 0, err);
     if (status == SKIFF_OK)
         status = keys_of(f, h, from, st.folder, st.size, &keys, err);
     key_of(from, false, &old);
@@ -395,5 +484,13 @@ static enum skiff_status s3_rename(const struct fs *f, const char *from, const c
     return status;
 }
 
-const struct fs_class fs_s3 = {"s3",   false,     s3_stat,   s3_list,  s3_open,
-                               s3_put, s3_mkdirs, s3_rename, s3_remove};
+const struct fs_class fs_s3 = {.name = "s3",
+                               .no_folders = true,
+                               .at_a_time = 4,
+                               .stat = s3_stat,
+                               .list = s3_list,
+                               .open = s3_open,
+                               .put = s3_put,
+                               .mkdirs = s3_mkdirs,
+                               .rename = s3_rename,
+                               .remove = s3_remove};

@@ -130,6 +130,27 @@ out:
     return status;
 }
 
+static const char *explain(const char *code)
+{
+    static const char *const known[][2] = {
+        {"NoSuchBucket", "there is no such bucket: create it, or correct its name, "
+                         "SKIFF_S3_ENDPOINT or AWS_REGION"},
+        {"AccessDenied", "these keys have no right to do that: the bucket's owner must allow "
+                         "s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject (without "
+                         "AWS_ACCESS_KEY_ID requests are not signed)"},
+        {"InvalidAccessKeyId", "the server does not know this access key: check "
+                               "AWS_ACCESS_KEY_ID, and that SKIFF_S3_ENDPOINT is its server"},
+        {"SignatureDoesNotMatch", "the secret key is not that of the access key: check "
+                                  "AWS_SECRET_ACCESS_KEY, and AWS_REGION"},
+        {"RequestTimeTooSkewed", "this machine's clock is wrong: set it"},
+        {"ExpiredToken", "the session has expired: get new keys and a new AWS_SESSION_TOKEN"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(code, known[i][0]))
+            return known[i][1];
+    return NULL;
+}
+
 struct http_request s3_request(struct s3_call *c, const char *method)
 {
     return (struct http_request){
@@ -137,6 +158,7 @@ struct http_request s3_request(struct s3_call *c, const char *method)
         .hint =
             "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, the rights on the bucket, and this "
             "machine's clock",
+        .explain = explain,
         .method = method,
         .build = build,
         .arg = c,

@@ -2,8 +2,11 @@
  * datanode. Files are written under a name of their own and renamed. With several namenodes
  * (SKIFF_WEBHDFS_ENDPOINT=http://a:9870,http://b:9870) the one that is active is found. */
 #define _GNU_SOURCE
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/secret.h"
@@ -59,13 +62,27 @@ static bool namenode(const struct fs *f, const char *path, int node, struct buf 
     return n > 0;
 }
 
+/* Containers and cron jobs have no USER: the name of the uid then. Without any, HDFS takes the user
+ * to be dr.who. */
+static void find_user(const struct fs *f, char *out, size_t cap)
+{
+    const char *const names[] = {"HADOOP_USER_NAME", "USER"};
+    struct passwd entry, *found = NULL;
+    char text[4096];
+    snprintf(out, cap, "%s", f->settings.user);
+    for (int i = 0; i < 2 && !*out; i++)
+        snprintf(out, cap, "%s", getenv(names[i]) ? getenv(names[i]) : "");
+    if (!*out && getpwuid_r(geteuid(), &entry, text, sizeof text, &found) == 0 && found)
+        snprintf(out, cap, "%s", found->pw_name);
+}
+
 static enum skiff_status build(struct http_request *r, struct buf *url, struct buf *headers,
                                struct skiff_error *err)
 {
     const struct hdfs_call *c = r->arg;
-    const char *user = c->fs->settings.user, *token = getenv("SKIFF_WEBHDFS_TOKEN");
-    if (!*user)
-        user = getenv("HADOOP_USER_NAME") ? getenv("HADOOP_USER_NAME") : getenv("USER");
+    const char *token = getenv("SKIFF_WEBHDFS_TOKEN");
+    char user[128];
+    find_user(c->fs, user, sizeof user);
     if (c->location) {
         buf_str(url, c->location);
         buf_str(headers, "Content-Type: application/octet-stream\n");
@@ -85,7 +102,7 @@ static enum skiff_status build(struct http_request *r, struct buf *url, struct b
                    (long long)c->count - (long long)r->got);
     if (token && *token)
         buf_printf(url, "&delegation=%s", token);
-    else if (user && *user) {
+    else if (*user) {
         buf_str(url, "&user.name=");
         http_encode(url, user, false);
     }
@@ -449,7 +466,8 @@ static enum skiff_status hdfs_mkdirs(const struct fs *f, const char *path, struc
 }
 
 static enum skiff_status hdfs_rename(const struct fs *f, const char *from, const char *to,
-                                     bool replace, struct skiff_error *err)
+                                     bool replace, const struct fs_stat *known,
+                                     struct skiff_error *err)
 {
     struct http *h;
     TRY(http_open(&h, err));
@@ -469,5 +487,13 @@ static enum skiff_status hdfs_remove(const struct fs *f, const char *path, bool 
     return status;
 }
 
-const struct fs_class fs_webhdfs = {"webhdfs", true,        hdfs_stat,   hdfs_list,  hdfs_open,
-                                    hdfs_put,  hdfs_mkdirs, hdfs_rename, hdfs_remove};
+const struct fs_class fs_webhdfs = {.name = "webhdfs",
+                                    .rename_is_atomic = true,
+                                    .at_a_time = 4,
+                                    .stat = hdfs_stat,
+                                    .list = hdfs_list,
+                                    .open = hdfs_open,
+                                    .put = hdfs_put,
+                                    .mkdirs = hdfs_mkdirs,
+                                    .rename = hdfs_rename,
+                                    .remove = hdfs_remove};

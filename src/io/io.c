@@ -289,9 +289,7 @@ static enum skiff_status has_file(const struct model_reader *r, const char *name
     if (model_name_check(name, NULL) < 0)
         return SKIFF_OK;
     TRY(model_reader_sum(r, name, &want, err));
-    char *path = io_join(r->dir, "/", name);
-    *out = file_exists(path);
-    free(path);
+    *out = folder_view_has(&r->view, name);
     return SKIFF_OK;
 }
 
@@ -322,21 +320,30 @@ static enum skiff_status load_folder(const struct model_reader *r, struct skiff_
     return status;
 }
 
+enum skiff_status io_read_state(const struct model_reader *r, struct skiff_scope *s,
+                                const struct skiff_program *p, const char *base,
+                                struct skiff_error *err)
+{
+    char *params = io_join(base, ".", "pdparams"), *opt = io_join(base, ".", "pdopt");
+    enum skiff_status status = load_pickles(r, s, p, params, opt, err);
+    free(params);
+    free(opt);
+    return status;
+}
+
 static enum skiff_status load_prefix(struct skiff_scope *s, const struct skiff_program *p,
                                      const char *stem, struct skiff_error *err)
 {
     struct model_reader r = MODEL_READER_INIT;
-    char *dir = path_parent(stem), *params = io_join(io_base_name(stem), ".", "pdparams"),
-         *opt = io_join(io_base_name(stem), ".", "pdopt");
+    char *dir = path_parent(stem), *params = io_join(io_base_name(stem), ".", "pdparams");
     enum skiff_status status;
     do {
         TRY_OUT(model_reader_open(&r, dir, params, err));
-        status = load_pickles(&r, s, p, params, opt, err);
+        status = io_read_state(&r, s, p, io_base_name(stem), err);
     } while (model_reader_close(&r, status));
 out:
     free(dir);
     free(params);
-    free(opt);
     return status;
 }
 

@@ -75,6 +75,11 @@ enum skiff_status io_save(const struct skiff_scope *s, const struct skiff_progra
 enum skiff_status io_load(struct skiff_scope *s, const struct skiff_program *p, const char *prefix,
                           struct skiff_error *err);
 
+/* What io_load does with <base>.pdparams and .pdopt in a folder that is being read. */
+enum skiff_status io_read_state(const struct model_reader *r, struct skiff_scope *s,
+                                const struct skiff_program *p, const char *base,
+                                struct skiff_error *err);
+
 /* What io_save writes (<base>.pdparams, .pdopt, .pdmodel), as a part of a larger save. */
 enum skiff_status io_write_state(struct model_writer *w, const struct skiff_scope *s,
                                  const struct skiff_program *p, const char *base,

@@ -308,11 +308,14 @@ enum skiff_status manifest_read(const char *path, struct manifest *out, bool *th
 {
     struct buf text = BUF_INIT;
     manifest_deinit(out);
-    *there = file_exists(path);
+    *there = fs_is_remote(path) || file_exists(path);
     if (!*there)
         return SKIFF_OK;
-    TRY(file_read_checked(path, NULL, &text, err));
-    enum skiff_status status = manifest_decode(text.data, text.len, path, out, err);
+    enum skiff_status status = file_read_checked(path, NULL, &text, err);
+    *there = status != SKIFF_NOT_FOUND;
+    if (status < 0)
+        return *there ? status : SKIFF_OK;
+    status = manifest_decode(text.data, text.len, path, out, err);
     buf_deinit(&text);
     return status;
 }

@@ -216,7 +216,7 @@ enum skiff_status model_settle(const char *dir, struct skiff_error *err)
 {
     int lock;
     if (fs_is_remote(dir))
-        return remote_settle(dir, err);
+        return remote_settle(dir, NULL, err);
     if (!has_commit(dir))
         return SKIFF_OK;
     TRY(commit_lock(dir, &lock, err));
@@ -252,10 +252,8 @@ static bool of_folder(const struct model_writer *w)
 /* What was saved there before. A damaged manifest is no reason not to save: it is replaced. */
 static void manifest_read_old(const struct model_writer *w, struct manifest *out)
 {
-    bool there;
-    char *path = path_join(w->dir, of_folder(w) ? manifest_in(w->dir) : w->manifest);
-    (void)manifest_read(path, out, &there, NULL);
-    free(path);
+    const char *name = of_folder(w) ? folder_view_manifest(&w->view) : w->manifest;
+    (void)folder_view_read(&w->view, name, out, NULL);
 }
 
 /* Files of other saves in the folder stay listed, as long as they are there. */
@@ -264,12 +262,10 @@ static void manifest_merge(struct model_writer *w, const struct manifest *old)
     bool kept = false;
     for (int i = 0; i < old->n && !w->replaces; i++) {
         const struct manifest_file *f = old->files[i];
-        char *path = path_join(w->dir, f->name);
-        if (!manifest_find(&w->contents, f->name) && file_exists(path)) {
+        if (!manifest_find(&w->contents, f->name) && folder_view_has(&w->view, f->name)) {
             manifest_add(&w->contents, f->name)->sum = f->sum;
             kept = true;
         }
-        free(path);
     }
     if (kept && !w->contents.note.known)
         w->contents.note = old->note;
@@ -280,12 +276,11 @@ static enum skiff_status manifest_yield(struct model_writer *w, const char *name
                                         struct skiff_error *err)
 {
     struct manifest m = MANIFEST_INIT;
-    bool there;
-    char *path = path_join(w->dir, name), *written = path_join(w->temp, name);
+    char *written = path_join(w->temp, name);
     enum skiff_status status = SKIFF_OK;
     int had = 0;
     if (strcmp(name, w->manifest) && !file_exists(written) &&
-        manifest_read(path, &m, &there, NULL) == SKIFF_OK) {
+        folder_view_read(&w->view, name, &m, NULL) == SKIFF_OK) {
         had = m.n;
         for (int i = 0; i < w->contents.n; i++)
             manifest_drop(&m, w->contents.files[i]->name);
@@ -293,7 +288,6 @@ static enum skiff_status manifest_yield(struct model_writer *w, const char *name
             status = manifest_write(w, name, &m, err);
     }
     manifest_deinit(&m);
-    free(path);
     free(written);
     return status;
 }
@@ -301,7 +295,7 @@ static enum skiff_status manifest_yield(struct model_writer *w, const char *name
 static enum skiff_status manifests_yield(struct model_writer *w, struct skiff_error *err)
 {
     if (!of_folder(w))
-        TRY(manifest_yield(w, manifest_in(w->dir), err));
+        TRY(manifest_yield(w, folder_view_manifest(&w->view), err));
     for (int i = 0; i < w->contents.n; i++) {
         char *name = manifest_of_file(w->contents.files[i]->name);
         enum skiff_status status = name ? manifest_yield(w, name, err) : SKIFF_OK;
@@ -502,6 +496,7 @@ enum skiff_status commit_place(struct model_writer *w, struct skiff_error *err)
 {
     if (w->remote)
         return remote_commit(w, err);
+    folder_view_init(&w->view, w->dir, NULL);
     if (!w->fresh)
         return commit_existing(w, err);
     TRY(manifest_write(w, w->manifest, &w->contents, err));

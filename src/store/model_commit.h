@@ -23,11 +23,10 @@ enum skiff_status commit_manifests(struct model_writer *w, struct manifest *old,
 /* ---- folders of other machines: model_remote.c ---- */
 
 enum skiff_status remote_temp(struct model_writer *w, struct skiff_error *err);
-enum skiff_status remote_clean(const char *dir, struct skiff_error *err);
 enum skiff_status remote_commit(struct model_writer *w, struct skiff_error *err);
-/* What lies directly in the folder, sorted; nothing when it is not there, or a file. */
-enum skiff_status remote_list(const char *dir, struct fs_list *out, struct skiff_error *err);
-enum skiff_status remote_settle(const char *dir, struct skiff_error *err);
+/* out (may be NULL): what then lies directly in the folder, sorted; nothing when it is not there,
+ * or a file. */
+enum skiff_status remote_settle(const char *dir, struct fs_list *out, struct skiff_error *err);
 
 /* The manifest of files <stem>.pdparams and so on; NULL when the name has none of these endings. */
 char *manifest_of_file(const char *file); /* caller's */

@@ -70,8 +70,8 @@ static char *strip_slashes(const char *dir)
 /* What killed saves have left beside the folder and in it. */
 static enum skiff_status clean_up(const char *dir, bool fresh, struct skiff_error *err)
 {
-    if (fs_is_remote(dir))
-        return remote_clean(dir, err);
+    if (fs_is_remote(dir)) /* the commit does it */
+        return SKIFF_OK;
     char *parent = path_parent(dir);
     leftover_remove(parent);
     free(parent);
@@ -148,9 +148,10 @@ void model_writer_describe(struct model_writer *w, const struct model_note *note
     w->contents.note = *note;
 }
 
-void model_writer_replace(struct model_writer *w)
+void model_writer_replace(struct model_writer *w, const char *drop)
 {
     w->replaces = true;
+    w->drop = drop;
 }
 
 bool model_writer_has(const struct model_writer *w, const char *file)
@@ -275,6 +276,11 @@ enum skiff_status model_writer_commit(struct model_writer *w, struct skiff_error
     enum skiff_status status = sums_complete(w, err);
     if (status == SKIFF_OK)
         status = commit_place(w, err);
+    if (status == SKIFF_OK && w->drop && !w->remote) {
+        char *path = path_join(w->dir, w->drop);
+        file_remove_tree(path);
+        free(path);
+    }
     model_writer_close(w);
     return status;
 }
@@ -286,6 +292,7 @@ void model_writer_close(struct model_writer *w)
     if (w->lock >= 0)
         lock_release(w->lock);
     manifest_deinit(&w->contents);
+    folder_view_deinit(&w->view);
     free(w->manifest);
     free(w->temp);
     free(w->dir);
@@ -294,99 +301,124 @@ void model_writer_close(struct model_writer *w)
 
 /* ------------------------------------------------------------------ the manifest */
 
-/* Of a folder, or of the files of a prefix. */
-static enum skiff_status manifest_find_read(const char *dir, struct manifest *out, bool *there,
-                                            char **out_base, struct skiff_error *err)
+enum skiff_status model_view_open(const char *dir, struct folder_view *out, struct skiff_error *err)
 {
-    bool prefix = !file_is_dir(dir);
-    char *base = prefix ? path_parent(dir) : strip_slashes(dir);
-    struct buf path = BUF_INIT;
-    enum skiff_status status = model_settle(base, err);
-    if (prefix)
-        buf_printf(&path, "%s" MANIFEST_ENDING, dir);
-    else
-        buf_printf(&path, "%s/%s", base, manifest_in(base));
-    if (status == SKIFF_OK)
-        status = manifest_read(path.data, out, there, err);
-    buf_deinit(&path);
-    if (out_base && status == SKIFF_OK)
-        *out_base = base;
-    else
+    struct fs_list in = {0};
+    bool remote = fs_is_remote(dir);
+    TRY(remote ? remote_settle(dir, &in, err) : model_settle(dir, err));
+    folder_view_init(out, dir, remote ? &in : NULL);
+    return SKIFF_OK;
+}
+
+/* The manifest of a folder, or of the files of a prefix, and the folder. */
+static enum skiff_status manifest_find_read(const char *dir, struct manifest *out,
+                                            struct folder_view *v, struct skiff_error *err)
+{
+    struct buf name = BUF_INIT;
+    char *base = strip_slashes(dir);
+    enum skiff_status status = model_view_open(base, v, err);
+    bool prefix = status == SKIFF_OK && (v->listed ? !v->in.count : !file_is_dir(dir));
+    if (prefix) {
+        folder_view_deinit(v);
         free(base);
+        base = path_parent(dir);
+        status = model_view_open(base, v, err);
+        buf_printf(&name, "%s" MANIFEST_ENDING, strrchr(dir, '/') ? strrchr(dir, '/') + 1 : dir);
+    }
+    if (status == SKIFF_OK)
+        status = folder_view_read(v, prefix ? name.data : folder_view_manifest(v), out, err);
+    if (status < 0)
+        folder_view_deinit(v);
+    buf_deinit(&name);
+    free(base);
     return status;
 }
 
-enum skiff_status model_note_read(const char *dir, struct model_note *out, struct skiff_error *err)
+enum skiff_status model_view_note(const struct folder_view *v, struct model_note *out,
+                                  struct skiff_error *err)
 {
     struct manifest m = MANIFEST_INIT;
-    bool there;
-    TRY(manifest_find_read(dir, &m, &there, NULL, err));
+    TRY(folder_view_read(v, folder_view_manifest(v), &m, err));
     *out = m.note;
     manifest_deinit(&m);
     return SKIFF_OK;
 }
 
-/* A file that is listed must be there. `there`: what lies directly in a folder of another machine,
- * where every question takes its time. */
-static enum skiff_status listed_check(const char *path, const struct file_sum *want,
-                                      const struct fs_list *there, struct skiff_error *err)
+enum skiff_status model_note_read(const char *dir, struct model_note *out, struct skiff_error *err)
 {
-    if (!file_sum_known(want) || fs_list_find(there, path) || file_exists(path))
+    struct manifest m = MANIFEST_INIT;
+    struct folder_view v;
+    TRY(manifest_find_read(dir, &m, &v, err));
+    *out = m.note;
+    manifest_deinit(&m);
+    folder_view_deinit(&v);
+    return SKIFF_OK;
+}
+
+/* A file that is listed must be there. */
+static enum skiff_status listed_check(const struct folder_view *v, const char *name,
+                                      const struct file_sum *want, struct skiff_error *err)
+{
+    if (!file_sum_known(want) || folder_view_has(v, name))
         return SKIFF_OK;
     return error_set(err, SKIFF_NOT_FOUND,
-                     "%s is missing, its manifest lists it with %lld bytes: the model is not "
+                     "%s/%s is missing, its manifest lists it with %lld bytes: the model is not "
                      "whole; take an older one, or, if it was removed on purpose, "
                      "remove " MANIFEST_WHICH,
-                     path, (long long)want->bytes);
+                     v->dir, name, (long long)want->bytes);
 }
 
 /* sums: reads it, too. Not from other machines, where a file is whole or not there: that is to
  * download it, and whoever loads it compares. */
-static enum skiff_status file_check(const char *path, const struct file_sum *want, bool sums,
-                                    const struct fs_list *there, struct skiff_error *err)
+static enum skiff_status file_check(const struct folder_view *v, const char *name,
+                                    const struct file_sum *want, bool sums, struct skiff_error *err)
 {
     struct file_sum found = *want;
-    const struct fs_entry *e = fs_list_find(there, path);
+    const struct fs_entry *e = folder_view_entry(v, name);
     struct fs_stat st;
-    TRY(listed_check(path, want, there, err));
-    if (sums && !fs_is_remote(path))
-        TRY(file_sum_of(path, false, &found, err));
+    TRY(listed_check(v, name, want, err));
+    char *path = path_join(v->dir, name);
+    enum skiff_status status = SKIFF_OK;
+    if (sums && !v->listed)
+        status = file_sum_of(path, false, &found, err);
     else if (e || fs_look(NULL, path, &st, NULL) == SKIFF_OK)
         found.bytes = e ? e->stat.size : st.size;
-    return file_sum_compare(path, want, &found, err);
+    if (status == SKIFF_OK)
+        status = file_sum_compare(path, want, &found, err);
+    free(path);
+    return status;
 }
 
-static enum skiff_status files_check(const char *dir, bool sums, struct model_note *out,
-                                     struct skiff_error *err)
+static enum skiff_status files_check(const struct folder_view *v, const struct manifest *m,
+                                     bool sums, struct model_note *out, struct skiff_error *err)
+{
+    for (int i = 0; i < m->n; i++)
+        TRY(file_check(v, m->files[i]->name, &m->files[i]->sum, sums, err));
+    *out = m->note;
+    return SKIFF_OK;
+}
+
+static enum skiff_status check(const char *dir, bool sums, struct model_note *out,
+                               struct skiff_error *err)
 {
     struct manifest m = MANIFEST_INIT;
-    struct fs_list in = {0};
-    bool there;
-    char *base;
-    TRY(manifest_find_read(dir, &m, &there, &base, err));
-    enum skiff_status status = fs_is_remote(base) ? remote_list(base, &in, err) : SKIFF_OK;
-    for (int i = 0; i < m.n && status == SKIFF_OK; i++) {
-        char *path = path_join(base, m.files[i]->name);
-        status = file_check(path, &m.files[i]->sum, sums, &in, err);
-        free(path);
-    }
-    if (status == SKIFF_OK)
-        *out = m.note;
+    struct folder_view v;
+    TRY(manifest_find_read(dir, &m, &v, err));
+    enum skiff_status status = files_check(&v, &m, sums, out, err);
     manifest_deinit(&m);
-    fs_list_deinit(&in);
-    free(base);
+    folder_view_deinit(&v);
     return status;
 }
 
 enum skiff_status model_check(const char *dir, struct model_note *out, struct skiff_error *err)
 {
-    return files_check(dir, true, out, err);
+    return check(dir, true, out, err);
 }
 
 enum skiff_status model_check_sizes(const char *dir, struct model_note *out,
                                     struct skiff_error *err)
 {
-    return files_check(dir, false, out, err);
+    return check(dir, false, out, err);
 }
 
 static enum skiff_status release_from(const char *dir, const char *manifest, const char *file,
@@ -408,31 +440,25 @@ static enum skiff_status release_from(const char *dir, const char *manifest, con
     return status;
 }
 
-static bool has_manifest(const char *dir, const char *manifest)
-{
-    char *path = manifest ? path_join(dir, manifest) : NULL;
-    bool has = path && file_exists(path);
-    free(path);
-    return has;
-}
-
 /* Under the lock: two that are written at the same time must both come off the list. */
 enum skiff_status model_file_release(const char *path, struct skiff_error *err)
 {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
     char *dir = path_parent(path), *of_prefix = manifest_of_file(file);
+    struct folder_view v = {0};
     int lock = -1;
-    enum skiff_status status = model_settle(dir, err);
-    bool listed =
-        status == SKIFF_OK && (has_manifest(dir, of_prefix) || has_manifest(dir, manifest_in(dir)));
-    if (listed)
+    enum skiff_status status = model_view_open(dir, &v, err);
+    bool prefix = status == SKIFF_OK && of_prefix && folder_view_has(&v, of_prefix);
+    bool folder = status == SKIFF_OK && folder_view_has(&v, folder_view_manifest(&v));
+    if (prefix || folder)
         status = commit_lock(dir, &lock, err);
-    if (listed && status == SKIFF_OK && of_prefix)
+    if (prefix && status == SKIFF_OK)
         status = release_from(dir, of_prefix, file, err);
-    if (listed && status == SKIFF_OK)
-        status = release_from(dir, manifest_in(dir), file, err);
+    if (folder && status == SKIFF_OK)
+        status = release_from(dir, folder_view_manifest(&v), file, err);
     if (lock >= 0)
         lock_release(lock);
+    folder_view_deinit(&v);
     free(of_prefix);
     free(dir);
     return status;
@@ -441,34 +467,33 @@ enum skiff_status model_file_release(const char *path, struct skiff_error *err)
 /* ------------------------------------------------------------------ reading */
 
 /* Adds what the manifest lists and others do not. */
-static enum skiff_status manifest_take(const char *dir, const char *name, struct manifest *into,
-                                       struct skiff_error *err)
+static enum skiff_status manifest_take(const struct folder_view *v, const char *name,
+                                       struct manifest *into, struct skiff_error *err)
 {
     struct manifest m = MANIFEST_INIT;
-    bool there;
-    char *path = path_join(dir, name);
-    enum skiff_status status = manifest_read(path, &m, &there, err);
+    enum skiff_status status = folder_view_read(v, name, &m, err);
     for (int i = 0; i < m.n && status == SKIFF_OK; i++)
         if (!manifest_find(into, m.files[i]->name))
             manifest_add(into, m.files[i]->name)->sum = m.files[i]->sum;
     into->save ^= m.save;
+    into->note = m.note; /* the folder's comes last */
     manifest_deinit(&m);
-    free(path);
     return status;
 }
 
 static enum skiff_status manifests_take(const char *dir, const char *file, struct manifest *out,
-                                        struct skiff_error *err)
+                                        struct folder_view *v, struct skiff_error *err)
 {
+    TRY(model_view_open(dir, v, err));
     char *of_prefix = file ? manifest_of_file(file) : NULL;
-    enum skiff_status status = model_settle(dir, err);
-    if (status == SKIFF_OK && of_prefix)
-        status = manifest_take(dir, of_prefix, out, err);
+    enum skiff_status status = of_prefix ? manifest_take(v, of_prefix, out, err) : SKIFF_OK;
     if (status == SKIFF_OK)
-        status = manifest_take(dir, manifest_in(dir), out, err);
+        status = manifest_take(v, folder_view_manifest(v), out, err);
     free(of_prefix);
-    if (status < 0)
+    if (status < 0) {
         manifest_deinit(out);
+        folder_view_deinit(v);
+    }
     return status;
 }
 
@@ -476,15 +501,17 @@ enum skiff_status model_reader_open(struct model_reader *r, const char *dir, con
                                     struct skiff_error *err)
 {
     struct manifest files = MANIFEST_INIT;
-    TRY(manifests_take(*dir ? dir : ".", file, &files, err));
-    enum skiff_status status = fs_is_remote(dir) ? remote_list(dir, &r->there, err) : SKIFF_OK;
+    struct folder_view view;
+    char *plain = strip_slashes(dir);
+    enum skiff_status status = manifests_take(plain, file, &files, &view, err);
     if (status < 0) {
-        manifest_deinit(&files);
+        free(plain);
         return status;
     }
-    r->dir = strip_slashes(dir);
+    r->dir = plain;
     r->file = file ? mem_must_strdup(file) : NULL;
     r->files = files;
+    r->view = view;
     return SKIFF_OK;
 }
 
@@ -493,21 +520,26 @@ enum skiff_status model_reader_sum(const struct model_reader *r, const char *fil
 {
     const struct manifest_file *f = manifest_find(&r->files, file);
     *out = f ? &f->sum : NULL;
-    char *path = path_join(r->dir, file);
-    enum skiff_status status = listed_check(path, *out, &r->there, err);
-    free(path);
-    return status;
+    return listed_check(&r->view, file, *out, err);
+}
+
+enum skiff_status model_reader_check_sizes(const struct model_reader *r, struct skiff_error *err)
+{
+    struct model_note note;
+    return files_check(&r->view, &r->files, false, &note, err);
 }
 
 bool model_reader_close(struct model_reader *r, enum skiff_status status)
 {
     struct manifest now = MANIFEST_INIT;
+    struct folder_view view = {0};
     bool again = status < 0 && r->tries < READ_TRIES &&
-                 manifests_take(r->dir, r->file, &now, NULL) == SKIFF_OK &&
+                 manifests_take(r->dir, r->file, &now, &view, NULL) == SKIFF_OK &&
                  now.save != r->files.save;
+    folder_view_deinit(&view);
     manifest_deinit(&now);
     manifest_deinit(&r->files);
-    fs_list_deinit(&r->there);
+    folder_view_deinit(&r->view);
     free(r->dir);
     free(r->file);
     *r = (struct model_reader){.tries = r->tries + 1};

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "fs/fs.h"
+#include "store/folder_view.h"
 #include "store/manifest.h"
 #include "store/state.h"
 #include "tensor/value.h"
@@ -31,7 +32,9 @@ struct model_writer {
     int lock;                 /* descriptor that says that temp is being written */
     bool fresh;               /* dir did not exist when the writer was opened */
     bool replaces;            /* model_writer_replace */
+    const char *drop;         /* of it: borrowed, or NULL */
     bool remote;              /* dir is another machine's, temp lies in TMPDIR */
+    struct folder_view view;  /* dir, when the save is put in place */
 };
 
 enum skiff_status model_writer_open(struct model_writer *w, const char *dir,
@@ -42,8 +45,9 @@ enum skiff_status model_writer_open_prefix(struct model_writer *w, const char *p
                                            struct skiff_error *err);
 /* What the model is: stands in the manifest, model_check tells it. */
 void model_writer_describe(struct model_writer *w, const struct model_note *note);
-/* The folder belongs to this save alone: what earlier saves have left there goes. */
-void model_writer_replace(struct model_writer *w);
+/* The folder belongs to this save alone: what earlier saves have left there goes, and `drop`, a
+ * file that no manifest lists (NULL: none). */
+void model_writer_replace(struct model_writer *w, const char *drop);
 /* Is there a file of that name already (two parts of one save that share a variable)? */
 bool model_writer_has(const struct model_writer *w, const char *file);
 /* Opens a file of the save; the caller adds to it and commits it before the writer. */
@@ -78,6 +82,13 @@ enum skiff_status model_note_read(const char *dir, struct model_note *out, struc
 /* Finishes a commit into the folder that was cut, if there is one. Whoever reads files of a model
  * folder by himself calls it first; the functions here do. */
 enum skiff_status model_settle(const char *dir, struct skiff_error *err);
+/* The same, and what then lies in the folder, for questions about it (folder_view_deinit). A folder
+ * that is not there, or a file, is an empty one. */
+enum skiff_status model_view_open(const char *dir, struct folder_view *out,
+                                  struct skiff_error *err);
+/* model_note_read of a folder that is looked at already. */
+enum skiff_status model_view_note(const struct folder_view *v, struct model_note *out,
+                                  struct skiff_error *err);
 
 /* A saved model (a folder, a file of one, or a prefix) to be read piece by piece: what lies
  * elsewhere is downloaded into a folder of TMPDIR, for a file or prefix with what lies beside
@@ -104,8 +115,8 @@ void model_copy_close(struct model_copy *c);
 struct model_reader {
     char *dir;             /* owned */
     char *file;            /* owned; or NULL */
-    struct manifest files; /* what is listed */
-    struct fs_list there;  /* what lies in a folder of another machine */
+    struct manifest files; /* what is listed, and the note of the folder's manifest */
+    struct folder_view view;
     int tries;
 };
 
@@ -122,6 +133,8 @@ enum skiff_status model_reader_open(struct model_reader *r, const char *dir, con
  * when it is listed and not there. */
 enum skiff_status model_reader_sum(const struct model_reader *r, const char *file,
                                    const struct file_sum **out, struct skiff_error *err);
+/* model_check_sizes of what is listed. */
+enum skiff_status model_reader_check_sizes(const struct model_reader *r, struct skiff_error *err);
 /* True: it failed, and another save has come meanwhile. */
 bool model_reader_close(struct model_reader *r, enum skiff_status status);
 

@@ -362,7 +362,7 @@ static void add_file(const char *dir, const char *prefix, const char *file, cons
                             : model_writer_open(&w, dir, NULL),
                      SKIFF_OK);
     if (replaces)
-        model_writer_replace(&w);
+        model_writer_replace(&w, NULL);
     assert_int_equal(model_writer_bytes(&w, file, text, strlen(text), NULL), SKIFF_OK);
     assert_int_equal(model_writer_commit(&w, NULL), SKIFF_OK);
 }

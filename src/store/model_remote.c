@@ -1,12 +1,15 @@
 /* The instant at which a save is there, in a folder of another machine (model_dir.h). There are no
  * locks, and where renaming is copying (S3) no rename that does it at once.
  *
- * The save is written to TMPDIR, and uploaded into the folder as .skiff-save-<n>/. Then a file
- * .skiff-commit-<n> is put beside it: that is the instant. It lists the files of earlier saves that
- * go. The files are then moved to their places, the manifest last, and both names removed. Who
- * comes to the folder (to load or to save) and finds such a file does the rest first. Two may do it
- * at the same time: moving what is moved already does nothing. Killed before: what was uploaded is
- * removed by a save there a day later, as nobody can tell whether its writer lives.
+ * The save is written to TMPDIR. Where a rename is one step (HDFS) and the folder is not there, it
+ * is uploaded beside the place, as .<name>.skiff-save-<n>/, and renamed.
+ *
+ * Else it is uploaded into the folder as .skiff-save-<n>/. Then a file .skiff-commit-<n> is put
+ * beside it: that is the instant. It lists the files of earlier saves that go. The files are then
+ * moved to their places, the manifest last, and both names removed. Who comes to the folder (to
+ * load or to save) and finds such a file does the rest first. Two may do it at the same time:
+ * moving what is moved already does nothing. Killed before: what was uploaded is removed by a save
+ * there a day later, as nobody can tell whether its writer lives.
  *
  * <n> begins with the seconds since 1970, in hexadecimal. */
 #include <stdio.h>
@@ -14,8 +17,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/secret.h"
 #include "fs/fs.h"
@@ -71,81 +76,113 @@ static enum skiff_status files_below(const char *folder, struct fs_list *out,
     return status;
 }
 
-/* What somebody else has moved meanwhile is where it belongs. */
-static enum skiff_status move_file(const char *from, const char *dir, const char *name,
-                                   struct skiff_error *err)
+/* A folder for each file whose name has a slash in it. */
+static enum skiff_status make_folders(const struct fs_move *moves, int n, const char *dir,
+                                      struct skiff_error *err)
 {
-    char *to = path_join(dir, name), *folder = path_parent(to);
-    enum skiff_status status = strchr(name, '/') ? fs_mkdirs(NULL, folder, err) : SKIFF_OK;
-    if (status == SKIFF_OK)
-        status = fs_replace(NULL, from, to, err);
-    free(to);
-    free(folder);
-    return status == SKIFF_NOT_FOUND ? SKIFF_OK : status;
-}
-
-static enum skiff_status move_files(const char *from, const char *dir, struct skiff_error *err)
-{
-    struct fs_list files = {0};
-    enum skiff_status status = files_below(from, &files, err);
-    if (status == SKIFF_NOT_FOUND)
-        status = SKIFF_OK;
-    for (int rank = 0; rank <= 2; rank++)
-        for (int i = 0; i < files.count && status == SKIFF_OK; i++) {
-            const char *name = files.entries[i].path + strlen(from) + 1;
-            if (commit_rank(name) == rank)
-                status = move_file(files.entries[i].path, dir, name, err);
-        }
-    fs_list_deinit(&files);
-    return status;
-}
-
-/* The files that the marker lists. It may come from anywhere: no name leads out of the folder. */
-static enum skiff_status remove_listed(const char *marker, const char *dir, struct skiff_error *err)
-{
-    struct fs_lines *lines;
-    const char *name = "";
-    size_t len;
-    enum skiff_status status = fs_lines_open(NULL, marker, NULL, &lines, err);
-    if (status < 0)
-        return status == SKIFF_NOT_FOUND ? SKIFF_OK : status;
-    while (status == SKIFF_OK && name) {
-        status = fs_lines_next(lines, &name, &len, err);
-        if (status < 0 || !name || model_name_check(name, NULL) < 0)
-            continue;
-        char *path = path_join(dir, name);
-        status = fs_remove(NULL, path, err);
-        free(path);
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < n && status == SKIFF_OK && fs_rename_is_atomic(NULL, dir); i++) {
+        char *folder = path_parent(moves[i].to);
+        if (strcmp(folder, dir) != 0)
+            status = fs_mkdirs(NULL, folder, err);
+        free(folder);
     }
-    fs_lines_close(lines);
     return status;
 }
 
-static enum skiff_status forward(const char *dir, const char *number, struct skiff_error *err)
+/* files: all that lies below `from`. Values, then programs, then manifests (commit_rank). */
+static enum skiff_status move_files(const struct fs_list *files, const char *from, const char *dir,
+                                    struct skiff_error *err)
 {
-    struct buf from = BUF_INIT, marker = BUF_INIT;
+    struct fs_move *moves = mem_must(sizeof *moves * (size_t)(files->count + 1));
+    enum skiff_status status = SKIFF_OK;
+    for (int rank = 0; rank <= 2 && status == SKIFF_OK; rank++) {
+        int n = 0;
+        for (int i = 0; i < files->count; i++) {
+            const struct fs_entry *e = &files->entries[i];
+            const char *name = e->path + strlen(from) + 1;
+            if (commit_rank(name) == rank)
+                moves[n++] = (struct fs_move){e->path, path_join(dir, name), e->stat};
+        }
+        status = make_folders(moves, n, dir, err);
+        if (status == SKIFF_OK)
+            status = fs_replace_all(NULL, moves, n, err);
+        for (int i = 0; i < n; i++)
+            free((char *)moves[i].to);
+    }
+    free(moves);
+    return status;
+}
+
+/* The files that the text lists, one a line. It may come from anywhere: no name leads out of the
+ * folder. */
+static enum skiff_status remove_listed(const char *text, const char *dir, struct skiff_error *err)
+{
+    struct fs_list gone = {0};
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        struct buf name = BUF_INIT;
+        buf_add(&name, text, n);
+        if (n && model_name_check(name.data, NULL) == SKIFF_OK)
+            fs_list_add(&gone, dir, name.data, name.len, &(struct fs_stat){0});
+        buf_deinit(&name);
+    }
+    const char **paths = mem_must(sizeof *paths * (size_t)(gone.count + 1));
+    for (int i = 0; i < gone.count; i++)
+        paths[i] = gone.entries[i].path;
+    enum skiff_status status = fs_remove_all(NULL, paths, gone.count, err);
+    free(paths);
+    fs_list_deinit(&gone);
+    return status;
+}
+
+/* Moves what is committed: files below `from`, and what its marker says. */
+static enum skiff_status forward(const char *dir, const char *from, const char *marker,
+                                 const struct fs_list *files, const char *gone,
+                                 struct skiff_error *err)
+{
     enum skiff_status status;
+    TRY_OUT(move_files(files, from, dir, err));
+    TRY_OUT(remove_listed(gone, dir, err));
+    if (fs_rename_is_atomic(NULL, dir)) /* elsewhere a folder goes with its last file */
+        TRY_OUT(fs_remove(NULL, from, err));
+    TRY_OUT(fs_remove_all(NULL, &marker, 1, err));
+out:
+    return status < 0
+               ? error_prefix(err, status, "%s holds a save that is not in its place yet", from)
+               : SKIFF_OK;
+}
+
+/* A commit that somebody has left. */
+static enum skiff_status forward_left(const char *dir, const char *number, struct skiff_error *err)
+{
+    struct buf from = BUF_INIT, marker = BUF_INIT, gone = BUF_INIT;
+    struct fs_list files = {0};
     buf_printf(&from, "%s/" SAVE "%s", dir, number);
     buf_printf(&marker, "%s/" COMMIT "%s", dir, number);
-    TRY_OUT(move_files(from.data, dir, err));
-    TRY_OUT(remove_listed(marker.data, dir, err));
-    TRY_OUT(fs_remove(NULL, from.data, err));
-    TRY_OUT(fs_remove(NULL, marker.data, err));
-out:
-    if (status < 0)
-        error_prefix(err, status, "%s holds a save that is not in its place yet", from.data);
+    enum skiff_status status = files_below(from.data, &files, err);
+    if (status == SKIFF_OK || status == SKIFF_NOT_FOUND)
+        status = file_read(marker.data, &gone, err);
+    if (status == SKIFF_OK)
+        status = forward(dir, from.data, marker.data, &files, gone.len ? gone.data : "", err);
+    if (status == SKIFF_OK) /* the mark of a folder that older saves have made */
+        status = fs_remove(NULL, from.data, err);
+    fs_list_deinit(&files);
     buf_deinit(&from);
     buf_deinit(&marker);
-    return status;
+    buf_deinit(&gone);
+    return status == SKIFF_NOT_FOUND ? SKIFF_OK : status; /* somebody else has done it */
 }
 
-enum skiff_status remote_list(const char *dir, struct fs_list *out, struct skiff_error *err)
+static enum skiff_status list_folder(const char *dir, struct fs_list *out, struct skiff_error *err)
 {
     struct fs_stat st;
     enum skiff_status status = fs_list(NULL, dir, out, err);
     if (status == SKIFF_NOT_FOUND || status == SKIFF_OK)
         return SKIFF_OK;
-    return fs_look(NULL, dir, &st, NULL) == SKIFF_OK && !st.folder ? SKIFF_OK : status;
+    return !fs_no_answer(dir, status) && fs_look(NULL, dir, &st, NULL) == SKIFF_OK && !st.folder
+               ? SKIFF_OK
+               : status;
 }
 
 static const char *number_of(const struct fs_entry *e, const char *mark)
@@ -162,35 +199,42 @@ static bool has_commit(const struct fs_list *l)
     return false;
 }
 
-enum skiff_status remote_settle(const char *dir, struct skiff_error *err)
+enum skiff_status remote_settle(const char *dir, struct fs_list *out, struct skiff_error *err)
 {
     struct fs_list in = {0};
-    enum skiff_status status = remote_list(dir, &in, err);
+    enum skiff_status status = list_folder(dir, &in, err);
     for (int i = 1; i < LOOKS && status == SKIFF_OK && has_commit(&in); i++) {
         clock_sleep(2 * fs_pause() * CLOCK_MS);
         fs_list_deinit(&in);
-        status = remote_list(dir, &in, err);
+        status = list_folder(dir, &in, err);
     }
+    bool left = has_commit(&in);
     for (int i = 0; i < in.count && status == SKIFF_OK; i++) {
         const char *number = number_of(&in.entries[i], COMMIT);
         if (number)
-            status = forward(dir, number, err);
+            status = forward_left(dir, number, err);
     }
-    fs_list_deinit(&in);
+    if (left && out && status == SKIFF_OK) {
+        fs_list_deinit(&in);
+        status = list_folder(dir, &in, err);
+    }
+    if (status < 0 || !out)
+        fs_list_deinit(&in);
+    else
+        *out = in;
     return status;
 }
 
-enum skiff_status remote_clean(const char *dir, struct skiff_error *err)
+/* Uploads that were cut long ago: names that begin with `mark`, and then the time. */
+static enum skiff_status remove_old(const struct fs_list *in, const char *mark,
+                                    struct skiff_error *err)
 {
-    struct fs_list in = {0};
-    TRY(remote_settle(dir, err));
-    enum skiff_status status = remote_list(dir, &in, err);
-    for (int i = 0; i < in.count && status == SKIFF_OK; i++) {
-        const char *number = number_of(&in.entries[i], SAVE);
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < in->count && status == SKIFF_OK; i++) {
+        const char *number = number_of(&in->entries[i], mark);
         if (number && (int64_t)strtoull(number, NULL, 16) < (int64_t)time(NULL) - OLD_SECONDS)
-            status = fs_remove(NULL, in.entries[i].path, err);
+            status = fs_remove(NULL, in->entries[i].path, err);
     }
-    fs_list_deinit(&in);
     return status;
 }
 
@@ -200,19 +244,34 @@ enum skiff_status remote_clean(const char *dir, struct skiff_error *err)
  * manifest of the old name. */
 static void list_gone(const struct model_writer *w, const struct manifest *old, struct buf *out)
 {
+    buf_str(out, "");
     for (int i = 0; i < old->n && w->replaces; i++)
         if (!manifest_find(&w->contents, old->files[i]->name))
             buf_printf(out, "%s\n", old->files[i]->name);
-    if (!strcmp(w->manifest, MANIFEST_FILE) && !strcmp(manifest_in(w->dir), MANIFEST_OLD))
+    if (w->drop && folder_view_has(&w->view, w->drop))
+        buf_printf(out, "%s\n", w->drop);
+    if (!strcmp(w->manifest, MANIFEST_FILE) &&
+        !strcmp(folder_view_manifest(&w->view), MANIFEST_OLD))
         buf_str(out, MANIFEST_OLD "\n");
 }
 
-/* Nobody else has it: it stays here, under a name that is not removed as a leftover. */
-static enum skiff_status keep_here(struct model_writer *w, const char *number,
-                                   enum skiff_status status, struct skiff_error *err)
+/* Where a model that cannot be uploaded is kept: one for all saves below the same folder. */
+static void kept_name(const char *dir, struct buf *out)
+{
+    char *parent = path_parent(dir);
+    buf_printf(out, "%s/skiff-model-%ld-%016llx", fs_tmpdir(), (long)getuid(),
+               (unsigned long long)hash_xxh64(parent, strlen(parent), 0));
+    free(parent);
+}
+
+/* Nobody else has it: it stays here, under a name that is not removed as a leftover, instead of the
+ * one that was kept before. */
+static enum skiff_status keep_here(struct model_writer *w, enum skiff_status status,
+                                   struct skiff_error *err)
 {
     struct buf kept = BUF_INIT;
-    buf_printf(&kept, "%s/skiff-model-%s", fs_tmpdir(), number);
+    kept_name(w->dir, &kept);
+    file_remove_tree(kept.data);
     if (rename(w->temp, kept.data) == 0) {
         free(w->temp);
         w->temp = NULL;
@@ -222,21 +281,103 @@ static enum skiff_status keep_here(struct model_writer *w, const char *number,
     return status;
 }
 
-static enum skiff_status upload(struct model_writer *w, const char *number, const struct buf *gone,
+static void forget_kept(const struct model_writer *w)
+{
+    struct buf kept = BUF_INIT;
+    kept_name(w->dir, &kept);
+    file_remove_tree(kept.data);
+    buf_deinit(&kept);
+}
+
+/* The save as a folder of its own, `to`; what is left of one that fails is removed. */
+static enum skiff_status upload(const struct model_writer *w, const char *to,
                                 struct skiff_error *err)
 {
+    enum skiff_status status = fs_send_folder(NULL, w->temp, to, err);
+    if (status < 0)
+        (void)fs_remove(NULL, to, NULL);
+    return status;
+}
+
+/* Nothing is there: one rename, where it is one. */
+static enum skiff_status commit_new(struct model_writer *w, const char *number,
+                                    struct skiff_error *err)
+{
+    struct buf from = BUF_INIT;
+    const char *base = strrchr(w->dir, '/') + 1;
+    buf_printf(&from, "%.*s.%s" SAVE "%s", (int)(base - w->dir), w->dir, base, number);
+    enum skiff_status status = upload(w, from.data, err);
+    if (status == SKIFF_OK)
+        status = fs_rename_new(NULL, from.data, w->dir, err);
+    buf_deinit(&from);
+    return status;
+}
+
+/* What lies in w->temp, as it will lie in `to`. */
+static enum skiff_status list_uploaded(const struct model_writer *w, const char *to,
+                                       struct fs_list *out, struct skiff_error *err)
+{
+    struct fs_list here = {0};
+    enum skiff_status status = files_below(w->temp, &here, err);
+    for (int i = 0; i < here.count; i++) {
+        const char *name = here.entries[i].path + strlen(w->temp) + 1;
+        fs_list_add(out, to, name, strlen(name), &here.entries[i].stat);
+    }
+    fs_list_deinit(&here);
+    return status;
+}
+
+/* *saved: the marker is there; what then fails is done by whoever comes next. */
+static enum skiff_status commit_inside(struct model_writer *w, const char *number,
+                                       const struct buf *gone, bool *saved, struct skiff_error *err)
+{
     struct buf to = BUF_INIT, marker = BUF_INIT;
+    struct fs_list files = {0};
+    enum skiff_status status;
     buf_printf(&to, "%s/" SAVE "%s", w->dir, number);
     buf_printf(&marker, "%s/" COMMIT "%s", w->dir, number);
-    enum skiff_status status = fs_copy(NULL, w->temp, to.data, NULL, err);
-    if (status == SKIFF_OK)
-        status = file_write(marker.data, gone->data ? gone->data : "", gone->len, err);
+    TRY_OUT(list_uploaded(w, to.data, &files, err));
+    TRY_OUT(upload(w, to.data, err));
+    status = file_write(marker.data, gone->data, gone->len, err);
     /* the marker may be there though the answer was lost: not without its files */
     if (status < 0 && fs_remove(NULL, marker.data, NULL) == SKIFF_OK)
         (void)fs_remove(NULL, to.data, NULL);
+    *saved = status == SKIFF_OK;
+    if (*saved)
+        status = forward(w->dir, to.data, marker.data, &files, gone->data, err);
+out:
     buf_deinit(&to);
     buf_deinit(&marker);
-    return status < 0 ? keep_here(w, number, status, err) : SKIFF_OK;
+    fs_list_deinit(&files);
+    return status;
+}
+
+/* What lies in the folder, into w->view; old uploads are removed. *fresh: it is not there, and one
+ * rename will put it there. */
+static enum skiff_status look_at_place(struct model_writer *w, bool *fresh, struct skiff_error *err)
+{
+    struct fs_list in = {0};
+    struct buf mark = BUF_INIT;
+    char *parent = path_parent(w->dir);
+    enum skiff_status status = SKIFF_OK;
+    *fresh = fs_rename_is_atomic(NULL, w->dir) && strcmp(parent, w->dir) != 0;
+    if (*fresh) {
+        buf_printf(&mark, ".%s" SAVE, strrchr(w->dir, '/') + 1);
+        TRY_OUT(list_folder(parent, &in, err));
+        TRY_OUT(remove_old(&in, mark.data, err));
+        *fresh = !fs_list_find(&in, w->dir);
+        fs_list_deinit(&in);
+    }
+    if (!*fresh) {
+        TRY_OUT(remote_settle(w->dir, &in, err));
+        TRY_OUT(remove_old(&in, SAVE, err));
+    }
+    folder_view_init(&w->view, w->dir, &in);
+out:
+    fs_list_deinit(&in);
+    buf_deinit(&mark);
+    free(parent);
+    return status;
 }
 
 enum skiff_status remote_commit(struct model_writer *w, struct skiff_error *err)
@@ -245,16 +386,20 @@ enum skiff_status remote_commit(struct model_writer *w, struct skiff_error *err)
     struct buf gone = BUF_INIT;
     char number[64];
     uint64_t random;
+    bool fresh, saved = false;
+    enum skiff_status status;
     secret_random(&random, sizeof random);
     snprintf(number, sizeof number, "%llx-%016llx", (unsigned long long)time(NULL),
              (unsigned long long)random);
-    enum skiff_status status = remote_settle(w->dir, err);
-    if (status == SKIFF_OK)
-        status = commit_manifests(w, &old, err);
+    TRY_OUT(look_at_place(w, &fresh, err));
+    TRY_OUT(commit_manifests(w, &old, err));
     list_gone(w, &old, &gone);
-    status = status == SKIFF_OK ? upload(w, number, &gone, err) : keep_here(w, number, status, err);
-    if (status == SKIFF_OK)
-        status = forward(w->dir, number, err);
+    status = fresh ? commit_new(w, number, err) : commit_inside(w, number, &gone, &saved, err);
+out:
+    if (status < 0 && !saved)
+        (void)keep_here(w, status, err);
+    else
+        forget_kept(w);
     buf_deinit(&gone);
     manifest_deinit(&old);
     return status;
@@ -290,7 +435,7 @@ enum skiff_status model_copy_open(struct model_copy *c, const char *path, struct
     TRY(folder_here(path, &c->temp, &c->lock, err));
     bool whole = file_is_dir(path);
     char *folder = whole ? mem_must_strdup(path) : path_parent(path);
-    enum skiff_status status = remote_settle(folder, err);
+    enum skiff_status status = remote_settle(folder, NULL, err);
     c->path = path_join(c->temp, whole ? "model" : strrchr(path, '/') + 1);
     if (status == SKIFF_OK)
         status =

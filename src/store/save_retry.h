@@ -1,5 +1,6 @@
-/* Saving when the disk is full or sick for a moment: tried again after growing pauses, so that a
- * run of hours does not end for a file that somebody is about to remove. */
+/* Saving when the disk is full or fails, or another machine's storage does not answer: tried again
+ * after growing pauses, so that a run of hours does not end for a file that somebody is about to
+ * remove, or for an outage of seconds. */
 #ifndef STORE_SAVE_RETRY_H
 #define STORE_SAVE_RETRY_H
 
@@ -20,9 +21,10 @@ struct save_retry {
 #define SAVE_TRIES 5
 #define SAVE_PAUSE 0.25 /* 3.75 s in all */
 
-/* The last try's status. Only errors of the disk are tried again. */
+/* The last try's status. Only errors that may pass are tried again. */
 enum skiff_status save_retry(const struct save_retry *r, struct skiff_error *err);
-/* Is it one that may pass: no space, no quota, input/output error? */
+/* Is it one that may pass: no space, no quota, input/output error (a disk's, or a server that does
+ * not answer: fs/http.h)? */
 bool save_may_pass(const struct skiff_error *err);
 
 #endif

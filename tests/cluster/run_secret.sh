@@ -39,6 +39,15 @@ secret=$(cat home/.skiff/secret)
 [ "${#secret}" = 64 ] || fault "a secret of ${#secret} characters"
 run 1 "$skiff" secret new --out home/.skiff/secret
 says err "is there already; a secret is never written over"
+run 0 "$skiff" secret new by_name
+[ "$(stat -c %a by_name)/$(wc -c <by_name)" = 600/65 ] || fault "by_name: $(stat -c %a by_name), $(wc -c <by_name) bytes"
+run 0 "$skiff" secret check by_name
+says out "by_name: only its owner can read it"
+run 2 "$skiff" secret new one --out two
+says err "one file is expected behind new"
+run 2 "$skiff" secret new one two
+run 2 "$skiff" secret make
+says err "expected new, send or check, found make"
 [ "$(cat home/.skiff/secret)" = "$secret" ] || fault "it was written over"
 run 0 "$skiff" secret check
 chmod 640 home/.skiff/secret

@@ -99,6 +99,10 @@ echo 'int scope_create(void); int main(void) { return scope_create(); }' >"$dir/
 if [ -d "$build/python/skiff" ]; then
     "$home/bin/skiff" python -c 'import paddle.fluid, skiff; print(skiff.__version__, skiff.__file__)' >"$dir/python.out"
     [ "$(cat "$dir/python.out")" = "$version $home/lib/skiff/python/skiff/__init__.py" ] || fail "skiff python: $(cat "$dir/python.out")"
+    . tests/train/own_reader.sh # a reader of one's own finds them, too
+    own_reader "$dir/rec"
+    "$home/bin/skiff" train -m "$dir/rec/models/rank/dnn/config.yaml" >"$dir/out" 2>&1 || { cat "$dir/out"; fail "a reader of its own"; }
+    own_reader_auc "$dir/out" || { cat "$dir/out"; fail "a reader of its own does not learn"; }
 fi
 
 # a file of an older version goes when another is installed over it

@@ -28,6 +28,14 @@ for file in bin/skiff bin/fleetrun lib/*/libskiff.so.0 lib/*/libskiff.a lib/*/pk
     [ -e "$dir"/deb/usr/$file ] || fail "$file is not in the package"
 done
 "$dir/deb/usr/bin/skiff" python -c "import paddle.fluid, skiff; assert skiff.__version__ == '$version' and '$dir' in skiff.__file__"
+. tests/train/own_reader.sh
+own_reader "$dir/rec"
+train_own() { # NAME COMMAND: a config whose reader needs the packages
+    "$2" train -m "$dir/rec/models/rank/dnn/config.yaml" -o "runner.model_save_path=$dir/$1-model" >"$dir/out" 2>&1 ||
+        { cat "$dir/out"; fail "$1: a reader of its own"; }
+    own_reader_auc "$dir/out" || { cat "$dir/out"; fail "$1: a reader of its own does not learn"; }
+}
+train_own deb "$dir/deb/usr/bin/skiff"
 
 python=${PYTHON:-/usr/bin/python3}
 "$python" - "$build"/dist/skiff-"$version"-cp39-abi3-*.whl "$dir/wheel" <<'END' # every file is as RECORD says
@@ -49,6 +57,12 @@ scripts=$(echo "$dir"/wheel/skiff-*.data/scripts)
 chmod +x "$scripts"/*
 [ "$("$scripts/skiff" --version)" = "skiff $version" ] || fail "the wheel's command says $("$scripts/skiff" --version)"
 "$scripts/fleetrun" --help | grep 'usage: skiff launch' >/dev/null || fail "the wheel's fleetrun is not the launcher"
+# as pip installs it: the command in the folder of a Python that has the packages; nothing else says where they are
+mkdir -p "$dir/venv/bin"
+cp "$scripts"/* "$dir/venv/bin"
+printf '#!/bin/sh\nPYTHONPATH=%s exec %s "$@"\n' "$dir/wheel" "$python" >"$dir/venv/bin/python3"
+chmod +x "$dir/venv/bin/python3"
+(unset PYTHONPATH && train_own wheel "$dir/venv/bin/skiff")
 grep -q '^        libdnnl.so[.0-9]*) package=libdnnl[0-9.]* ;;$' "$scripts/skiff" || fail "the command does not know libdnnl's package"
 echo 'int gone(void); int gone(void) { return 1; }' | gcc -shared -x c - -o "$dir/libgone.so.1" -Wl,-soname,libgone.so.1
 echo 'int gone(void); int main(void) { return gone(); }' | gcc -x c - -x none -o "$scripts/skiff-program" "$dir/libgone.so.1"

@@ -85,7 +85,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 elif fault.what == "stall":
                     self.server.stalled.wait(20)
                 else:
-                    self.refuse(fault.what, "Injected", "as the test wants")
+                    self.refuse(fault.what, self.server.code, "as the test wants")
                 self.close_connection = True
                 return "done"
         return None
@@ -149,9 +149,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.refuse(412, "PreconditionFailed", "At least one of the conditions did not hold")
         m = re.match(r"bytes=(\d+)-(\d+)$", self.headers.get("Range") or "")
         if not m or self.server.no_ranges:
-            return self.answer(200, body, cut=cut)
+            return self.answer(200, body, [("ETag", self.etag(body))], cut)
         first, last = int(m.group(1)), min(int(m.group(2)), len(body) - 1)
-        self.answer(206, body[first:last + 1], [("Content-Range", "bytes %d-%d/%d" % (first, last, len(body)))], cut)
+        if first >= len(body):  # any range of an empty object
+            return self.refuse(416, "InvalidRange", "The requested range is not satisfiable")
+        self.answer(206, body[first:last + 1], [("Content-Range", "bytes %d-%d/%d" % (first, last, len(body))),
+                                                ("ETag", self.etag(body))], cut)
 
     def listing(self, query):
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
@@ -221,6 +224,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     kill, kills = None, 0  # a file: see killed()
+    code = "Injected"  # of statuses that faults give
     silent = None  # a file with a part of a path: requests of it are answered with 503
 
     def __init__(self, handler):
@@ -258,6 +262,8 @@ def serve(server, objects, folder):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     print(server.url, flush=True)
     signal.sigwait([signal.SIGTERM])
+    with open(folder + ".seen", "w") as f:
+        f.writelines("%s %s\n" % request[:2] for request in server.seen)
     for name, body in objects.items():
         path = os.path.join(folder + ".out", name.lstrip("/"))
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -46,6 +46,28 @@ class DataGenerator(unittest.TestCase):
         text = generate(Words(), "[('a', [1, 2]), ('b', [0.5])]\n[('a', [7]), ('b', [3])];None\n")
         self.assertEqual(text, "2 1 2 1 0.5\n1 7 1 3\n")
 
+    def test_iterables(self):
+        """zip(names, values) and whatever else gives pairs, as in 2.6 (test_data_generator there)."""
+        import paddle.distributed.fleet as fleet
+
+        class Pairs:
+            def __iter__(self):
+                return iter([("a", [1, 2]), ("b", [0])])
+
+        for module in dg, fleet:
+            for sample in (zip(["a", "b"], [[1, 2], [0]]), {"a": [1, 2], "b": [0]}.items(),
+                           ((name, values) for name, values in [("a", [1, 2]), ("b", [0])]), map(tuple, Pairs()), Pairs()):
+                self.assertEqual(module.MultiSlotDataGenerator()._gen_str(sample), "2 1 2 1 0\n")
+            self.assertEqual(module.MultiSlotStringDataGenerator()._gen_str(zip(["a", "b"], [["1", "2"], ["0"]])), "2 1 2 1 0\n")
+            for wrong in (3, {"a": [1]}, b"ab"):
+                with self.assertRaisesRegex(ValueError, "an iterable of pairs.* found <class"):
+                    module.MultiSlotDataGenerator()._gen_str(wrong)
+        class Zips(Words):  # twice the same object would be empty the second time: a new one every line, as users write it
+            def generate_sample(self, line):
+                return lambda: iter([zip(["a", "b"], [[int(line)], [0.5]])])
+
+        self.assertEqual(generate(Zips(), "3\n4\n"), "1 3 1 0.5\n1 4 1 0.5\n")
+
     def test_memory_and_batches(self):
         class Pairs(Words):
             def generate_batch(self, samples):

@@ -11,7 +11,7 @@ SKIFF = os.path.join(os.path.dirname(HOME), "skiff")
 
 def run(code, **env):
     return subprocess.run([SKIFF, "python", "-c", code], capture_output=True, text=True,
-                          env=dict(os.environ, **env), check=False)
+                          env=dict({k: v for k, v in os.environ.items() if k != "PYTHONHASHSEED"}, **env), check=False)
 
 
 class SkiffPython(unittest.TestCase):
@@ -32,6 +32,20 @@ class SkiffPython(unittest.TestCase):
         """The folder of these names may be on PATH without SKIFF_PYTHON: no python3 that starts itself for ever."""
         got = run("print('here')", SKIFF_PYTHON="", PATH=os.path.join(HOME, "skiff/bin") + ":/usr/bin:/bin")
         self.assertEqual(got.stdout.split(), ["here"], got.stderr)
+
+    def test_hash_seed(self):
+        """hash() of a text is the same in every process, unless the user wants another or none."""
+        code = "print(hash('a word'))"
+        self.assertEqual(run(code).stdout, run(code).stdout)
+        self.assertEqual(run(code, PYTHONHASHSEED="0").stdout, run(code).stdout)
+        self.assertNotEqual(run(code, PYTHONHASHSEED="1").stdout, run(code).stdout)
+
+    def test_path_once(self):
+        """skiff python inside of skiff python: PATH and PYTHONPATH do not grow."""
+        code = "import os, subprocess; print(os.environ['PATH'], os.environ['PYTHONPATH'], flush=True); "
+        got = run(code + "subprocess.run(['skiff', 'python', '-c', %r])" % code).stdout.splitlines()
+        self.assertEqual(len(got), 2)
+        self.assertEqual(got[0], got[1])
 
     def test_no_such_python(self):
         got = run("pass", SKIFF_PYTHON="python-of-nowhere")

@@ -1,9 +1,11 @@
 """Remote files: S3 and WebHDFS against servers on loopback that check and fail, HDFS by a hadoop command."""
 import gzip
 import os
+import pwd
 import shutil
 import socket
 import tempfile
+import threading
 import unittest
 
 import paddle
@@ -86,6 +88,9 @@ class OnS3(WithS3):
         self.assertEqual([e[0] for e in _native.fs_list("s3://box/d*/s*/[y]")], ["s3://box/d/sub/y"])
         self.assertEqual([e[0] for e in _native.fs_list("s3://box/d/f?[37]*")], ["s3://box/d/f<3>", "s3://box/d/f<7>"])
         self.fails("s3://box/none: there is no such file or folder", _native.fs_list, "s3://box/none")
+        self.s.seen.clear()
+        self.assertEqual(len(_native.fs_list("s3://box/d")), len(want))
+        self.assertEqual({p.split("&")[-1] for m, p, r in self.s.seen}, {"prefix=d%2F"})  # nothing but its pages
         self.fails("s3://box/dx: is a file, a folder was expected", _native.fs_list, "s3://box/dx")
 
     def test_large_files_go_in_parts(self):
@@ -98,8 +103,8 @@ class OnS3(WithS3):
         _native.fs_copy("s3://box/big", self.at("back"))
         with open(self.at("back"), "rb") as f:
             self.assertTrue(f.read() == data)
-        self.assertEqual(self.s.seen[2][2], "bytes=0-4194303")
-        self.assertEqual(len(self.s.seen), 8)
+        self.assertEqual([r for m, p, r in self.s.seen if m == "GET"][0], "bytes=0-4194303")
+        self.assertEqual([m for m, p, r in self.s.seen], ["HEAD"] + ["GET"] * 6)
 
     def test_large_objects_are_copied_in_parts(self):
         size = (256 << 20) + 7
@@ -173,7 +178,7 @@ class OnS3(WithS3):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             os.environ["SKIFF_S3_ENDPOINT"] = "http://127.0.0.1:%d" % s.getsockname()[1]
-            self.fails("s3://box/f: HEAD at 127.0.0.1: ... failed, tried 2 times: ... is the server up", _native.fs_read,
+            self.fails("s3://box/f: GET at 127.0.0.1: ... failed, tried 2 times: ... is the server up", _native.fs_read,
                        "s3://box/f")
         os.environ["SKIFF_S3_ENDPOINT"] = "localhost"
         self.fails('the endpoint of S3 is "localhost"; write http://host:port', _native.fs_read, "s3://box/f")
@@ -183,13 +188,98 @@ class OnS3(WithS3):
     def test_keys(self):
         self.s.objects["f"] = b"abc"
         os.environ["AWS_SECRET_ACCESS_KEY"] = "wrong"
-        self.fails("status 403: SignatureDoesNotMatch: The request signature does not match; check AWS_ACCESS_KEY_ID",
-                   _native.fs_list, "s3://box/")
+        text = ("status 403: SignatureDoesNotMatch: The request signature does not match; the secret key is not that of the "
+                "access key: check AWS_SECRET_ACCESS_KEY, and AWS_REGION")
+        self.fails(text, _native.fs_list, "s3://box/")
+        self.fails(text, _native.fs_look, "s3://box/f")  # an answer to HEAD has no text
         settings = (self.s.url, self.s.keys[0], self.s.keys[1], "", "")
         self.assertEqual(_native.fs_read("s3://box/f", settings), b"abc")
         os.environ["AWS_SECRET_ACCESS_KEY"], os.environ["AWS_SESSION_TOKEN"] = self.s.keys[1], "tok"
         self.assertEqual(_native.fs_read("s3://box/f"), b"abc")
-        self.fails("s3://other: there is no such file or folder ... NoSuchBucket", _native.fs_list, "s3://other")
+        for call in (_native.fs_list, _native.fs_look, _native.fs_read):
+            self.fails("s3://other/f: GET at 127.0.0.1: ... status 404: NoSuchBucket: The specified bucket does not exist; there is "
+                       "no such bucket: create it, or correct its name, SKIFF_S3_ENDPOINT or AWS_REGION", call, "s3://other/f")
+        self.fails("s3://other/f: PUT at 127.0.0.1: ... status 404: NoSuchBucket", _native.fs_write, "s3://other/f", b"x")
+
+    def test_refusals_say_what_to_do(self):
+        for code, words in (("AccessDenied", "these keys have no right to do that: the bucket's owner must allow s3:ListBucket"),
+                            ("InvalidAccessKeyId", "the server does not know this access key: check AWS_ACCESS_KEY_ID"),
+                            ("RequestTimeTooSkewed", "this machine's clock is wrong"),
+                            ("ExpiredToken", "the session has expired: get new keys and a new AWS_SESSION_TOKEN"),
+                            ("Other", "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, the rights on the bucket")):
+            self.s.faults = [Fault(method, 403, 9) for method in ("GET", "HEAD", "PUT")]
+            self.s.code = code
+            for call in ((_native.fs_read, "s3://box/f"), (_native.fs_look, "s3://box/f"), (_native.fs_list, "s3://box/f"),
+                         (_native.fs_write, "s3://box/f", b"x")):
+                self.fails("s3://box/f: ... status 403: %s: as the test wants; %s" % (code, words), *call)
+
+    def test_listings_that_do_not_end(self):
+        """A server that says for ever that there is more; with other and with the same names and tokens."""
+        handler = self.s.RequestHandlerClass
+        listing, asked = handler.listing, []
+
+        def page(names, token, truncated=True):
+            def answer(h, query):
+                asked.append(query.get("continuation-token"))
+                h.answer(200, ("<ListBucketResult><IsTruncated>%s</IsTruncated>%s%s</ListBucketResult>" % (
+                    str(truncated).lower(), "".join("<Contents><Key>%s</Key></Contents>" % n for n in names(len(asked))),
+                    token(len(asked)))).encode())
+            return answer
+
+        def token(i):
+            return "<NextContinuationToken>%s</NextContinuationToken>" % i
+
+        same, new = (lambda i: ["d/a", "d/b"]), (lambda i: ["d/%08d" % i])
+        try:
+            for names, tokens, requests, words in (
+                    (same, token, 2, "says behind 4 names that there are more, and gives the same names again"),
+                    (new, lambda i: token("x"), 2, "says behind 2 names that there are more, at the same place again"),
+                    (lambda i: [], token, 1, "says behind 0 names that there are more, and gives none"),
+                    (new, lambda i: "", 1, "says behind 1 names that there are more, and not where they begin")):
+                del asked[:]
+                handler.listing = page(names, tokens)
+                self.fails("s3://box/d: 127.0.0.1:%d %s: its listing is broken" % (self.s.server_port, words), _native.fs_list,
+                           "s3://box/d")
+                self.assertEqual(len(asked), requests)
+            handler.listing = page(same, token, False)  # a token behind the last page is no page
+            self.assertEqual([e[0] for e in _native.fs_list("s3://box/d")], ["s3://box/d/a", "s3://box/d/b"])
+        finally:
+            handler.listing = listing
+
+    def test_empty_objects(self):
+        self.s.objects["f"] = b""
+        self.assertEqual(_native.fs_read("s3://box/f"), b"")
+
+    def test_several_at_a_time(self):
+        """Files of a folder go beside each other: none is answered before two have come."""
+        handler, both = self.s.RequestHandlerClass, threading.Barrier(2, timeout=20)
+        put, get = handler.on_PUT, handler.on_GET
+
+        def waiting(of):
+            def run(h, key, query, cut):
+                if key:
+                    h.server.lock.release()
+                    try:
+                        both.wait()
+                    finally:
+                        h.server.lock.acquire()
+                of(h, key, query, cut)
+            return run
+
+        for name in "abcd":
+            self.write(name, name.encode())
+        handler.on_PUT, handler.on_GET = waiting(put), waiting(get)
+        os.environ["SKIFF_FS_TIMEOUT"] = "30"
+        try:
+            os.mkdir(self.at("up"))
+            for name in "abcd":
+                os.rename(self.at(name), self.at("up", name))
+            _native.fs_copy(self.at("up"), "s3://box/up")
+            _native.fs_copy("s3://box/up", self.at("down"))
+        finally:
+            handler.on_PUT, handler.on_GET = put, get
+        self.assertEqual(self.s.objects, {"up/" + name: name.encode() for name in "abcd"})
+        self.assertEqual(sorted(os.listdir(self.at("down"))), list("abcd"))
 
     def test_changing(self):
         self.s.objects.update({"d/a": b"1", "d/sub/b": b"2", "dd": b"3"})
@@ -273,6 +363,17 @@ class OnWebHDFS(Storage):
                    "the user (fs_ugi, HADOOP_USER_NAME)", _native.fs_write, "hdfs:/g", b"x")
         self.assertEqual(len([1 for m, p, r in self.s.seen if "CREATE" in p]), 1)
 
+    def test_the_user(self):
+        """HADOOP_USER_NAME, else USER, else the name of the uid."""
+        own = pwd.getpwuid(os.geteuid()).pw_name
+        for env, self.s.user in (({"HADOOP_USER_NAME": "a", "USER": "b"}, "a"), ({"USER": "b"}, "b"),
+                                 ({"HADOOP_USER_NAME": "", "USER": ""}, own), ({}, own)):
+            for name in ("HADOOP_USER_NAME", "USER"):
+                os.environ.pop(name, None)
+            os.environ.update(env)
+            _native.fs_write("hdfs:/f", self.s.user.encode())
+            self.assertEqual(self.s.files, {"/f": self.s.user.encode()})
+
     def test_the_active_namenode_is_found(self):
         other = WebHDFS()
         try:
@@ -335,33 +436,22 @@ class OnWebHDFS(Storage):
 
 
 class OnHadoop(Storage):
-    """A hadoop of a few lines over a folder of this machine."""
+    """The command over a folder of this machine (hadoop.sh)."""
 
     def setUp(self):
         Storage.setUp(self)
         os.makedirs(self.at("root"))
-        self.write("hadoop", b"""#!/bin/bash
-root=%s
-echo "$@" >>$root.calls
-[ "$1 $2 $3" = "fs -Dfs.default.name=afs://h:1 -Dhadoop.job.ugi=me,secret" ] || exit 9
-shift 3; c=$1; shift
-for w; do
-    case $w in afs:/*) set -- "$@" "$root${w#afs:}" ;; *) set -- "$@" "$w" ;; esac
-    shift
-done
-case $c in
--test) test "$@" ;;
--mkdir) mkdir "$@" ;;
--rm) rm "$@" ;;
--cat) cat "$@" ;;
--mv) mv "$@" ;;
--put) cp "$@" ;;
--ls) echo "Found some items"; [ -d "$1" ] && set -- "$1"/*; ls -ld --time-style=long-iso "$@" ;;
-*) exit 3 ;;
-esac
-""" % self.at("root").encode())
-        os.chmod(self.at("hadoop"), 0o755)
-        self.settings = ("afs://h:1", "me", "secret", self.at("hadoop"), "")
+        hadoop = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hadoop.sh")
+        os.environ.update({"SKIFF_TEST_HADOOP": self.at("root"),
+                           "SKIFF_TEST_UGI": "fs -Dfs.default.name=afs://h:1 -Dhadoop.job.ugi=me,secret"})
+        self.settings = ("afs://h:1", "me", "secret", hadoop, "")
+
+    def calls(self):
+        """What was called since the last question, without settings."""
+        with open(self.at("root.calls")) as f:
+            calls = [line.split(None, 3)[3].strip() for line in f]
+        os.remove(self.at("root.calls"))
+        return calls
 
     def test_all(self):
         s = self.settings
@@ -370,7 +460,7 @@ esac
         _native.fs_write("afs:/d/a b", b"hello", s)
         _native.fs_write("afs:/d/a b", b"again", s)
         self.assertEqual(_native.fs_read("afs:/d/a b", s), b"again")
-        self.assertEqual([e[:3] for e in _native.fs_list("afs:/d", s)], [("afs:/d/a b", False, 5), ("afs:/d/sub", True, 4096)])
+        self.assertEqual([e[:3] for e in _native.fs_list("afs:/d", s)], [("afs:/d/a b", False, 5), ("afs:/d/sub", True, 0)])
         self.assertEqual(_native.fs_look("afs:/d/a b", s), (False, 5, 0))
         self.assertIsNone(_native.fs_look("afs:/none", s))
         _native.fs_copy(self.write("up", b"12"), "afs:/d/sub/up", s)
@@ -384,17 +474,43 @@ esac
         _native.fs_remove("afs:/e", s)
         self.assertEqual(os.listdir(self.at("root")), [])
 
+    def test_calls(self):
+        """Every call is a Java machine that starts: a new file takes two, a look one."""
+        s = self.settings
+        os.mkdir(self.at("root/d"))
+        _native.fs_write("afs:/d/f", b"hello", s)
+        put, mv = self.calls()
+        self.assertRegex(put, r"^-put .* afs:/d/f\._skiff_[0-9a-f]+$")
+        self.assertRegex(mv, r"^-mv afs:/d/f\._skiff_[0-9a-f]+ afs:/d/f$")
+        for path, want in (("afs:/d", (True, 0, 0)), ("afs:/d/f", (False, 5, 0)), ("afs:/none", None)):
+            self.assertEqual(_native.fs_look(path, s), want)
+            self.assertEqual(self.calls(), ["-ls " + path])
+
+    def test_a_command_that_cannot_run(self):
+        """What it says is told; that a file of its own is missing does not mean that ours is."""
+        for text, words in (
+                ("echo 'ERROR: JAVA_HOME is not set and could not be found.' >&2; exit 1",
+                 "afs:/d: hadoop fs -ls ended with status 1: ERROR: JAVA_HOME is not set and could not be found."),
+                ("exec /none/bin/java -cp x", "-ls ended with status 12 ... /none/bin/java ... the hadoop command cannot run here"),
+                ("ls /none/lib; exit 1", "afs:/d: hadoop fs -ls ended with status 1: ls: cannot access '/none/lib': No such file"),
+                ("printf 'Exception in thread main java.lang.X: gone\\n\\tat a.b.c(d.java:1)\\n' >&2; exit 1",
+                 "-ls ended with status 1: Exception in thread main java.lang.X: gone")):
+            path = self.write("broken", b"#!/bin/bash\n" + text.encode() + b"\n")
+            os.chmod(path, 0o755)
+            self.fails(words, _native.fs_look, "afs:/d", self.settings[:3] + (path, ""))
+
     def test_failures(self):
-        self.fails("afs:/none: hadoop fs -cat ended with status 1: cat: ... No such file", _native.fs_read, "afs:/none",
-                   self.settings)
+        self.fails("afs:/none: there is no such file or folder ( ... cat: `afs:/none': No such file or directory)", _native.fs_read,
+                   "afs:/none", self.settings)
         wrong = self.settings[:3] + (self.at("nothing"), "")
         self.fails("afs:/none: there is no command %s; set SKIFF_HADOOP_BIN" % self.at("nothing"), _native.fs_read, "afs:/none",
                    wrong)
-        self.fails("afs:/x: hadoop fs -test ended with status 9: (it said nothing)", _native.fs_look, "afs:/x",
-                   ("afs://other:1", "me", "secret", self.at("hadoop"), ""))
-        self.write("hadoop", b"#!/bin/sh\nsleep 30\n")
+        self.fails("afs:/x: hadoop fs -ls ended with status 9: (it said nothing)", _native.fs_look, "afs:/x",
+                   ("afs://other:1",) + self.settings[1:])
+        slow = self.write("hadoop", b"#!/bin/sh\nsleep 30\n")
+        os.chmod(slow, 0o755)
         with self.assertRaisesRegex(TimeoutError, "afs:/x: the command gives nothing for 1 s; it was ended"):
-            _native.fs_read("afs:/x", self.settings)
+            _native.fs_read("afs:/x", self.settings[:3] + (slow, ""))
 
 
 class Datasets(WithS3):

@@ -206,8 +206,8 @@ class SaveAndLoad(Models):
             host = "127.0.0.1:%d" % self.s3.server_port
             self.fails("s3://box/no/m.pdparams: there is no such file or folder", static.load, main, "s3://box/no/m")
             self.fails("There is no directory named 's3://box/no'", fluid.io.load_inference_model, "s3://box/no", exe)
-            self.fails("s3://other/x/.skiff-save- ... there is no such file or folder ... NoSuchBucket", static.save, main,
-                       "s3://other/x/m")
+            self.fails("s3://other/x: GET at %s answers with status 404: NoSuchBucket: ... ; there is no such bucket: create it, or "
+                       "correct its name" % host, static.save, main, "s3://other/x/m")
             shutil.rmtree(os.path.join(self.tmp, os.listdir(self.tmp)[0]))
             static.save(main, "s3://box/m/m")
             self.s3.objects["m/m.pdopt"] += b"x"
@@ -331,7 +331,8 @@ class Killed(Models):
         return values["fc_0.w_0"].pop()
 
     def old_or_new(self, path, step):
-        requests = self.child(path, 1)
+        self.child(path, 1)
+        requests = self.child(path, 1)  # over an older one
         held = self.s3.objects if path.startswith("s3:") else self.hdfs.files
         first = dict(held)
         seen = set()

@@ -180,7 +180,7 @@ static enum skiff_status save_epoch(struct skiff_scope *s, const char *dir, stru
     struct io_inference what = inference();
     struct model_writer w;
     TRY(model_writer_open(&w, dir, err));
-    model_writer_replace(&w);
+    model_writer_replace(&w, NULL);
     enum skiff_status status = io_write_inference(&w, s, program, &what, NULL, NULL, err);
     if (status == SKIFF_OK)
         status = io_write_state(&w, s, program, "rec_static", err);

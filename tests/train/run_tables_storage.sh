@@ -51,28 +51,8 @@ table_parameters:
       embedx_sgd_param: {name: SparseAdaGradSGDRule, adagrad: {learning_rate: 0.1, initial_range: 0.1}}
 EOF
 sed '/days:\|per_day\|per_pass\|frequency\|first_base/d; s#train_data_dir: .*#train_data_dir: data/20190720/*/part-0#' online.yaml >epochs.yaml
-cat >hadoop <<'EOF' # afs:/... is a folder of this machine; as the command, it makes no folders and replaces nothing
-#!/bin/bash
-root=AFS
-while [ "$1" != fs ]; do shift; done
-shift
-while [[ $1 == -D* ]]; do shift; done
-c=$1
-shift
-for w; do
-    case $w in afs:/*) set -- "$@" "$root${w#afs:}" ;; *) set -- "$@" "$w" ;; esac
-    shift
-done
-case $c in
--test) test "$@" ;; -mkdir) mkdir "$@" ;; -rm) rm "$@" ;; -cat) cat "$@" ;; -put) cp "$@" ;;
--mv) [ ! -f "$2" ] || { echo "mv: $2: File exists" >&2; exit 1; }; mv "$@" ;;
--ls) [ -d "$1" ] && { shopt -s dotglob nullglob; set -- "$1"/*; }; [ $# = 0 ] || ls -ld --time-style=long-iso "$@" ;;
-*) exit 3 ;;
-esac
-EOF
 mkdir afs
-sed -i "s#=AFS#=$work/afs#" hadoop
-chmod +x hadoop
+export SKIFF_TEST_HADOOP=$work/afs # afs:/... is a folder of this machine
 
 address() { # SCRIPT FOLDER NAME: starts a server; its address
     : >"$3"
@@ -85,7 +65,7 @@ address webhdfs_server.py hdfs hdfs.url
 SKIFF_S3_ENDPOINT=$(cat s3.url)
 export SKIFF_S3_ENDPOINT AWS_ACCESS_KEY_ID=AKIDTEST AWS_SECRET_ACCESS_KEY=a/secret+key TMPDIR=$work/tmp SKIFF_FS_PAUSE=5
 hdfs="runner.fs_client.uri=$(cat hdfs.url) runner.fs_client.user=me"
-afs="runner.fs_name=afs://h:1 runner.fs_ugi=me,x runner.fs_client.hadoop_bin=$work/hadoop"
+afs="runner.fs_name=afs://h:1 runner.fs_ugi=me,x runner.fs_client.hadoop_bin=$tests/python/hadoop.sh"
 where() { case $1 in hdfs:*) echo "$hdfs" ;; afs:*) echo "$afs" ;; esac; } # what a config says of such a path
 
 expected=$(printf '%s\n' $'20190720\t1\t0' $'20190721\t-1\t0' 20190720/base/000 20190721/base/000 20190720/delta-1/000 20190720/delta-2/000)
@@ -164,7 +144,7 @@ done
 
 name="nobody answers: the run does not begin anew"
 SKIFF_S3_ENDPOINT=http://127.0.0.1:1 SKIFF_FS_TRIES=2 refuses train -m online.yaml -o runner.model_save_path=s3://box/model
-says "s3://box/model/donefile.txt: HEAD at 127.0.0.1:1 failed, tried 2 times"
+says "s3://box/model/donefile.txt: GET at 127.0.0.1:1 failed, tried 2 times"
 
 name="the newest model cannot be asked for: no older one is taken"
 printf model/20190721/0 >s3.silent

@@ -228,6 +228,17 @@ says "bare.csv: header: no column \"nowhere\", which the setting id names (40 co
 run 1 infer -m csv.yaml
 says "runner.test_data_dir has rows without labels, which cannot be judged; skiff predict -m csv.yaml predicts them"
 says "header: no column for slot \"label\""
+# a label that is there, and is neither of the two: not a row without one
+words=(runner.test_data_dir=words.csv runner.input_positive=yes runner.input_negative=no)
+sed '2s/,\(yes\|no\),/,maybe,/' named.csv >words.csv
+run 1 infer -m csv.yaml -o "${words[@]}"
+says 'expected yes or no, found "maybe" (an unknown label)'
+check "not: rows without labels" bash -c '! grep -q "without labels" log'
+sed '2s/,\(yes\|no\),/,,/' named.csv >words.csv
+run 1 infer -m csv.yaml -o "${words[@]}"
+says "has rows without labels"
+run 1 infer -m csv.yaml -o "${words[@]}" "runner.input_positive=[yes, maybe]"
+says "csv.yaml: runner.input_positive: one label is expected, found a list of 2 (yes, maybe)"
 # without a header
 columns="input_columns: [\"-\", label, dense_input*13, $(seq -s, -f C%g 26)]"
 tail -n +2 labelled.csv >headless.csv
@@ -321,6 +332,23 @@ check "ids before the tab" cmp <(cut -f2 out) <(seq -f 'q%g' 0 199)
 cp out signs_all
 run 0 predict -m signs.yaml --input signs.txt
 same out signs_all
+
+# ---- a pipe that pauses: what is there is answered ----
+mkfifo pause
+"$skiff" predict -m criteo.yaml --input pause >answers 2>log &
+pids+=($!)
+exec 7>pause
+for n in 1 3 4; do
+    head -n $n bare.tsv | tail -n $((n > 1 ? n - 1 - (n == 4) * 2 : 1)) >&7
+    for _ in $(seq 200); do [ "$(wc -l <answers)" = $n ] && break; sleep 0.1; done
+    check "$n answers before the input ends" test "$(wc -l <answers)" = $n
+done
+exec 7>&-
+wait "${pids[-1]}"
+check "predict of a pipe ends well" test $? = 0
+head -n 4 bare.tsv >four.tsv
+run 0 predict -m criteo.yaml --input four.tsv
+close answers out
 
 # ---- one class only ----
 grep "^0" labelled.tsv >noes.tsv

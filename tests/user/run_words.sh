@@ -121,6 +121,13 @@ says 'x.slots:2: slot "C2" (3 of 4): expected an id from 0 to 99'
 says 'found 18446744073709551615'
 run 1 train -m c.yaml -o runner.input_format= "runner.pipe_command=cat;" runner.train_data_dir=x.slots
 says 'x.slots:2: slot "C2" (3 of 4): expected an id from 0 to 99'
+# a mode that there is not is refused by every command, not only in jobs
+for command in train infer predict check-data; do
+    run 1 $command -m c.yaml -o runner.sync_mode=asnyc
+    says "c.yaml: runner.sync_mode is asnyc; expected sync, half_async, async or geo, or collective; did you mean async?"
+done
+run 1 train -m c.yaml -o runner.sync_mode=GEO
+says "did you mean geo?"
 # in memory, by two threads, behind the lines that may be left out, judged
 run 1 train -m c.yaml -o runner.train_data_dir=bad runner.reader_type=InmemoryDataset
 says 'bad:2: slot "label" (1 of 4): expected 0 or 1 (it is the label), found 7'

@@ -85,17 +85,21 @@ class DataGenerator(object):
         return local_iter
 
 
-def _check_sample(line):
-    if not isinstance(line, (list, tuple)):
-        raise ValueError("the output of process() must be in list or tuple type, for example: "
-                         "[('words', [1926, 8, 17]), ('label', [1])]")
+def _pairs(sample):
+    """A sample as a list: zip(names, values) and other iterables of pairs are taken once."""
+    if isinstance(sample, (list, tuple)):
+        return sample
+    if isinstance(sample, (str, bytes, dict)) or not hasattr(sample, "__iter__"):
+        raise ValueError("the output of process() must be in list or tuple type, or an iterable of pairs, for example: "
+                         "[('words', [1926, 8, 17]), ('label', [1])]; found %s" % type(sample))
+    return list(sample)
 
 
 class MultiSlotStringDataGenerator(DataGenerator):
     """Values are text already; nothing is checked but the outer form."""
 
     def _gen_str(self, line):
-        _check_sample(line)
+        line = _pairs(line)
         words = []
         for _, values in line:
             words.append(str(len(values)))
@@ -107,7 +111,7 @@ class MultiSlotDataGenerator(DataGenerator):
     """Values are int or float. The first sample fixes the slots' names and types."""
 
     def _gen_str(self, line):
-        _check_sample(line)
+        line = _pairs(line)
         if self._proto_info is None:
             self._proto_info = [[item[0] if isinstance(item, (list, tuple)) and item else None, "uint64"]
                                 for item in line]
