@@ -91,6 +91,8 @@ SKIFF_API enum skiff_status skiff_net_gradients(struct skiff_net *net, struct sk
                                                 struct skiff_var *const *target_grads,
                                                 const struct skiff_minimize_options *o,
                                                 struct skiff_var **out, struct skiff_error *err);
+/* What the last of these calls, or minimize, warns of; NULL: nothing. Valid until the next one. */
+SKIFF_API const char *skiff_net_warning(const struct skiff_net *net);
 /* The first half of minimize: as skiff_net_backward, without parameters that are not trainable. */
 SKIFF_API enum skiff_status skiff_optimizer_backward(struct skiff_optimizer *opt,
                                                      struct skiff_var *loss,
