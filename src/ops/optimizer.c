@@ -228,6 +228,8 @@ static enum skiff_status target_bind(struct kernel *k, int i, struct optimizer_t
             kernel_in_value(k, s->state[j], i)->kind == VALUE_NONE)
             continue;
         TRY(in_place(k, s->state[j], s->state_out[j], i, &t->state_value[j], err));
+        if (t->state_value[j] != kernel_in_value(k, s->state[j], i))
+            t->params.apart |= 1u << j;
         t->state[j] = wide ? NULL : tensor_f32(&t->state_value[j]->tensor);
     }
     if (t->params.centered && !t->state_value[2])

@@ -280,23 +280,32 @@ static void keep_needed(struct skiff_program *p, const char *const *feeds, int n
 
 static void forget_targets(struct skiff_program *p, enum presence mark)
 {
-    for (int i = 0; i < program_root(p)->nops; i++)
-        program_root(p)->ops[i]->is_target = mark;
+    for (int b = 0; b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++)
+            p->blocks[b]->ops[i]->is_target = mark;
 }
 
-static enum skiff_status prune_clone(struct skiff_program *p, const char *const *feeds, int nfeeds,
-                                     const char *const *targets, int ntargets,
+struct cut {
+    const char *const *feeds;
+    int nfeeds;
+    const char *const *targets;
+    int ntargets;
+    const int64_t *updates; /* positions of optimizer ops in block 0; NULL: all of them */
+    int nupdates;
+};
+
+static enum skiff_status prune_clone(struct skiff_program *p, const struct cut *c,
                                      struct skiff_error *err)
 {
-    const char **fetches = arena_alloc(&p->arena, (size_t)(ntargets + 1) * sizeof *fetches);
+    const char **fetches = arena_alloc(&p->arena, (size_t)(c->ntargets + 1) * sizeof *fetches);
     neutral(p);
     remove_old_feeds(program_root(p));
     forget_targets(p, IS_FALSE);
-    for (int i = 0; i < ntargets; i++)
-        TRY(wrap_target(p, i, targets[i], &fetches[i], err));
-    keep_needed(p, feeds, nfeeds);
+    for (int i = 0; i < c->ntargets; i++)
+        TRY(wrap_target(p, i, c->targets[i], &fetches[i], err));
+    keep_needed(p, c->feeds, c->nfeeds);
     set_is_test(p);
-    TRY(add_feed_fetch(p, feeds, nfeeds, fetches, ntargets, err));
+    TRY(add_feed_fetch(p, c->feeds, c->nfeeds, fetches, c->ntargets, err));
     if (p->generation == GEN_1X) {
         p->paddle_version = 1008005;
         p->has_version = true;
@@ -331,17 +340,49 @@ static bool listed(const char *name, const char *const *names, int n)
     return false;
 }
 
-static enum skiff_status cut_clone(struct skiff_program *p, const char *const *feeds, int nfeeds,
-                                   const char *const *targets, int ntargets,
-                                   struct skiff_error *err)
+static enum skiff_status mark_targets(struct skiff_program *p, const struct cut *c,
+                                      struct skiff_error *err)
 {
     forget_targets(p, IS_FALSE);
-    for (int i = 0; i < ntargets; i++)
-        if (!listed(targets[i], feeds, nfeeds))
-            TRY(mark_writer_of(p, targets[i], err));
-    keep_needed(p, feeds, nfeeds);
+    for (int i = 0; i < c->ntargets; i++)
+        if (!listed(c->targets[i], c->feeds, c->nfeeds))
+            TRY(mark_writer_of(p, c->targets[i], err));
+    return SKIFF_OK;
+}
+
+static enum skiff_status keep_targets(struct skiff_program *p, const struct cut *c)
+{
+    keep_needed(p, c->feeds, c->nfeeds);
     forget_targets(p, ABSENT);
     return SKIFF_OK;
+}
+
+static enum skiff_status cut_clone(struct skiff_program *p, const struct cut *c,
+                                   struct skiff_error *err)
+{
+    TRY(mark_targets(p, c, err));
+    return keep_targets(p, c);
+}
+
+/* Optimizer ops are targets, too: the ones asked for, or all. */
+static enum skiff_status cut_training_clone(struct skiff_program *p, const struct cut *c,
+                                            struct skiff_error *err)
+{
+    const struct skiff_block *root = program_root(p);
+    TRY(mark_targets(p, c, err));
+    for (int i = 0; c->updates && i < c->nupdates; i++) {
+        int64_t at = c->updates[i];
+        if (at < 0 || at >= root->nops || !is_optimize(root->ops[at]))
+            return error_set(err, SKIFF_INVALID,
+                             "prune: op %lld of block 0, which has %d, is not an optimizer op",
+                             (long long)at, root->nops);
+        root->ops[at]->is_target = IS_TRUE;
+    }
+    for (int b = 0; !c->updates && b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++)
+            if (is_optimize(p->blocks[b]->ops[i]))
+                p->blocks[b]->ops[i]->is_target = IS_TRUE;
+    return keep_targets(p, c);
 }
 
 /* What was cut out of a sound program is sound. */
@@ -356,17 +397,14 @@ static enum skiff_status verify_cut(const struct skiff_program *whole,
     return error_set(err, SKIFF_INTERNAL, "prune: %s", why.message);
 }
 
-typedef enum skiff_status cut_fn(struct skiff_program *p, const char *const *feeds, int nfeeds,
-                                 const char *const *targets, int ntargets, struct skiff_error *err);
+typedef enum skiff_status cut_fn(struct skiff_program *p, const struct cut *c,
+                                 struct skiff_error *err);
 
-static enum skiff_status cut_copy(const struct skiff_program *p, cut_fn *cut,
-                                  const char *const *feeds, int nfeeds, const char *const *targets,
-                                  int ntargets, struct skiff_program **out, struct skiff_error *err)
+static enum skiff_status cut_copy(const struct skiff_program *p, cut_fn *cut, const struct cut *c,
+                                  struct skiff_program **out, struct skiff_error *err)
 {
-    if (ntargets < 1)
-        return error_set(err, SKIFF_INVALID, "prune: no targets are given");
     struct skiff_program *copy = program_clone(p);
-    enum skiff_status status = cut(copy, feeds, nfeeds, targets, ntargets, err);
+    enum skiff_status status = cut(copy, c, err);
     if (status == SKIFF_OK)
         status = verify_cut(p, copy, err);
     if (status < 0)
@@ -376,11 +414,22 @@ static enum skiff_status cut_copy(const struct skiff_program *p, cut_fn *cut,
     return status;
 }
 
+static enum skiff_status cut_for_targets(const struct skiff_program *p, cut_fn *cut,
+                                         const char *const *feeds, int nfeeds,
+                                         const char *const *targets, int ntargets,
+                                         struct skiff_program **out, struct skiff_error *err)
+{
+    struct cut c = {.feeds = feeds, .nfeeds = nfeeds, .targets = targets, .ntargets = ntargets};
+    if (ntargets < 1)
+        return error_set(err, SKIFF_INVALID, "prune: no targets are given");
+    return cut_copy(p, cut, &c, out, err);
+}
+
 enum skiff_status prune_for_inference(const struct skiff_program *p, const char *const *feeds,
                                       int nfeeds, const char *const *targets, int ntargets,
                                       struct skiff_program **out, struct skiff_error *err)
 {
-    return cut_copy(p, prune_clone, feeds, nfeeds, targets, ntargets, out, err);
+    return cut_for_targets(p, prune_clone, feeds, nfeeds, targets, ntargets, out, err);
 }
 
 enum skiff_status program_clone_for_test(const struct skiff_program *p, struct skiff_program **out,
@@ -421,5 +470,21 @@ enum skiff_status skiff_program_cut(const struct skiff_program *p, const char *c
                                     int nfeeds, const char *const *targets, int ntargets,
                                     struct skiff_program **out, struct skiff_error *err)
 {
-    return cut_copy(program_to_run(p), cut_clone, feeds, nfeeds, targets, ntargets, out, err);
+    return cut_for_targets(program_to_run(p), cut_clone, feeds, nfeeds, targets, ntargets, out,
+                           err);
+}
+
+enum skiff_status skiff_program_cut_training(const struct skiff_program *p,
+                                             const char *const *feeds, int nfeeds,
+                                             const char *const *targets, int ntargets,
+                                             const int64_t *updates, int nupdates,
+                                             struct skiff_program **out, struct skiff_error *err)
+{
+    struct cut c = {.feeds = feeds,
+                    .nfeeds = nfeeds,
+                    .targets = targets,
+                    .ntargets = ntargets,
+                    .updates = updates,
+                    .nupdates = nupdates};
+    return cut_copy(program_to_run(p), cut_training_clone, &c, out, err);
 }

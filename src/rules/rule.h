@@ -54,6 +54,7 @@ struct rule_params {
     bool decoupled;    /* adamw: decay is on */
     bool always_adapt; /* lamb: the ratio of norms also when weight_decay is 0 */
     bool second_gen;   /* adam, adamw, lamb, adadelta: as Paddle 2.x defines them */
+    unsigned apart;    /* bit j: the new state j is another variable than the old one (adadelta) */
 };
 
 /* What changes from step to step. */

@@ -80,6 +80,28 @@ class Rules(unittest.TestCase):
         rate = 0.1 * 0.5 * norm_w / (norm_g + 0.25 * norm_w)
         self.check(steps(lambda: O.LarsMomentum(0.1, 0.9, lars_coeff=0.5, lars_weight_decay=0.25), 1), W0 - rate * (G + 0.25 * W0))
 
+    def test_adadelta_into_other_variables(self):
+        """1.8.5 takes the new average of updates where it lies in the place of the old one, otherwise the old one."""
+        random = np.random.RandomState(3)
+        feed = {n: random.rand(3, 2).astype("float32") + .2 for n in ("Param", "Grad", "AvgSquaredGrad", "AvgSquaredUpdate")}
+        rho, eps, got = .95, 1e-6, {}
+        for apart in ("", "Param", "AvgSquaredUpdate", "Param AvgSquaredGrad AvgSquaredUpdate"):
+            with fresh() as (main, startup):
+                block = main.global_block()
+                ins = {n: block.create_var(name=n, shape=[3, 2], dtype="float32") for n in feed}
+                ins["LearningRate"] = L.fill_constant([1], "float32", 1.)
+                names = {n: n + "Out" if n in apart.split() else n for n in feed if n != "Grad"}
+                outs = {n + "Out": block.create_var(name=to, shape=[3, 2], dtype="float32") for n, to in names.items()}
+                block.append_op(type="adadelta", inputs=ins, outputs=outs, attrs={"rho": rho, "epsilon": eps})
+                got[apart] = fluid.Executor().run(main, feed=feed, fetch_list=[names["Param"], names["AvgSquaredUpdate"]])
+        g, e = feed["Grad"], rho * feed["AvgSquaredGrad"] + (1 - rho) * feed["Grad"] ** 2
+        step = np.sqrt((feed["AvgSquaredUpdate"] + eps) / (e + eps)) * g
+        new = rho * feed["AvgSquaredUpdate"] + (1 - rho) * step ** 2
+        for apart, (param, average) in got.items():
+            u = feed["AvgSquaredUpdate"] if "Update" in apart else new
+            np.testing.assert_allclose(param, feed["Param"] - np.sqrt((u + eps) / (e + eps)) * g, rtol=1e-5, err_msg=apart)
+            np.testing.assert_allclose(average, new, rtol=1e-5)
+
     def test_recompute(self):
         def make():
             optimizer = O.RecomputeOptimizer(O.SGD(0.1))
