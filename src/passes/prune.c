@@ -57,13 +57,20 @@ static bool is_optimize(const struct skiff_op *op)
            op_role_of(op) & ROLE_OPTIMIZE;
 }
 
-/* Walks the block backwards; `needed` grows by the inputs of ops that stay. */
-static void drop_unneeded(struct skiff_block *b, struct str_map *needed,
-                          const struct str_map *feeds, bool *done)
+/* What a sub-block is run for: the variables of the op that runs it, and the states that it hands
+ * from one step to the next (recurrent), of which the op names only the first values. */
+static void add_results(const struct skiff_op *op, struct str_map *to, const struct str_map *feeds)
 {
-    if (done[b->idx])
-        return;
-    done[b->idx] = true;
+    const struct op_attr_value *states = op_attr(op, "states");
+    add_args(to, op->ins, op->nins, feeds);
+    add_args(to, op->outs, op->nouts, feeds);
+    for (int i = 0; states && states->type == ATTR_STRINGS && i < states->value.n; i++)
+        str_map_put(to, states->value.strings[i], to);
+}
+
+/* Walks the block backwards; `needed` grows by the inputs of ops that stay. */
+static void drop_ops(struct skiff_block *b, struct str_map *needed, const struct str_map *feeds)
+{
     bool *keep = mem_must((size_t)(b->nops + 1) * sizeof *keep);
     for (int i = b->nops - 1; i >= 0; i--) {
         struct skiff_op *op = b->ops[i];
@@ -75,14 +82,23 @@ static void drop_unneeded(struct skiff_block *b, struct str_map *needed,
         if (!keep[i])
             block_remove_ops(b, i, 1);
     free(keep);
+}
+
+/* The block, and the sub-blocks that are still run. */
+static void drop_unneeded(struct skiff_block *b, struct str_map *needed,
+                          const struct str_map *feeds, bool *done)
+{
+    if (done[b->idx])
+        return;
+    done[b->idx] = true;
+    drop_ops(b, needed, feeds);
     for (int i = 0; i < b->nops; i++) {
         struct skiff_block *sub = sub_block_of(b, b->ops[i]);
         if (!sub)
             continue;
         struct str_map inner;
         str_map_init(&inner);
-        add_args(&inner, b->ops[i]->ins, b->ops[i]->nins, feeds);
-        add_args(&inner, b->ops[i]->outs, b->ops[i]->nouts, feeds);
+        add_results(b->ops[i], &inner, feeds);
         drop_unneeded(sub, &inner, feeds, done);
         str_map_deinit(&inner);
     }
@@ -262,8 +278,10 @@ static void remove_old_feeds(struct skiff_block *b)
     }
 }
 
-/* Keeps what the ops marked as targets need, down to the feeds. */
-static void keep_needed(struct skiff_program *p, const char *const *feeds, int nfeeds)
+/* Keeps what the ops marked as targets need, down to the feeds. Sub-blocks of training programs
+ * stay whole: gradient blocks read more of the forward ones than the ops that run them name. */
+static void keep_needed(struct skiff_program *p, const char *const *feeds, int nfeeds,
+                        bool whole_blocks)
 {
     struct str_map needed, fed;
     str_map_init(&needed);
@@ -271,7 +289,10 @@ static void keep_needed(struct skiff_program *p, const char *const *feeds, int n
     for (int i = 0; i < nfeeds; i++)
         str_map_put(&fed, feeds[i], &fed);
     bool *done = mem_must((size_t)p->nblocks * sizeof *done);
-    drop_unneeded(program_root(p), &needed, &fed, done);
+    if (whole_blocks)
+        drop_ops(program_root(p), &needed, &fed);
+    else
+        drop_unneeded(program_root(p), &needed, &fed, done);
     free(done);
     str_map_deinit(&needed);
     str_map_deinit(&fed);
@@ -303,7 +324,7 @@ static enum skiff_status prune_clone(struct skiff_program *p, const struct cut *
     forget_targets(p, IS_FALSE);
     for (int i = 0; i < c->ntargets; i++)
         TRY(wrap_target(p, i, c->targets[i], &fetches[i], err));
-    keep_needed(p, c->feeds, c->nfeeds);
+    keep_needed(p, c->feeds, c->nfeeds, false);
     set_is_test(p);
     TRY(add_feed_fetch(p, c->feeds, c->nfeeds, fetches, c->ntargets, err));
     if (p->generation == GEN_1X) {
@@ -350,9 +371,10 @@ static enum skiff_status mark_targets(struct skiff_program *p, const struct cut 
     return SKIFF_OK;
 }
 
-static enum skiff_status keep_targets(struct skiff_program *p, const struct cut *c)
+static enum skiff_status keep_targets(struct skiff_program *p, const struct cut *c,
+                                      bool whole_blocks)
 {
-    keep_needed(p, c->feeds, c->nfeeds);
+    keep_needed(p, c->feeds, c->nfeeds, whole_blocks);
     forget_targets(p, ABSENT);
     return SKIFF_OK;
 }
@@ -361,7 +383,7 @@ static enum skiff_status cut_clone(struct skiff_program *p, const struct cut *c,
                                    struct skiff_error *err)
 {
     TRY(mark_targets(p, c, err));
-    return keep_targets(p, c);
+    return keep_targets(p, c, false);
 }
 
 /* Optimizer ops are targets, too: the ones asked for, or all. */
@@ -382,7 +404,7 @@ static enum skiff_status cut_training_clone(struct skiff_program *p, const struc
         for (int i = 0; i < p->blocks[b]->nops; i++)
             if (is_optimize(p->blocks[b]->ops[i]))
                 p->blocks[b]->ops[i]->is_target = IS_TRUE;
-    return keep_targets(p, c);
+    return keep_targets(p, c, true);
 }
 
 /* What was cut out of a sound program is sound. */
