@@ -55,6 +55,7 @@ struct skiff_optimizer_options {
     double weight_decay;                               /* adamw: 0.01 */
     struct skiff_param_test apply_decay_param_fun;     /* adamw: which decay; NULL: all */
     struct skiff_param_factor lr_ratio;                /* adamw: factor of the rate; NULL: 1 */
+    double clip, batch_size, sigma;                    /* dpsgd: 0.9, 0.999, 1e-8 */
     uint64_t reserved[4];
 };
 

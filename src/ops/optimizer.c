@@ -181,6 +181,8 @@ enum skiff_status optimizer_prepare(struct kernel *k, struct skiff_error *err)
         read_attr(k, a, &o->params);
     if (o->row->flags & OPTIMIZER_DECAY_INSIDE)
         o->params.l2 = decay_inside(k);
+    if (o->row->flags & OPTIMIZER_SEED)
+        o->params.seed = k->attr[op_kind_attr(k->kind, "seed")].i;
     id_map_init(&o->map);
     k->state = o;
     return SKIFF_OK;

@@ -46,9 +46,11 @@ struct rule_params {
     float l1, l2;   /* ftrl, proximal_* */
     float lr_power; /* ftrl */
     float weight_decay;
-    float coeff;    /* lars, adamw */
-    float lr_ratio; /* adamw */
-    float rescale;  /* momentum, lars: gradient is multiplied by it */
+    float coeff;                   /* lars, adamw */
+    float lr_ratio;                /* adamw */
+    float rescale;                 /* momentum, lars: gradient is multiplied by it */
+    float clip, batch_size, sigma; /* dpsgd */
+    int seed;                      /* dpsgd; 0: the system's */
     bool nesterov, centered;
     bool lazy;         /* adam: whoever calls the rule leaves rows without a gradient alone */
     bool decoupled;    /* adamw: decay is on */
@@ -63,6 +65,7 @@ struct rule_step {
     float rate;         /* what the rule multiplies by: lr with its corrections */
     float epsilon;      /* as used by elements with a gradient */
     float bias1, bias2; /* lamb (2.x): 1 - beta^t */
+    float noise;        /* dpsgd */
 };
 
 /* A gap: `steps` steps (at least 1) in which a span had no gradient. */

@@ -1,6 +1,9 @@
 """Optimizers, learning rates, clipping, decay, gradients."""
+import json
+import os
 import unittest
 
+import average_cases
 import numpy as np
 import paddle.fluid as fluid
 from fluid_help import fresh
@@ -101,6 +104,20 @@ class Rules(unittest.TestCase):
             u = feed["AvgSquaredUpdate"] if "Update" in apart else new
             np.testing.assert_allclose(param, feed["Param"] - np.sqrt((u + eps) / (e + eps)) * g, rtol=1e-5, err_msg=apart)
             np.testing.assert_allclose(average, new, rtol=1e-5)
+
+    def test_around_others(self):
+        """LookaheadOptimizer, ModelAverage and Dpsgd against real 1.8.5."""
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "averages_1x.json")) as file:
+            recorded = json.load(file)
+        for name, (weights, names) in recorded.items():
+            with self.subTest(case=name):
+                got, kept = average_cases.values(name)
+                self.assertEqual(kept, names)
+                np.testing.assert_allclose(got, weights, rtol=1e-5, atol=1e-6)
+        self.assertEqual(set(recorded), set(average_cases.CASES))
+        for alpha, k in ((1.5, 5), (.5, 0), (.5, 2.0)):
+            self.assertRaises(AssertionError, O.LookaheadOptimizer, O.SGD(.1), alpha, k)
+        self.assertRaises(AssertionError, O.LookaheadOptimizer, None)
 
     def test_recompute(self):
         def make():

@@ -49,6 +49,10 @@ def _fetched(item):
     return isinstance(item, (framework.Variable, str))
 
 
+def _is_update(op):
+    return op.has_attr("op_role") and op.attr("op_role") & 2 != 0
+
+
 def _flat(fetch_list):
     """Items of a fetch_list without lists in it: of a list or a tuple of variables all, of what minimize gives (operators,
     pairs of parameter and gradient) the operators."""
@@ -78,7 +82,7 @@ def split_fetches(fetch_list):
         elif isinstance(item, framework.Variable):
             names.append(item.name)
         elif isinstance(item, framework.Operator):
-            if not item._is_optimize_op():
+            if not _is_update(item):
                 raise TypeError("The operator in fetch_list is not an optimize_op: %s" % item.type)
             updates.append(item)
         else:
@@ -257,7 +261,7 @@ class Executor(object):
         places = [op.idx for op in updates if op.block.idx == 0]
         if len(places) < len(updates):
             raise NotImplementedError("fetch_list: an optimizer operator inside of a block cannot be chosen")
-        if not names and not places and not any(op._is_optimize_op() for block in program.blocks for op in block.ops):
+        if not names and not places and not any(_is_update(op) for block in program.blocks for op in block.ops):
             return program  # nothing to prune for: a startup program
         key = (program.state[0], tuple(feeds), tuple(names), tuple(places))
         found = self._pruned.get(key)

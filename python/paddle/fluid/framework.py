@@ -329,9 +329,6 @@ class Operator(_native.Op):
 
     _set_attr, _rename_input, _rename_output = _native.Op.set_attr, _native.Op.rename_input, _native.Op.rename_output
 
-    def _is_optimize_op(self):
-        return self.has_attr("op_role") and self.attr("op_role") & 2 != 0
-
     def _block_attr_id(self, name):
         return self.attr(name)
 
