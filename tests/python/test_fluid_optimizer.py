@@ -6,6 +6,7 @@ import unittest
 import average_cases
 import numpy as np
 import paddle.fluid as fluid
+import weight_norm_cases
 from fluid_help import fresh
 from paddle.fluid import layers as L
 
@@ -118,6 +119,22 @@ class Rules(unittest.TestCase):
         for alpha, k in ((1.5, 5), (.5, 0), (.5, 2.0)):
             self.assertRaises(AssertionError, O.LookaheadOptimizer, O.SGD(.1), alpha, k)
         self.assertRaises(AssertionError, O.LookaheadOptimizer, None)
+
+    def test_weight_norm(self):
+        """WeightNormParamAttr against real 1.8.5."""
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "weight_norm_1x.json")) as file:
+            recorded = json.load(file)
+        self.assertEqual(set(recorded), set(weight_norm_cases.CASES))
+        for name, by_optimizer in recorded.items():
+            for optimizer, (losses, *parameters) in by_optimizer.items():
+                with self.subTest(case=name, optimizer=optimizer):
+                    found, *ours = weight_norm_cases.values(name, optimizer)
+                    np.testing.assert_allclose(found, losses, rtol=1e-4)
+                    self.assertEqual([p[:2] for p in ours], [p[:2] for p in parameters])
+                    for (_, _, got), (_, _, want) in zip(ours, parameters):
+                        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+        with fresh(), self.assertRaisesRegex(ValueError, "weight_norm of parameter fc_0.w_0 by dimension 2; it has 2"):
+            L.fc(L.data("x", [2]), 1, param_attr=fluid.WeightNormParamAttr(dim=2))
 
     def test_recompute(self):
         def make():
