@@ -1,8 +1,10 @@
 """paddle 2.x: values that Paddle 2.6.2 gave where Skiff once gave others or failed."""
+import json
 import os
 import tempfile
 import unittest
 
+import average2_cases
 import numpy as np
 import paddle
 import paddle.nn.functional as F
@@ -144,6 +146,17 @@ class Pruning(unittest.TestCase):
                 np.testing.assert_array_equal(got[-1], [2, 2])
             with self.assertRaisesRegex(TypeError, "a tuple in fetch_list must hold variables"):
                 exe.run(main, feed=feed, fetch_list=[(1, y)])
+
+
+class Averages(unittest.TestCase):
+    def test_programs(self):
+        """LookAhead and ModelAverage in programs."""
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "averages_2x.json")) as file:
+            recorded = json.load(file)
+        self.assertEqual(set(recorded), set(average2_cases.CASES))
+        for name, weights in recorded.items():
+            with self.subTest(case=name):
+                np.testing.assert_allclose(average2_cases.values(name), weights, rtol=1e-5, atol=1e-6)
 
 
 class Sequences(unittest.TestCase):

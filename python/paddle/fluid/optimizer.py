@@ -266,14 +266,15 @@ class ModelAverage(object):
     _SUMS = ("sum_1", "sum_2", "sum_3")
     _COUNTS = ("num_accumulates", "old_num_accumulates", "num_updates")
 
-    def __init__(self, average_window_rate, min_average_window=10000, max_average_window=10000, regularization=None, name=None):
+    def __init__(self, average_window_rate, min_average_window=10000, max_average_window=10000, regularization=None, name=None,
+                 parameters=None):
         if framework.in_dygraph_mode():
             raise Exception("In dygraph, don't support ModelAverage.")
         self.average_window, self.min_average_window, self.max_average_window = \
             average_window_rate, min_average_window, max_average_window
         self._name = name or ""
         block = framework.default_main_program().global_block()
-        self._params = [p for p in block.all_parameters() if p.do_model_average is not False]
+        self._params = parameters or [p for p in block.all_parameters() if p.do_model_average is not False]
         self._kept = {p.name: framework.unique_name.generate(p.name + ".tmp") for p in self._params}
         self._accumulators = {}
         for param in self._params:
