@@ -203,6 +203,10 @@ struct skiff_param_attr {
     struct skiff_clip gradient_clip;
     bool frozen; /* trainable=False */
     bool no_model_average;
+    /* WeightNormParamAttr: the layer's weight is <name>_v g / |v|, with g = <name>_g; |v| is the
+     * norm over all dimensions, or over all but norm_dim. */
+    bool weight_norm, has_norm_dim;
+    int64_t norm_dim;
     uint64_t reserved[4];
 };
 #define SKIFF_PARAM(...) (&(struct skiff_param_attr){__VA_ARGS__})

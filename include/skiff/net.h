@@ -70,6 +70,12 @@ SKIFF_API enum skiff_status skiff_program_cut(const struct skiff_program *p,
                                               const char *const *feeds, int nfeeds,
                                               const char *const *targets, int ntargets,
                                               struct skiff_program **out, struct skiff_error *err);
+/* The same for training: the optimizer ops at these positions of block 0 (updates NULL: all of the
+ * program) stay with all they need. targets may be empty. */
+SKIFF_API enum skiff_status
+skiff_program_cut_training(const struct skiff_program *p, const char *const *feeds, int nfeeds,
+                           const char *const *targets, int ntargets, const int64_t *updates,
+                           int nupdates, struct skiff_program **out, struct skiff_error *err);
 /* Data parallelism: one joint program with the forward and backward ops of every device, and one
  * update with the average of their gradients (scale_one: their sum). */
 SKIFF_API enum skiff_status skiff_program_replicate(const struct skiff_program *p, int devices,

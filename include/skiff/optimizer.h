@@ -55,6 +55,7 @@ struct skiff_optimizer_options {
     double weight_decay;                               /* adamw: 0.01 */
     struct skiff_param_test apply_decay_param_fun;     /* adamw: which decay; NULL: all */
     struct skiff_param_factor lr_ratio;                /* adamw: factor of the rate; NULL: 1 */
+    double clip, batch_size, sigma;                    /* dpsgd: 0.9, 0.999, 1e-8 */
     uint64_t reserved[4];
 };
 
@@ -91,6 +92,8 @@ SKIFF_API enum skiff_status skiff_net_gradients(struct skiff_net *net, struct sk
                                                 struct skiff_var *const *target_grads,
                                                 const struct skiff_minimize_options *o,
                                                 struct skiff_var **out, struct skiff_error *err);
+/* What the last of these calls, or minimize, warns of; NULL: nothing. Valid until the next one. */
+SKIFF_API const char *skiff_net_warning(const struct skiff_net *net);
 /* The first half of minimize: as skiff_net_backward, without parameters that are not trainable. */
 SKIFF_API enum skiff_status skiff_optimizer_backward(struct skiff_optimizer *opt,
                                                      struct skiff_var *loss,

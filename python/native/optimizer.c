@@ -37,6 +37,13 @@ static PyObject *pairs_list(struct program_object *p, const struct skiff_param_g
     return list;
 }
 
+/* false: the warning is an error (warnings.simplefilter). */
+static bool pass_warning(const struct net_object *n)
+{
+    const char *text = skiff_net_warning(n->net);
+    return !text || PyErr_WarnEx(PyExc_UserWarning, text, 2) == 0;
+}
+
 /* Of the net, or of an optimizer (opt not NULL). */
 static PyObject *backward(struct net_object *n, struct skiff_optimizer *opt, PyObject *args,
                           PyObject *keywords)
@@ -59,7 +66,7 @@ static PyObject *backward(struct net_object *n, struct skiff_optimizer *opt, PyO
         if (status < 0) {
             skiff_net_forget(n->net);
             raise_error(&err);
-        } else {
+        } else if (pass_warning(n)) {
             result = pairs_list(net_main(n), pairs, count);
         }
     }
@@ -101,7 +108,7 @@ PyObject *net_gradients(struct net_object *n, PyObject *args, PyObject *keywords
         raise_error(&err);
         goto out;
     }
-    result = PyList_New(nx);
+    result = pass_warning(n) ? PyList_New(nx) : NULL;
     for (int i = 0; result && i < nx; i++) {
         PyObject *v = var_wrap(net_main(n), out[i]);
         if (!v || PyList_SetItem(result, i, v) < 0)

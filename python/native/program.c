@@ -352,6 +352,30 @@ static PyObject *program_cut(struct program_object *o, PyObject *args, PyObject 
     return pruned_by(skiff_program_cut, o, args, keywords);
 }
 
+static PyObject *program_cut_training(struct program_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *feeds, *targets, *updates = Py_None, *result = NULL;
+    struct keep k = {0};
+    const char **f, **t;
+    int nf, nt;
+    int64_t *at = NULL, nat = 0;
+    struct skiff_program *cut = NULL;
+    struct skiff_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|O",
+                                     KEYWORDS("feeds", "targets", "updates"), &feeds, &targets,
+                                     &updates))
+        return NULL;
+    if (names_of(&k, feeds, "feeds", &f, &nf) && names_of(&k, targets, "targets", &t, &nt) &&
+        (updates == Py_None || longs_of(&k, updates, "updates", &at, &nat))) {
+        if (skiff_program_cut_training(o->p, f, nf, t, nt, at, (int)nat, &cut, &err) < 0)
+            raise_error(&err);
+        else
+            result = program_wrap(cut, (PyObject *)o);
+    }
+    keep_end(&k);
+    return result;
+}
+
 static PyObject *program_allow_ops(struct program_object *o, PyObject *args, PyObject *keywords)
 {
     const char *ops;
@@ -521,6 +545,7 @@ static PyMethodDef methods[] = {
     METHOD("clone", program_clone, "A deep copy; for_test: as Fluid's clone(for_test=True)."),
     METHOD("prune", program_prune, "What the targets need of the feeds."),
     METHOD("cut", program_cut, "The ops that the targets need, and nothing else."),
+    METHOD("cut_training", program_cut_training, "The same, and what optimizer ops need."),
     METHOD("allow_ops", program_allow_ops,
            "Lets a program that was read act outside of itself: \"save,load\", below a folder."),
     METHOD("replicate", program_replicate, "One joint program for several devices."),

@@ -237,6 +237,19 @@ static bool param_numbers(struct keep *k, PyObject *o, struct skiff_param_attr *
     return true;
 }
 
+/* fluid's WeightNormParamAttr. */
+static bool weight_norm_of(struct keep *k, PyObject *o, struct skiff_param_attr *a)
+{
+    PyObject *normalized, *dim;
+    if (!member(k, o, "_weight_norm", &normalized) || !normalized)
+        return !PyErr_Occurred();
+    a->weight_norm = true;
+    if (!member(k, o, "dim", &dim))
+        return false;
+    a->has_norm_dim = dim != NULL;
+    return !dim || int_of(dim, "dim of a WeightNormParamAttr", &a->norm_dim);
+}
+
 bool param_attr_of(struct keep *k, PyObject *o, struct net_object *net,
                    const struct skiff_param_attr **out)
 {
@@ -262,5 +275,6 @@ bool param_attr_of(struct keep *k, PyObject *o, struct net_object *net,
     return text_or_none(name, "a parameter's name", &a->name) &&
            initializer_of(k, initializer, &a->initializer) &&
            regularizer_of(regularizer, &a->regularizer) &&
-           clip_of(k, clip, net, &a->gradient_clip) && param_numbers(k, o, a);
+           clip_of(k, clip, net, &a->gradient_clip) && param_numbers(k, o, a) &&
+           weight_norm_of(k, o, a);
 }

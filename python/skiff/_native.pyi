@@ -77,6 +77,8 @@ class Program:
         """What save_inference_model keeps: what the targets need of the feeds."""
     def cut(self, feeds: Sequence[str], targets: Sequence[str]) -> Program:
         """The ops that the targets need, as they are; feeds that nobody needs are ignored."""
+    def cut_training(self, feeds: Sequence[str], targets: Sequence[str], updates: Sequence[int] | None = None) -> Program:
+        """The same with the optimizer ops at these positions of block 0 (None: all of them), and what they need."""
     def replicate(self, devices: int, scale_one: bool = False) -> Program:
         """Data parallelism: a joint program for several devices; feeds and fetches by replica_name."""
     def replica_name(self, name: str, device: int) -> str: ...

@@ -94,7 +94,8 @@ static struct skiff_var *lookup(struct skiff_net *net, const char *type, const c
              P_INT("padding_idx", padding), P_STR("combiner", "sum"));
     if (net_failed(net))
         return NULL;
-    w->param->is_distributed = o->is_distributed;
+    if (w->param) /* not one of weight_norm, which is computed */
+        w->param->is_distributed = o->is_distributed;
     return out;
 }
 

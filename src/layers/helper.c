@@ -348,6 +348,8 @@ struct skiff_var *layer_param(struct layer *l, const struct skiff_param_attr *at
                             "be known when the network is built",
                             l->type, name, shape_text(shape, text));
         }
+    if (attr->weight_norm)
+        return layer_weight_norm(l, attr, name, shape, dtype, &init);
     struct skiff_program *startup = net->frame->startup, *main = net->frame->main;
     struct param_info info = attr_info(startup, attr);
     struct skiff_var *s = param_var(net, startup, name, shape, dtype, &info);

@@ -143,6 +143,11 @@ void net_init_var(struct skiff_net *net, struct skiff_var *v, const struct skiff
 struct skiff_var *layer_param(struct layer *l, const struct skiff_param_attr *attr,
                               const struct shape *shape, enum dtype dtype, bool is_bias,
                               const struct skiff_initializer *default_init);
+/* weight_norm.c: the weight of an attribute with weight_norm, made of the parameters <name>_g and
+ * <name>_v. */
+struct skiff_var *layer_weight_norm(struct layer *l, const struct skiff_param_attr *attr,
+                                    const char *name, const struct shape *shape, enum dtype dtype,
+                                    const struct skiff_initializer *init);
 static inline bool attr_is_none(const struct skiff_param_attr *attr)
 {
     return attr == SKIFF_NO_PARAM;

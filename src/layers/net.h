@@ -44,6 +44,7 @@ struct skiff_net {
     struct net_grad_count *grad_counts;
     struct net_cleanup *cleanups;
     struct skiff_error error; /* the first one; code 0: none */
+    const char *warning;      /* of the last backward; NULL: none */
 };
 
 /* Records the first error; always returns NULL, so that layers can `return net_fail(...)`. */

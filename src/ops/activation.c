@@ -479,7 +479,7 @@ static const struct op_attr_spec pow_attrs[] = {A_FLOAT("factor", 1.0f), {0}};
     FORWARD(#name, name, a, GRAD_BY_X, .generations = GEN_2X), \
         BACKWARD(#name, name, a, grad_x_in, .generations = GEN_2X)
 #define STEP(name)                                                                  \
-    FORWARD(#name, name, plain, "Out@GRAD -> X@GRAD", ),                            \
+    FORWARD(#name, name, plain, "Out@GRAD -> X@GRAD", .flags = OP_ZERO_GRAD),       \
     {                                                                               \
         .type = #name "_grad", .ins = grad_none_in, .outs = dx_out, .attrs = plain, \
         .run = zero_grad_run                                                        \
@@ -541,7 +541,8 @@ const struct op_kind ops_activation[] = {
     STEP(floor),
     STEP(ceil),
     STEP(round),
-    FORWARD("trunc", trunc, none, "Out@GRAD -> X@GRAD", .generations = GEN_2X),
+    FORWARD("trunc", trunc, none, "Out@GRAD -> X@GRAD", .flags = OP_ZERO_GRAD,
+            .generations = GEN_2X),
     {.type = "trunc_grad",
      .generations = GEN_2X,
      .ins = grad_none_in,
@@ -573,6 +574,7 @@ const struct op_kind ops_activation[] = {
     BY_X(thresholded_relu, thresholded_attrs, ),
     BY_X(stanh, stanh_attrs, ),
     {.type = "sign",
+     .flags = OP_ZERO_GRAD,
      .ins = x_in,
      .outs = out_out,
      .attrs = none,

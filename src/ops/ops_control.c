@@ -156,6 +156,19 @@ static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
     }
 }
 
+/* The gradient of a variable that each run of the loop's block makes for itself: nothing outside
+ * has one. */
+static bool is_local_grad(const struct skiff_block *fwd, const char *name)
+{
+    size_t n = strlen(name), cut = strlen(GRAD_SUFFIX);
+    char var[512];
+    if (n <= cut || n - cut >= sizeof var || strcmp(name + n - cut, GRAD_SUFFIX))
+        return false;
+    memcpy(var, name, n - cut);
+    var[n - cut] = 0;
+    return block_own_var(fwd, var);
+}
+
 /* The gradients that the while loop gets from outside: what ops of the gradient block read and
  * neither the loop, nor its block, nor the gradient block itself provides. */
 static int outside_grads(struct grad_build *g, const struct skiff_block *fwd, const char **out,
@@ -175,7 +188,8 @@ static int outside_grads(struct grad_build *g, const struct skiff_block *fwd, co
         for (int s = 0; s < op->nins; s++)
             for (int i = 0; i < op->ins[s].n; i++) {
                 const char *name = op->ins[s].names[i];
-                if (str_map_has(&known, name) || block_own_var(fwd, name))
+                if (str_map_has(&known, name) || block_own_var(fwd, name) ||
+                    is_local_grad(fwd, name))
                     continue;
                 str_map_put(&known, name, g);
                 if (n < max)

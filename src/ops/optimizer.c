@@ -181,6 +181,8 @@ enum skiff_status optimizer_prepare(struct kernel *k, struct skiff_error *err)
         read_attr(k, a, &o->params);
     if (o->row->flags & OPTIMIZER_DECAY_INSIDE)
         o->params.l2 = decay_inside(k);
+    if (o->row->flags & OPTIMIZER_SEED)
+        o->params.seed = k->attr[op_kind_attr(k->kind, "seed")].i;
     id_map_init(&o->map);
     k->state = o;
     return SKIFF_OK;
@@ -228,6 +230,8 @@ static enum skiff_status target_bind(struct kernel *k, int i, struct optimizer_t
             kernel_in_value(k, s->state[j], i)->kind == VALUE_NONE)
             continue;
         TRY(in_place(k, s->state[j], s->state_out[j], i, &t->state_value[j], err));
+        if (t->state_value[j] != kernel_in_value(k, s->state[j], i))
+            t->params.apart |= 1u << j;
         t->state[j] = wide ? NULL : tensor_f32(&t->state_value[j]->tensor);
     }
     if (t->params.centered && !t->state_value[2])

@@ -7,8 +7,9 @@
  *   - An op that runs a block (while) gets a gradient block, whose ops are made in the same way and
  *     which sees the variables of the forward block.
  *   - On second and later calls in one program the gradients of the first are there already: the
- *     new ones get other names (grad/grad/x@GRAD), and only ops that follow from this call's
- *     targets are taken, or the first call's gradient ops would be made again.
+ *     new ones get other names (backward_again.c), and only ops that follow from this call's
+ *     targets are taken, or the first call's gradient ops would be made again. Gradient ops of the
+ *     first that lie on the path are differentiated by ops/grad_grad.c.
  *   - Types and shapes of new variables are those of the forward ones, whatever the gradient op's
  *     own shape rule says.
  *
@@ -20,46 +21,13 @@
 
 #include "base/mem.h"
 #include "passes/backward_ops.h"
-#include "program/grad.h"
+#include "passes/backward_parts.h"
 #include "program/infer.h"
 
 struct grad_place { /* where a variable's gradient ended up */
     const char *name;
     struct skiff_block *block;
 };
-
-struct backward {
-    struct skiff_program *p;
-    const struct backward_options *o;
-    struct str_map *no_grad; /* per block that was there at the start: names of gradients */
-    int nblocks;
-    struct str_map grad_to_var; /* gradient -> variable */
-    struct str_map places;      /* variable -> struct grad_place */
-    struct str_map wanted;      /* second and later calls: gradients that may be read */
-    bool use_wanted;
-    struct str_map renamed; /* second and later calls: gradient -> its new name */
-    bool clip_errors;       /* of the variables that ask for it */
-};
-
-static bool set_has(const struct str_map *s, const char *name)
-{
-    return str_map_has(s, name);
-}
-
-static void set_add(struct str_map *s, const char *name)
-{
-    str_map_put(s, name, s);
-}
-
-static const char *with_grad(struct skiff_program *p, const char *name)
-{
-    return arena_printf(&p->arena, "%s" GRAD_SUFFIX, name);
-}
-
-static bool is_grad(const char *name)
-{
-    return strstr(name, GRAD_SUFFIX) != NULL;
-}
 
 static const char *strip_grad(struct skiff_program *p, const char *name)
 {
@@ -74,6 +42,8 @@ static void backward_init(struct backward *b, struct skiff_program *p,
     b->no_grad = mem_must((size_t)p->nblocks * sizeof *b->no_grad);
     str_map_init(&b->grad_to_var);
     str_map_init(&b->places);
+    str_map_init(&b->seeds);
+    str_map_init(&b->written);
     str_map_init(&b->wanted);
     str_map_init(&b->renamed);
     for (int i = 0; i < p->nblocks; i++) {
@@ -95,100 +65,24 @@ static void backward_deinit(struct backward *b)
     free(b->no_grad);
     str_map_deinit(&b->grad_to_var);
     str_map_deinit(&b->places);
+    str_map_deinit(&b->seeds);
+    str_map_deinit(&b->written);
     str_map_deinit(&b->wanted);
     str_map_deinit(&b->renamed);
-}
-
-/* ---- the path ---- */
-
-static bool any_in(const struct op_arg *args, int n, const struct str_map *set)
-{
-    for (int s = 0; s < n; s++)
-        for (int k = 0; k < args[s].n; k++)
-            if (set_has(set, args[s].names[k]))
-                return true;
-    return false;
-}
-
-static void add_args(struct str_map *to, const struct op_arg *args, int n,
-                     const struct str_map *but)
-{
-    for (int s = 0; s < n; s++)
-        for (int k = 0; k < args[s].n; k++)
-            if (!but || !set_has(but, args[s].names[k]))
-                set_add(to, args[s].names[k]);
-}
-
-static bool has_grad(const struct skiff_op *op)
-{
-    return op->kind && (op->kind->grad || op->kind->make_grad);
-}
-
-/* no_grad holds names of variables here. `inputs` NULL: whatever leads to the outputs. */
-static struct skiff_op **find_path(struct skiff_block *b, struct str_map *outputs,
-                                   struct str_map *inputs, struct str_map *no_grad, int *n)
-{
-    struct skiff_op **path = mem_must((size_t)(b->nops + 1) * sizeof *path);
-    bool *on = mem_must((size_t)(b->nops + 1) * sizeof *on);
-    for (int i = 0; i < b->nops; i++) {
-        struct skiff_op *op = b->ops[i];
-        on[i] = !inputs || (any_in(op->ins, op->nins, inputs) && has_grad(op));
-        if (inputs && on[i])
-            add_args(inputs, op->outs, op->nouts, no_grad);
-    }
-    for (int i = b->nops - 1; i >= 0; i--) {
-        struct skiff_op *op = b->ops[i];
-        if (any_in(op->outs, op->nouts, outputs) && has_grad(op))
-            add_args(outputs, op->ins, op->nins, no_grad);
-        else
-            on[i] = false;
-    }
-    *n = 0;
-    for (int i = 0; i < b->nops; i++)
-        if (on[i])
-            path[(*n)++] = b->ops[i];
-    free(on);
-    for (int i = 0; inputs && i < *n; i++)
-        for (int s = 0; s < path[i]->nins; s++)
-            for (int k = 0; k < path[i]->ins[s].n; k++) {
-                const char *name = path[i]->ins[s].names[k];
-                struct skiff_var *v = block_find_var(b, name);
-                if (!set_has(inputs, name) && v && v->stop_gradient)
-                    set_add(no_grad, name);
-            }
-    return path;
-}
-
-/* Results of the path that lead nowhere (auxiliary outputs) have no gradient. */
-static void add_dead_outputs(const struct skiff_block *b, struct skiff_op *const *path, int n,
-                             const char *target, struct str_map *no_grad)
-{
-    struct str_map used, dead;
-    str_map_init(&used);
-    str_map_init(&dead);
-    set_add(&used, target);
-    for (int i = n - 1; i >= 0; i--) {
-        const struct skiff_op *op = path[i];
-        for (int s = 0; s < op->nouts && !op_attr(op, "sub_block"); s++)
-            for (int k = 0; k < op->outs[s].n; k++) {
-                const char *name = op->outs[s].names[k];
-                const struct skiff_var *v = block_find_var(b, name);
-                if (!set_has(&used, name) && !op_reads(op, name) && v && !v->stop_gradient)
-                    set_add(&dead, name);
-            }
-        add_args(&used, op->ins, op->nins, no_grad);
-    }
-    for (size_t i = 0; i < dead.count; i++)
-        set_add(no_grad, dead.entries[i].key);
-    str_map_deinit(&used);
-    str_map_deinit(&dead);
 }
 
 /* ---- gradient ops of one block ---- */
 
 static bool grad_unwanted(const struct grad_build *g, const char *name)
 {
-    return set_has(g->user, name);
+    const struct backward *b = g->user;
+    return set_has(&b->no_grad[g->block->idx], name);
+}
+
+static bool grad_absent(const struct grad_build *g, const char *name)
+{
+    struct backward *b = g->user;
+    return !set_has(&b->written, b->o->times > 1 ? again_name(b, g->block, name) : name);
 }
 
 static enum skiff_status block_grads(struct backward *b, struct skiff_block *block,
@@ -218,49 +112,6 @@ static enum skiff_status sub_grads(struct backward *b, const struct skiff_block 
     return status;
 }
 
-/* On the second and later calls gradients of the first ones are there already: new ones are called
- * grad/grad/x@GRAD, and only ops that follow from this call's targets are taken. */
-static void rename_again(struct backward *b, const struct skiff_block *block,
-                         const struct skiff_op *fwd, struct skiff_op *op)
-{
-    bool of_grad = op_attr(fwd, "op_role_var") && op_role_of(fwd) == ROLE_BACKWARD;
-    for (int s = 0; s < op->nins && !of_grad; s++)
-        for (int k = 0; k < op->ins[s].n; k++) {
-            const char *to = str_map_get(&b->renamed, op->ins[s].names[k]);
-            if (to)
-                op->ins[s].names[k] = to;
-        }
-    for (int s = 0; s < op->nouts; s++)
-        for (int k = 0; k < op->outs[s].n; k++) {
-            const char *name = op->outs[s].names[k];
-            if (!is_grad(name) || !block_own_var(block, name))
-                continue;
-            struct buf text = BUF_INIT;
-            for (int i = 0; i < b->o->times; i++)
-                buf_str(&text, "grad/");
-            buf_str(&text, name);
-            const char *to = arena_strdup(&b->p->arena, text.data);
-            buf_deinit(&text);
-            op->outs[s].names[k] = to;
-            str_map_put(&b->renamed, name, (void *)to);
-            const char *var = str_map_get(&b->grad_to_var, name);
-            if (var)
-                str_map_put(&b->grad_to_var, to, (void *)var);
-        }
-}
-
-static bool follows(struct backward *b, const struct skiff_op *op)
-{
-    bool any = false;
-    for (int s = 0; s < op->nins; s++)
-        for (int k = 0; k < op->ins[s].n; k++)
-            if (is_grad(op->ins[s].names[k]) && set_has(&b->wanted, op->ins[s].names[k]))
-                any = true;
-    if (any)
-        add_args(&b->wanted, op->outs, op->nouts, NULL);
-    return any;
-}
-
 static void note_vars(struct backward *b, const struct skiff_op *fwd, const struct skiff_op *grad)
 {
     for (int s = 0; s < grad->nouts; s++)
@@ -283,7 +134,8 @@ static enum skiff_status op_grads(struct backward *b, struct skiff_block *block,
                            .block = block,
                            .fwd = op,
                            .unwanted = grad_unwanted,
-                           .user = &b->no_grad[block->idx]};
+                           .absent = grad_absent,
+                           .user = b};
     TRY(sub_grads(b, block, op, target, &g.grad_block, err));
     TRY(grad_build_ops(&g, err));
     const struct op_attr_value *device = op_attr(op, "op_device");
@@ -295,8 +147,12 @@ static enum skiff_status op_grads(struct backward *b, struct skiff_block *block,
         note_vars(b, op, made);
         if (b->o->times > 1)
             rename_again(b, block, op, made);
-        if (!b->use_wanted || follows(b, made))
-            grad_ops_insert(all, -1, made);
+    }
+    if (b->use_wanted && !follows(b, g.ops, g.nops))
+        return SKIFF_OK;
+    for (int i = 0; i < g.nops; i++) {
+        grad_ops_insert(all, -1, g.ops[i]);
+        add_args(&b->written, g.ops[i]->outs, g.ops[i]->nouts, NULL);
     }
     return SKIFF_OK;
 }
@@ -312,6 +168,8 @@ static enum skiff_status block_grads(struct backward *b, struct skiff_block *blo
     enum skiff_status status = SKIFF_OK;
     for (int i = npath - 1; i >= 0; i--)
         TRY_OUT(op_grads(b, block, path[i], target, &all, err));
+    if (b->o->times > 1)
+        rename_no_grad(b, block);
     grad_ops_add_up(&all, block->idx);
     grad_ops_drop_unwanted(&all, &b->no_grad[block->idx]);
     for (int i = 0; i < npath; i++) {
@@ -463,10 +321,10 @@ static enum skiff_status make_vars(struct backward *b, struct skiff_block *block
     TRY_OUT(infer_op(block, op, err));
     for (size_t i = 0; i < fresh.count; i++) {
         struct skiff_var *v = fresh.entries[i].value;
-        const struct skiff_var *fwd = block_find_var(block, strip_grad(b->p, v->name));
-        if (fwd == v) /* not a gradient at all (x_shape): Fluid leaves its type at 0 */
+        const struct skiff_var *fwd = grad_model(b->p, block, v->name);
+        if (!is_grad(v->name)) /* x_shape: Fluid leaves its type at 0 */
             v->dtype = DTYPE_BOOL;
-        else
+        else if (!strstr(v->name, SECOND_MARK) || fwd)
             v->dtype = fwd ? fwd->dtype : DTYPE_FP32;
         if (fwd)
             v->shape = fwd->shape;
@@ -634,6 +492,30 @@ static void collect_pairs(struct backward *b, struct param_grad **out, int *nout
         mark_writer(b->p, (*out)[i].param, (*out)[i].grad);
 }
 
+static void add_seed(struct backward *b, const char *grad)
+{
+    set_add(&b->seeds, grad);
+    set_add(&b->written, grad);
+    set_add(&b->wanted, grad);
+}
+
+/* Does a parameter's gradient need one of a gradient op that has none? */
+static enum skiff_status check_parameters(const struct backward *b, struct skiff_block *root,
+                                          const struct str_map *targets,
+                                          const struct str_map *no_grad, struct skiff_error *err)
+{
+    struct str_map sources;
+    str_map_init(&sources);
+    for (size_t i = 0; i < root->vars.count; i++) {
+        const struct skiff_var *v = root->vars.entries[i].value;
+        if (param_listed(b->o, v))
+            set_add(&sources, v->name);
+    }
+    enum skiff_status status = check_second_order(root, targets, &sources, no_grad, err);
+    str_map_deinit(&sources);
+    return status;
+}
+
 static enum skiff_status run_backward(struct backward *b, struct skiff_var *loss,
                                       struct skiff_op *maker, struct skiff_error *err)
 {
@@ -645,15 +527,15 @@ static enum skiff_status run_backward(struct backward *b, struct skiff_var *loss
     str_map_init(&none);
     set_add(&outputs, loss->name);
     strip_set(p, &b->no_grad[0], &no_grad);
+    enum skiff_status status = check_parameters(b, root, &outputs, &no_grad, err);
     struct skiff_op **path = find_path(root, &outputs, NULL, &no_grad, &npath);
     add_dead_outputs(root, path, npath, loss->name, &no_grad);
     grads_of_set(p, &no_grad, &b->no_grad[0]);
     seed_loss(p, root, loss, maker);
-    if (b->o->times > 1) {
-        b->use_wanted = true;
-        set_add(&b->wanted, with_grad(p, loss->name));
-    }
-    enum skiff_status status = block_grads(b, root, path, npath, root, err);
+    add_seed(b, with_grad(p, loss->name));
+    b->use_wanted = b->o->times > 1;
+    if (status == SKIFF_OK)
+        status = block_grads(b, root, path, npath, root, err);
     if (status == SKIFF_OK) {
         rename_taken(b, root, start, &none);
         status = make_all_vars(b, root, start, NULL, err);
@@ -705,7 +587,7 @@ static void seed_target(struct backward *b, struct skiff_block *block, const str
     op_set_float(p, op, "value", 1.0f);
     op_set_int(p, op, "dtype", t->dtype);
     set_add(&b->wanted, shape);
-    set_add(&b->wanted, grad);
+    add_seed(b, grad);
 }
 
 static enum skiff_status check_target(const struct skiff_var *t, const struct skiff_var *g,
@@ -739,19 +621,23 @@ enum skiff_status append_gradients(struct skiff_program *p, struct skiff_var *co
         set_add(&from, inputs[i]->name);
     for (int i = 0; i < ntargets; i++)
         set_add(&outputs, targets[i]->name);
+    enum skiff_status status = check_second_order(root, &outputs, &from, &no_grad, err);
     struct skiff_op **path = find_path(root, &outputs, &from, &no_grad, &npath);
     for (int i = 0; i < ntargets; i++) {
         const struct skiff_var *g = target_grads ? target_grads[i] : NULL;
         if (!g) {
             seed_target(&b, root, targets[i]);
         } else {
-            str_map_put(&given, with_grad(p, targets[i]->name), (void *)g->name);
+            const char *grad = with_grad(p, targets[i]->name);
+            str_map_put(&given, grad, (void *)g->name);
+            add_seed(&b, grad);
             set_add(&b.wanted, g->name);
         }
     }
     b.use_wanted = o->times > 1;
     grads_of_set(p, &no_grad, &b.no_grad[0]);
-    enum skiff_status status = block_grads(&b, root, path, npath, root, err);
+    if (status == SKIFF_OK)
+        status = block_grads(&b, root, path, npath, root, err);
     if (status == SKIFF_OK) {
         rename_taken(&b, root, start, &given);
         status = make_all_vars(&b, root, start, NULL, err);

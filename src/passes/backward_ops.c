@@ -241,10 +241,15 @@ static bool removable(const struct skiff_op *op, struct str_map *no_grad)
     return true;
 }
 
+/* The variable of a gradient, which a later call may have put "grad/" before. */
 static const char *strip_grad(struct skiff_program *p, const char *name)
 {
-    const char *at = strstr(name, GRAD_SUFFIX);
-    return at ? arena_strndup(&p->arena, name, (size_t)(at - name)) : name;
+    const char *cut = name;
+    while (!strncmp(name, "grad/", strlen("grad/")))
+        name += strlen("grad/");
+    for (const char *at = strstr(name, GRAD_SUFFIX); at; at = strstr(at + 1, GRAD_SUFFIX))
+        cut = at;
+    return arena_strndup(&p->arena, name, (size_t)(cut - name));
 }
 
 void grad_ops_drop_unwanted(struct grad_ops *g, struct str_map *no_grad)

@@ -152,6 +152,7 @@ backward_options(struct skiff_net *net, const struct skiff_minimize_options *o, 
     size_t most = (size_t)o->nno_grad + b->vars.count + 1;
     const char **names = arena_alloc(&net->arena, most * sizeof *names);
     int n = 0;
+    net->warning = NULL;
     for (int i = 0; i < o->nno_grad; i++)
         names[n++] = o->no_grad[i];
     for (size_t i = 0; frozen_too && i < b->vars.count; i++) {
@@ -164,7 +165,13 @@ backward_options(struct skiff_net *net, const struct skiff_minimize_options *o, 
                                      .no_grad = names,
                                      .nno_grad = n,
                                      .times = net_next_grad_time(net, p),
-                                     .names = net->names};
+                                     .names = net->names,
+                                     .warning = &net->warning};
+}
+
+const char *skiff_net_warning(const struct skiff_net *net)
+{
+    return net ? net->warning : NULL;
 }
 
 static struct param_grad *net_backward(struct skiff_net *net, struct skiff_var *loss,

@@ -57,13 +57,20 @@ static bool is_optimize(const struct skiff_op *op)
            op_role_of(op) & ROLE_OPTIMIZE;
 }
 
-/* Walks the block backwards; `needed` grows by the inputs of ops that stay. */
-static void drop_unneeded(struct skiff_block *b, struct str_map *needed,
-                          const struct str_map *feeds, bool *done)
+/* What a sub-block is run for: the variables of the op that runs it, and the states that it hands
+ * from one step to the next (recurrent), of which the op names only the first values. */
+static void add_results(const struct skiff_op *op, struct str_map *to, const struct str_map *feeds)
 {
-    if (done[b->idx])
-        return;
-    done[b->idx] = true;
+    const struct op_attr_value *states = op_attr(op, "states");
+    add_args(to, op->ins, op->nins, feeds);
+    add_args(to, op->outs, op->nouts, feeds);
+    for (int i = 0; states && states->type == ATTR_STRINGS && i < states->value.n; i++)
+        str_map_put(to, states->value.strings[i], to);
+}
+
+/* Walks the block backwards; `needed` grows by the inputs of ops that stay. */
+static void drop_ops(struct skiff_block *b, struct str_map *needed, const struct str_map *feeds)
+{
     bool *keep = mem_must((size_t)(b->nops + 1) * sizeof *keep);
     for (int i = b->nops - 1; i >= 0; i--) {
         struct skiff_op *op = b->ops[i];
@@ -75,14 +82,23 @@ static void drop_unneeded(struct skiff_block *b, struct str_map *needed,
         if (!keep[i])
             block_remove_ops(b, i, 1);
     free(keep);
+}
+
+/* The block, and the sub-blocks that are still run. */
+static void drop_unneeded(struct skiff_block *b, struct str_map *needed,
+                          const struct str_map *feeds, bool *done)
+{
+    if (done[b->idx])
+        return;
+    done[b->idx] = true;
+    drop_ops(b, needed, feeds);
     for (int i = 0; i < b->nops; i++) {
         struct skiff_block *sub = sub_block_of(b, b->ops[i]);
         if (!sub)
             continue;
         struct str_map inner;
         str_map_init(&inner);
-        add_args(&inner, b->ops[i]->ins, b->ops[i]->nins, feeds);
-        add_args(&inner, b->ops[i]->outs, b->ops[i]->nouts, feeds);
+        add_results(b->ops[i], &inner, feeds);
         drop_unneeded(sub, &inner, feeds, done);
         str_map_deinit(&inner);
     }
@@ -262,8 +278,10 @@ static void remove_old_feeds(struct skiff_block *b)
     }
 }
 
-/* Keeps what the ops marked as targets need, down to the feeds. */
-static void keep_needed(struct skiff_program *p, const char *const *feeds, int nfeeds)
+/* Keeps what the ops marked as targets need, down to the feeds. Sub-blocks of training programs
+ * stay whole: gradient blocks read more of the forward ones than the ops that run them name. */
+static void keep_needed(struct skiff_program *p, const char *const *feeds, int nfeeds,
+                        bool whole_blocks)
 {
     struct str_map needed, fed;
     str_map_init(&needed);
@@ -271,7 +289,10 @@ static void keep_needed(struct skiff_program *p, const char *const *feeds, int n
     for (int i = 0; i < nfeeds; i++)
         str_map_put(&fed, feeds[i], &fed);
     bool *done = mem_must((size_t)p->nblocks * sizeof *done);
-    drop_unneeded(program_root(p), &needed, &fed, done);
+    if (whole_blocks)
+        drop_ops(program_root(p), &needed, &fed);
+    else
+        drop_unneeded(program_root(p), &needed, &fed, done);
     free(done);
     str_map_deinit(&needed);
     str_map_deinit(&fed);
@@ -280,23 +301,32 @@ static void keep_needed(struct skiff_program *p, const char *const *feeds, int n
 
 static void forget_targets(struct skiff_program *p, enum presence mark)
 {
-    for (int i = 0; i < program_root(p)->nops; i++)
-        program_root(p)->ops[i]->is_target = mark;
+    for (int b = 0; b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++)
+            p->blocks[b]->ops[i]->is_target = mark;
 }
 
-static enum skiff_status prune_clone(struct skiff_program *p, const char *const *feeds, int nfeeds,
-                                     const char *const *targets, int ntargets,
+struct cut {
+    const char *const *feeds;
+    int nfeeds;
+    const char *const *targets;
+    int ntargets;
+    const int64_t *updates; /* positions of optimizer ops in block 0; NULL: all of them */
+    int nupdates;
+};
+
+static enum skiff_status prune_clone(struct skiff_program *p, const struct cut *c,
                                      struct skiff_error *err)
 {
-    const char **fetches = arena_alloc(&p->arena, (size_t)(ntargets + 1) * sizeof *fetches);
+    const char **fetches = arena_alloc(&p->arena, (size_t)(c->ntargets + 1) * sizeof *fetches);
     neutral(p);
     remove_old_feeds(program_root(p));
     forget_targets(p, IS_FALSE);
-    for (int i = 0; i < ntargets; i++)
-        TRY(wrap_target(p, i, targets[i], &fetches[i], err));
-    keep_needed(p, feeds, nfeeds);
+    for (int i = 0; i < c->ntargets; i++)
+        TRY(wrap_target(p, i, c->targets[i], &fetches[i], err));
+    keep_needed(p, c->feeds, c->nfeeds, false);
     set_is_test(p);
-    TRY(add_feed_fetch(p, feeds, nfeeds, fetches, ntargets, err));
+    TRY(add_feed_fetch(p, c->feeds, c->nfeeds, fetches, c->ntargets, err));
     if (p->generation == GEN_1X) {
         p->paddle_version = 1008005;
         p->has_version = true;
@@ -331,17 +361,50 @@ static bool listed(const char *name, const char *const *names, int n)
     return false;
 }
 
-static enum skiff_status cut_clone(struct skiff_program *p, const char *const *feeds, int nfeeds,
-                                   const char *const *targets, int ntargets,
-                                   struct skiff_error *err)
+static enum skiff_status mark_targets(struct skiff_program *p, const struct cut *c,
+                                      struct skiff_error *err)
 {
     forget_targets(p, IS_FALSE);
-    for (int i = 0; i < ntargets; i++)
-        if (!listed(targets[i], feeds, nfeeds))
-            TRY(mark_writer_of(p, targets[i], err));
-    keep_needed(p, feeds, nfeeds);
+    for (int i = 0; i < c->ntargets; i++)
+        if (!listed(c->targets[i], c->feeds, c->nfeeds))
+            TRY(mark_writer_of(p, c->targets[i], err));
+    return SKIFF_OK;
+}
+
+static enum skiff_status keep_targets(struct skiff_program *p, const struct cut *c,
+                                      bool whole_blocks)
+{
+    keep_needed(p, c->feeds, c->nfeeds, whole_blocks);
     forget_targets(p, ABSENT);
     return SKIFF_OK;
+}
+
+static enum skiff_status cut_clone(struct skiff_program *p, const struct cut *c,
+                                   struct skiff_error *err)
+{
+    TRY(mark_targets(p, c, err));
+    return keep_targets(p, c, false);
+}
+
+/* Optimizer ops are targets, too: the ones asked for, or all. */
+static enum skiff_status cut_training_clone(struct skiff_program *p, const struct cut *c,
+                                            struct skiff_error *err)
+{
+    const struct skiff_block *root = program_root(p);
+    TRY(mark_targets(p, c, err));
+    for (int i = 0; c->updates && i < c->nupdates; i++) {
+        int64_t at = c->updates[i];
+        if (at < 0 || at >= root->nops || !is_optimize(root->ops[at]))
+            return error_set(err, SKIFF_INVALID,
+                             "prune: op %lld of block 0, which has %d, is not an optimizer op",
+                             (long long)at, root->nops);
+        root->ops[at]->is_target = IS_TRUE;
+    }
+    for (int b = 0; !c->updates && b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++)
+            if (is_optimize(p->blocks[b]->ops[i]))
+                p->blocks[b]->ops[i]->is_target = IS_TRUE;
+    return keep_targets(p, c, true);
 }
 
 /* What was cut out of a sound program is sound. */
@@ -356,17 +419,14 @@ static enum skiff_status verify_cut(const struct skiff_program *whole,
     return error_set(err, SKIFF_INTERNAL, "prune: %s", why.message);
 }
 
-typedef enum skiff_status cut_fn(struct skiff_program *p, const char *const *feeds, int nfeeds,
-                                 const char *const *targets, int ntargets, struct skiff_error *err);
+typedef enum skiff_status cut_fn(struct skiff_program *p, const struct cut *c,
+                                 struct skiff_error *err);
 
-static enum skiff_status cut_copy(const struct skiff_program *p, cut_fn *cut,
-                                  const char *const *feeds, int nfeeds, const char *const *targets,
-                                  int ntargets, struct skiff_program **out, struct skiff_error *err)
+static enum skiff_status cut_copy(const struct skiff_program *p, cut_fn *cut, const struct cut *c,
+                                  struct skiff_program **out, struct skiff_error *err)
 {
-    if (ntargets < 1)
-        return error_set(err, SKIFF_INVALID, "prune: no targets are given");
     struct skiff_program *copy = program_clone(p);
-    enum skiff_status status = cut(copy, feeds, nfeeds, targets, ntargets, err);
+    enum skiff_status status = cut(copy, c, err);
     if (status == SKIFF_OK)
         status = verify_cut(p, copy, err);
     if (status < 0)
@@ -376,11 +436,22 @@ static enum skiff_status cut_copy(const struct skiff_program *p, cut_fn *cut,
     return status;
 }
 
+static enum skiff_status cut_for_targets(const struct skiff_program *p, cut_fn *cut,
+                                         const char *const *feeds, int nfeeds,
+                                         const char *const *targets, int ntargets,
+                                         struct skiff_program **out, struct skiff_error *err)
+{
+    struct cut c = {.feeds = feeds, .nfeeds = nfeeds, .targets = targets, .ntargets = ntargets};
+    if (ntargets < 1)
+        return error_set(err, SKIFF_INVALID, "prune: no targets are given");
+    return cut_copy(p, cut, &c, out, err);
+}
+
 enum skiff_status prune_for_inference(const struct skiff_program *p, const char *const *feeds,
                                       int nfeeds, const char *const *targets, int ntargets,
                                       struct skiff_program **out, struct skiff_error *err)
 {
-    return cut_copy(p, prune_clone, feeds, nfeeds, targets, ntargets, out, err);
+    return cut_for_targets(p, prune_clone, feeds, nfeeds, targets, ntargets, out, err);
 }
 
 enum skiff_status program_clone_for_test(const struct skiff_program *p, struct skiff_program **out,
@@ -421,5 +492,21 @@ enum skiff_status skiff_program_cut(const struct skiff_program *p, const char *c
                                     int nfeeds, const char *const *targets, int ntargets,
                                     struct skiff_program **out, struct skiff_error *err)
 {
-    return cut_copy(program_to_run(p), cut_clone, feeds, nfeeds, targets, ntargets, out, err);
+    return cut_for_targets(program_to_run(p), cut_clone, feeds, nfeeds, targets, ntargets, out,
+                           err);
+}
+
+enum skiff_status skiff_program_cut_training(const struct skiff_program *p,
+                                             const char *const *feeds, int nfeeds,
+                                             const char *const *targets, int ntargets,
+                                             const int64_t *updates, int nupdates,
+                                             struct skiff_program **out, struct skiff_error *err)
+{
+    struct cut c = {.feeds = feeds,
+                    .nfeeds = nfeeds,
+                    .targets = targets,
+                    .ntargets = ntargets,
+                    .updates = updates,
+                    .nupdates = nupdates};
+    return cut_copy(program_to_run(p), cut_training_clone, &c, out, err);
 }

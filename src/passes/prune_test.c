@@ -134,6 +134,43 @@ static void a_cut_ignores_feeds_that_nobody_needs(void **state)
     skiff_net_destroy(net);
 }
 
+/* use_prune: what optimizer ops need stays as well; all of them, or the ones chosen. */
+static void a_cut_for_training_keeps_updates(void **state)
+{
+    struct skiff_var *predict;
+    struct skiff_net *net = trained(&predict);
+    struct skiff_program *p = NULL;
+    struct skiff_error err = {0};
+    const char *feeds[] = {"x", "y"};
+    const struct skiff_block *b = program_root(net->main);
+    int64_t updates[2] = {-1, -1};
+    int n = 0;
+    for (int i = 0; i < b->nops; i++)
+        if (b->ops[i]->kind->flags & OP_OPTIMIZER)
+            updates[n++ & 1] = i;
+    assert_int_equal(n, 2); /* weight and bias */
+    const char *name = predict->name;
+    assert_int_equal(skiff_program_cut_training(net->main, feeds, 2, &name, 1, NULL, 0, &p, &err),
+                     SKIFF_OK);
+    assert_int_equal(program_root(p)->nops, b->nops - 1); /* all but the loss itself */
+    program_destroy(p);
+    assert_int_equal(
+        skiff_program_cut_training(net->main, feeds, 2, NULL, 0, &updates[1], 1, &p, &err),
+        SKIFF_OK);
+    int kept = 0;
+    for (int i = 0; i < program_root(p)->nops; i++)
+        kept += (program_root(p)->ops[i]->kind->flags & OP_OPTIMIZER) != 0;
+    assert_int_equal(kept, 1);
+    program_destroy(p);
+    p = NULL;
+    assert_int_equal(
+        skiff_program_cut_training(net->main, feeds, 2, NULL, 0, &(const int64_t){0}, 1, &p, &err),
+        SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "op 0 of block 0, which has"));
+    assert_null(p);
+    skiff_net_destroy(net);
+}
+
 static void wrong_names_are_errors(void **state)
 {
     struct skiff_var *predict;
@@ -159,6 +196,7 @@ int main(void)
         cmocka_unit_test(inference_program_is_what_the_target_needs),
         cmocka_unit_test(sub_blocks_follow_their_ops),
         cmocka_unit_test(a_cut_ignores_feeds_that_nobody_needs),
+        cmocka_unit_test(a_cut_for_training_keeps_updates),
         cmocka_unit_test(wrong_names_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,12 +6,18 @@
 
 #include "program/op_kind.h"
 
+/* In the names of what second-order makers compute on the way: no variable's gradient. */
+#define SECOND_MARK "@SECOND@"
+
 struct grad_build {
     struct skiff_program *program;
     struct skiff_block *block;
     const struct skiff_op *fwd;
     /* Is the gradient of this variable unwanted? (no_grad set) */
     bool (*unwanted)(const struct grad_build *g, const char *grad_name);
+    /* Is there no gradient of this output of fwd, because nothing that is differentiated reads it?
+     * NULL: all are there. Second-order makers leave out their terms. */
+    bool (*absent)(const struct grad_build *g, const char *grad_name);
     void *user;
     struct skiff_op **ops; /* result, in order */
     int nops, cap;

@@ -107,9 +107,10 @@ enum op_flag {
         512, /* has no gradient by nature (metrics, comparisons): cuts the backward walk silently */
     OP_EMPTY_OK = 1024, /* runs with inputs that have not been written yet (VALUE_NONE) */
     OP_DISTRIBUTED =
-        2048,        /* part of a split program (trainers and servers), made by passes/split */
-    OP_FILES = 4096, /* reads or writes the file that one of OP_FILE_ATTRS names */
-    OP_RANKS = 8192, /* all ranks of a ring do it together, in the same order */
+        2048,             /* part of a split program (trainers and servers), made by passes/split */
+    OP_FILES = 4096,      /* reads or writes the file that one of OP_FILE_ATTRS names */
+    OP_RANKS = 8192,      /* all ranks of a ring do it together, in the same order */
+    OP_ZERO_GRAD = 16384, /* its gradient is zero by nature (sign, floor) */
 };
 
 #define OP_FILE_ATTRS      \

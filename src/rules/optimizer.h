@@ -17,6 +17,7 @@ enum optimizer_flag {
     OPTIMIZER_DECAY_INSIDE =
         8,                /* the op does L2 decay: regularization_method, regularization_coeff */
     OPTIMIZER_LISTS = 16, /* every slot of its op lists any number of variables */
+    OPTIMIZER_SEED = 32,  /* the op draws numbers: attribute seed */
 };
 
 /* No such field: of an accumulator that starts at 0, of an attribute that nobody sets. */

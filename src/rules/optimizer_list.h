@@ -325,6 +325,17 @@ OPTIMIZER(adam_d2sum, NULL, rule_adam_d2sum, 0, NULL, NULL, NULL,
     NUMBER(epsilon, "ada_epsilon", epsilon, 1e-8f, 1e-8, ANY),
     RATE)
 
+OPTIMIZER(dpsgd, "Dpsgd", rule_dpsgd, OPTIMIZER_SEED, "which Paddle's transpiler does not know",
+    "Gradient descent with clipped gradients and Gaussian noise (differential privacy).",
+    BY("learning_rate clip batch_size sigma parameter_list", NULL),
+    NONE,
+    OPTION(learning_rate, 0.001)
+    NUMBER(clip, "clip", clip, 10.0f, 0.9, ANY)
+    NUMBER(batch_size, "batch_size", batch_size, 16.0f, 0.999, ANY)
+    NUMBER(sigma, "sigma", sigma, 1.0f, 1e-8, ANY)
+    ATTR(A_INT("seed", 0)),
+    RATE)
+
 OPTIMIZER(proximal_gd, NULL, rule_proximal_gd, 0, "which Paddle's transpiler does not know",
     NULL, NULL,
     NONE,

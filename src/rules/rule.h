@@ -46,14 +46,17 @@ struct rule_params {
     float l1, l2;   /* ftrl, proximal_* */
     float lr_power; /* ftrl */
     float weight_decay;
-    float coeff;    /* lars, adamw */
-    float lr_ratio; /* adamw */
-    float rescale;  /* momentum, lars: gradient is multiplied by it */
+    float coeff;                   /* lars, adamw */
+    float lr_ratio;                /* adamw */
+    float rescale;                 /* momentum, lars: gradient is multiplied by it */
+    float clip, batch_size, sigma; /* dpsgd */
+    int seed;                      /* dpsgd; 0: the system's */
     bool nesterov, centered;
     bool lazy;         /* adam: whoever calls the rule leaves rows without a gradient alone */
     bool decoupled;    /* adamw: decay is on */
     bool always_adapt; /* lamb: the ratio of norms also when weight_decay is 0 */
     bool second_gen;   /* adam, adamw, lamb, adadelta: as Paddle 2.x defines them */
+    unsigned apart;    /* bit j: the new state j is another variable than the old one (adadelta) */
 };
 
 /* What changes from step to step. */
@@ -62,6 +65,7 @@ struct rule_step {
     float rate;         /* what the rule multiplies by: lr with its corrections */
     float epsilon;      /* as used by elements with a gradient */
     float bias1, bias2; /* lamb (2.x): 1 - beta^t */
+    float noise;        /* dpsgd */
 };
 
 /* A gap: `steps` steps (at least 1) in which a span had no gradient. */

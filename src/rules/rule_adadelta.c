@@ -1,6 +1,7 @@
 /* adadelta: E = rho E + (1 - rho) g^2;  d = sqrt((U + eps) / (E + eps)) g
  *           U' = rho U + (1 - rho) d^2
  *           1.x: p -= sqrt((U' + eps) / (E + eps)) g    (with the average that is already new)
+ *                where U' is written to another variable than U: p -= d
  *           2.x: p -= lr d */
 #include "rules/rule.h"
 
@@ -38,7 +39,7 @@ RULE_LOOP static void adadelta_second(float rho, float eps, float rate, size_t n
 static void adadelta_apply(const struct rule_params *h, const struct rule_step *s, size_t n,
                            const float *g, float *p, float *const *state)
 {
-    if (h->second_gen)
+    if (h->second_gen || h->apart & 2)
         adadelta_second(h->decay, h->epsilon, s->rate, n, g, p, state[0], state[1]);
     else
         adadelta_first(h->decay, h->epsilon, n, g, p, state[0], state[1]);

@@ -167,6 +167,14 @@ static void exact_lars(const struct rule_params *h, double lr, const double *g, 
     }
 }
 
+/* without noise */
+static void exact_dpsgd(const struct rule_params *h, double lr, const double *g, struct exact *x)
+{
+    double scale = fmax(norm(g) / h->clip, 1);
+    for (int i = 0; i < N; i++)
+        x->p[i] -= lr * g[i] / scale;
+}
+
 static double prox(const struct rule_params *h, double lr, double v)
 {
     double rest = fmax(fabs(v) - lr * h->l1, 0);
@@ -218,6 +226,8 @@ static const struct trial {
      exact_lars,
      {.mu = 0.9f, .coeff = 0.01f, .weight_decay = 0.0005f, .rescale = 1}},
     {"adam_d2sum", exact_d2sum, {.beta1 = 0.99f, .decay = 0.9999f, .epsilon = 1e-8f}},
+    {"dpsgd", exact_dpsgd, {.clip = 0.5f, .batch_size = 4, .seed = 3}},
+    {"dpsgd", exact_dpsgd, {.clip = 1000, .batch_size = 4, .seed = 3}},
     {"proximal_gd", exact_prox_gd, {.l1 = 0.05f, .l2 = 0.1f}},
     {"proximal_adagrad", exact_prox_ada, {.l1 = 0.05f, .l2 = 0.1f}},
 };

@@ -64,7 +64,8 @@ static void adadelta_apply(const struct rule_params *h, const struct wide_step *
         e[i] = rho * e[i] + (1 - rho) * (g[i] * g[i]);
         double d = sqrt((u[i] + eps) / (e[i] + eps)) * g[i];
         u[i] = rho * u[i] + (1 - rho) * (d * d);
-        p[i] -= h->second_gen ? s->rate * d : sqrt((u[i] + eps) / (e[i] + eps)) * g[i];
+        p[i] -=
+            h->second_gen || h->apart & 2 ? s->rate * d : sqrt((u[i] + eps) / (e[i] + eps)) * g[i];
     }
 }
 

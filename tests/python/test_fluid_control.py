@@ -2,6 +2,7 @@
 written by control_cases.py), and what wrong calls give."""
 import json
 import os
+import tempfile
 import unittest
 
 import control_cases as cases
@@ -142,6 +143,100 @@ class Loops(unittest.TestCase):
             for value in (self.X, 2 * self.X, self.X):
                 got = exe.run(main, feed={"x": value}, fetch_list=["x@GRAD"])[0]
                 np.testing.assert_allclose(got, 4 * value ** 3 / 3, rtol=1e-5)
+
+
+B, T, D = 2, 3, 4
+IDS = {"ids": np.arange(6).reshape(B, T, 1)}
+ROWS = {"x": np.linspace(-1, 1, B * D).reshape(B, D).astype("float32")}
+
+
+def steps_of(inner=None, h0=None):
+    """StaticRNN over embedded ids: the outputs of inner(state), and the states."""
+    e = L.transpose(L.embedding(fluid.data("ids", [B, T, 1], "int64"), [10, D]), [1, 0, 2])
+    rnn = L.StaticRNN()
+    with rnn.step():
+        w = rnn.step_input(e)
+        p = rnn.memory(init=h0) if h0 is not None else rnn.memory(shape=[-1, D], batch_ref=w, init_value=.5)
+        h = L.fc([w, p], D, act="tanh")
+        rnn.update_memory(p, h)
+        if inner:
+            q = rnn.memory(shape=[-1, D], batch_ref=w)
+            r = inner(h)
+            rnn.update_memory(q, r)
+            rnn.output(r)
+        rnn.output(h)
+    return rnn()
+
+
+def branch(h):
+    return L.cond(L.reduce_sum(h) > 0., lambda: h * 2., lambda: h - 1.)
+
+
+def steps_in_steps(h):
+    rnn, parts = L.StaticRNN(), L.reshape(h, [2, B, 2])
+    with rnn.step():
+        z = rnn.step_input(parts)
+        m = rnn.memory(shape=[-1, 2], batch_ref=z)
+        n = L.fc([z, m], 2)
+        rnn.update_memory(m, n)
+        rnn.output(n)
+    return L.reshape(rnn(), [B, D])
+
+
+def by_sequence():
+    e = L.embedding(fluid.data("s", [None, 1], "int64", lod_level=1), [10, D])
+    d = L.DynamicRNN()
+    with d.block():
+        w = d.step_input(e)
+        m = d.memory(shape=[D])
+        h = L.fc([w, m], D, act="tanh")
+        d.update_memory(m, h)
+        d.output(h)
+    return L.sequence_last_step(d())
+
+
+def loop(inner):
+    i, n = L.fill_constant([1], "int64", 0), L.fill_constant([1], "int64", 3)
+    h = L.fc(fluid.data("x", [B, D], "float32"), D)
+    body = lambda i, h: [i + 1, inner(L.fc(h, D, act="tanh", param_attr="w", bias_attr="b"))]  # noqa: E731
+    return L.while_loop(lambda i, h: L.less_than(i, n), body, [i, h])[1]
+
+
+class Saved(unittest.TestCase):
+    """Networks with blocks, trained a step: saved for inference they give what they gave; with use_prune they train alike."""
+    nets = {
+        "steps": (lambda: steps_of(h0=fluid.data("x", [B, D], "float32")), dict(IDS, **ROWS)),
+        "steps from a number": (steps_of, IDS),
+        "a branch in steps": (lambda: steps_of(branch)[0], IDS),
+        "steps in steps": (lambda: steps_of(steps_in_steps)[0], IDS),
+        "sequences": (by_sequence, {"s": fluid.create_lod_tensor(np.arange(5).reshape(5, 1), [[2, 3]], fluid.CPUPlace())}),
+        "a loop": (lambda: loop(lambda h: h), ROWS),
+        "a branch in a loop": (lambda: loop(branch), ROWS),
+        "a cell": (lambda: L.rnn(L.GRUCell(D), L.reshape(fluid.data("x", [B, D], "float32"), [B, 2, 2]))[0], ROWS),
+    }
+
+    def trained(self, build, feed, prune, folder):
+        with fresh() as (main, startup):
+            main.random_seed = startup.random_seed = 3
+            out = build()
+            fluid.optimizer.SGD(.5).minimize(L.mean(out))
+            exe = fluid.Executor()
+            exe.run(startup)
+            exe.run(main, feed=feed, use_prune=prune, fetch_list=[])
+            right, = exe.run(main.clone(for_test=True), feed=feed, fetch_list=[out])
+            fluid.io.save_inference_model(folder, sorted(feed), [out], exe)
+        with fluid.scope_guard(fluid.Scope()):
+            program, feeds, fetches = fluid.io.load_inference_model(folder, exe)
+            return right, exe.run(program, feed={name: feed[name] for name in feeds}, fetch_list=fetches)[0]
+
+    def test_all(self):
+        for name, (build, feed) in self.nets.items():
+            with self.subTest(net=name), tempfile.TemporaryDirectory() as folder:
+                right, loaded = self.trained(build, feed, False, folder)
+                np.testing.assert_allclose(loaded, right, rtol=1e-6)
+                pruned, loaded = self.trained(build, feed, True, folder)
+                np.testing.assert_array_equal(pruned, right)
+                np.testing.assert_allclose(loaded, right, rtol=1e-6)
 
 
 class SmallOnes(unittest.TestCase):

@@ -1,8 +1,12 @@
 """Optimizers, learning rates, clipping, decay, gradients."""
+import json
+import os
 import unittest
 
+import average_cases
 import numpy as np
 import paddle.fluid as fluid
+import weight_norm_cases
 from fluid_help import fresh
 from paddle.fluid import layers as L
 
@@ -79,6 +83,58 @@ class Rules(unittest.TestCase):
         norm_w, norm_g = np.linalg.norm(W0), np.linalg.norm(G)
         rate = 0.1 * 0.5 * norm_w / (norm_g + 0.25 * norm_w)
         self.check(steps(lambda: O.LarsMomentum(0.1, 0.9, lars_coeff=0.5, lars_weight_decay=0.25), 1), W0 - rate * (G + 0.25 * W0))
+
+    def test_adadelta_into_other_variables(self):
+        """1.8.5 takes the new average of updates where it lies in the place of the old one, otherwise the old one."""
+        random = np.random.RandomState(3)
+        feed = {n: random.rand(3, 2).astype("float32") + .2 for n in ("Param", "Grad", "AvgSquaredGrad", "AvgSquaredUpdate")}
+        rho, eps, got = .95, 1e-6, {}
+        for apart in ("", "Param", "AvgSquaredUpdate", "Param AvgSquaredGrad AvgSquaredUpdate"):
+            with fresh() as (main, startup):
+                block = main.global_block()
+                ins = {n: block.create_var(name=n, shape=[3, 2], dtype="float32") for n in feed}
+                ins["LearningRate"] = L.fill_constant([1], "float32", 1.)
+                names = {n: n + "Out" if n in apart.split() else n for n in feed if n != "Grad"}
+                outs = {n + "Out": block.create_var(name=to, shape=[3, 2], dtype="float32") for n, to in names.items()}
+                block.append_op(type="adadelta", inputs=ins, outputs=outs, attrs={"rho": rho, "epsilon": eps})
+                got[apart] = fluid.Executor().run(main, feed=feed, fetch_list=[names["Param"], names["AvgSquaredUpdate"]])
+        g, e = feed["Grad"], rho * feed["AvgSquaredGrad"] + (1 - rho) * feed["Grad"] ** 2
+        step = np.sqrt((feed["AvgSquaredUpdate"] + eps) / (e + eps)) * g
+        new = rho * feed["AvgSquaredUpdate"] + (1 - rho) * step ** 2
+        for apart, (param, average) in got.items():
+            u = feed["AvgSquaredUpdate"] if "Update" in apart else new
+            np.testing.assert_allclose(param, feed["Param"] - np.sqrt((u + eps) / (e + eps)) * g, rtol=1e-5, err_msg=apart)
+            np.testing.assert_allclose(average, new, rtol=1e-5)
+
+    def test_around_others(self):
+        """LookaheadOptimizer, ModelAverage and Dpsgd against real 1.8.5."""
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "averages_1x.json")) as file:
+            recorded = json.load(file)
+        for name, (weights, names) in recorded.items():
+            with self.subTest(case=name):
+                got, kept = average_cases.values(name)
+                self.assertEqual(kept, names)
+                np.testing.assert_allclose(got, weights, rtol=1e-5, atol=1e-6)
+        self.assertEqual(set(recorded), set(average_cases.CASES))
+        for alpha, k in ((1.5, 5), (.5, 0), (.5, 2.0)):
+            self.assertRaises(AssertionError, O.LookaheadOptimizer, O.SGD(.1), alpha, k)
+        self.assertRaises(AssertionError, O.LookaheadOptimizer, None)
+
+    def test_weight_norm(self):
+        """WeightNormParamAttr against real 1.8.5."""
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "weight_norm_1x.json")) as file:
+            recorded = json.load(file)
+        self.assertEqual(set(recorded), set(weight_norm_cases.CASES))
+        for name, by_optimizer in recorded.items():
+            for optimizer, (losses, *parameters) in by_optimizer.items():
+                with self.subTest(case=name, optimizer=optimizer):
+                    found, *ours = weight_norm_cases.values(name, optimizer)
+                    np.testing.assert_allclose(found, losses, rtol=1e-4)
+                    self.assertEqual([p[:2] for p in ours], [p[:2] for p in parameters])
+                    for (_, _, got), (_, _, want) in zip(ours, parameters):
+                        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+        with fresh(), self.assertRaisesRegex(ValueError, "weight_norm of parameter fc_0.w_0 by dimension 2; it has 2"):
+            L.fc(L.data("x", [2]), 1, param_attr=fluid.WeightNormParamAttr(dim=2))
 
     def test_recompute(self):
         def make():

@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 import numpy as np
 import paddle
 import paddle.fluid as fluid
+import prune_cases
 from fluid_help import fresh, sequences
 from paddle.fluid import core, layers as L
 
@@ -45,7 +46,7 @@ class Executors(unittest.TestCase):
             self.assertIsInstance(tensor, fluid.LoDTensor)
             one = exe.run(main, feed=feed, fetch_list=loss)
             self.assertEqual(len(one), 1)
-            pruned = exe.run(main, feed={"x": X}, fetch_list=[p], use_prune=True)[0]
+            pruned = exe.run(main.clone(for_test=True), feed={"x": X}, fetch_list=[p], use_prune=True)[0]
             np.testing.assert_allclose(pruned, X @ weight(), rtol=1e-6)
             with self.assertWarns(UserWarning):
                 exe.run(main, feed=dict(feed, z=X), fetch_list=[loss])
@@ -69,6 +70,23 @@ class Executors(unittest.TestCase):
                     np.testing.assert_array_equal(got, X * np.float32(factor))
                 np.testing.assert_allclose(exe.run(main, feed={"x": X}, fetch_list=[total])[0], X.sum() * factor, rtol=1e-6)
             self.assertEqual(len(states), 3)
+
+    def test_use_prune(self):
+        """Against real 1.8.5: optimizer operators stay, or those that are chosen; on one device and two."""
+        prune_cases.compare(self, prune_cases.Face1(), os.path.join(os.path.dirname(os.path.abspath(__file__)), "prune_1x.json"))
+        with fresh() as (main, startup):
+            loss, p = regression()
+            exe = fluid.Executor(fluid.CPUPlace())
+            weights = []
+            for program in (main, fluid.CompiledProgram(main),
+                            fluid.CompiledProgram(main).with_data_parallel(places=fluid.cpu_places(2))):
+                exe.run(startup)
+                exe.run(program, feed={"x": X, "y": X[:, :1]}, fetch_list=[loss], use_prune=True)
+                weights.append(weight())
+            np.testing.assert_allclose(weights[1:], [weights[0]] * 2, rtol=1e-6)
+            self.assertNotEqual(weights[0][0, 0], 0.5)
+            with self.assertRaisesRegex(TypeError, "The operator in fetch_list is not an optimize_op: mul"):
+                exe.run(main, feed={"x": X}, fetch_list=[[main.global_block().ops[0]]])
 
     def test_wrong(self):
         with fresh() as (main, startup):

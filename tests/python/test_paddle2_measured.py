@@ -1,10 +1,14 @@
 """paddle 2.x: values that Paddle 2.6.2 gave where Skiff once gave others or failed."""
+import json
+import os
 import tempfile
 import unittest
 
+import average2_cases
 import numpy as np
 import paddle
 import paddle.nn.functional as F
+import prune_cases
 from paddle2_help import fresh, values
 
 data = paddle.static.data
@@ -128,6 +132,31 @@ class Pruning(unittest.TestCase):
             with self.assertWarnsRegex(UserWarning, "The variable y is not found in program"):
                 got = exe.run(main, feed=feed, fetch_list=[out], use_prune=True)
             self.assertEqual(float(got[0]), 2.0)
+
+    def test_training(self):
+        prune_cases.compare(self, prune_cases.Face2(), os.path.join(os.path.dirname(os.path.abspath(__file__)), "prune_2x.json"))
+
+    def test_lists_of_fetches(self):
+        with fresh() as (main, _):
+            x = data("x", [2])
+            y, exe, feed = x * 2.0, paddle.static.Executor(), {"x": np.ones(2, "float32")}
+            for fetches in ([(y,)], [[y, y.name]], [y, (x, y)]):
+                got = exe.run(main, feed=feed, fetch_list=fetches)
+                self.assertEqual(len(got), sum(len(f) if isinstance(f, (list, tuple)) else 1 for f in fetches))
+                np.testing.assert_array_equal(got[-1], [2, 2])
+            with self.assertRaisesRegex(TypeError, "a tuple in fetch_list must hold variables"):
+                exe.run(main, feed=feed, fetch_list=[(1, y)])
+
+
+class Averages(unittest.TestCase):
+    def test_programs(self):
+        """LookAhead and ModelAverage in programs."""
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "averages_2x.json")) as file:
+            recorded = json.load(file)
+        self.assertEqual(set(recorded), set(average2_cases.CASES))
+        for name, weights in recorded.items():
+            with self.subTest(case=name):
+                np.testing.assert_allclose(average2_cases.values(name), weights, rtol=1e-5, atol=1e-6)
 
 
 class Sequences(unittest.TestCase):

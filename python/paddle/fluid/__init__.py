@@ -13,7 +13,7 @@ for _module, _words in (
         ("compiler", "CompiledProgram BuildStrategy ExecutionStrategy"),
         ("parallel_executor", "ParallelExecutor"),
         ("core", "CPUPlace CUDAPlace CUDAPinnedPlace LoDTensor LoDTensorArray Scope Tensor"),
-        ("param_attr", "ParamAttr"),
+        ("param_attr", "ParamAttr WeightNormParamAttr"),
         ("data_feeder", "DataFeeder"), ("data_feed_desc", "DataFeedDesc"),
         ("dataset", "DatasetFactory InMemoryDataset QueueDataset"),
         ("lod_tensor", "create_lod_tensor create_random_int_lodtensor"),

@@ -1,5 +1,6 @@
 """fluid.compiler: a program on several devices of this machine. A device is one of CPU_NUM shares of the CPU: the devices'
 gradients are averaged, then parameters are updated once (src/passes/replicate.h)."""
+import copy
 from paddle import _names
 from paddle.fluid import core, framework
 
@@ -132,6 +133,14 @@ class CompiledProgram(object):
             raise RuntimeError("with_data_parallel: Skiff has no CUDA; use fluid.cpu_places()")
         self._places = list(places) if places else None
         return self
+
+    def _with_program(self, program):
+        """The same on the same devices for another program, a cut of this one's."""
+        found = self.__dict__.setdefault("_cuts", {}).get(program.state[0])
+        if found is None:
+            found = self._cuts[program.state[0]] = copy.copy(self)
+            found._program, found._joint, found._cuts = program, {}, {}
+        return found
 
     @property
     def device_count(self):

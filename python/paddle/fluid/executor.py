@@ -45,26 +45,54 @@ def as_numpy(tensor):
     return tensor.numpy()
 
 
-def fetch_names(fetch_list):
-    """Names of what run is asked for."""
+def _fetched(item):
+    return isinstance(item, (framework.Variable, str))
+
+
+def _is_update(op):
+    return op.has_attr("op_role") and op.attr("op_role") & 2 != 0
+
+
+def _flat(fetch_list):
+    """Items of a fetch_list without lists in it: of a list or a tuple of variables all, of what minimize gives (operators,
+    pairs of parameter and gradient) the operators."""
+    for item in fetch_list:
+        if isinstance(item, tuple) and not all(map(_fetched, item)):
+            item = item[0]
+            if not isinstance(item, (list, tuple)):
+                raise TypeError("a tuple in fetch_list must hold variables, or what minimize gives: a list of operators "
+                                "first, but received %s" % type(item))
+        for one in item if isinstance(item, (list, tuple)) else [item]:
+            yield one
+
+
+def split_fetches(fetch_list):
+    """Names of the variables that run is asked for, and the optimizer operators in the list."""
     if fetch_list is None:
-        return []
-    if isinstance(fetch_list, (framework.Variable, str)):
+        return [], []
+    if _fetched(fetch_list):
         fetch_list = [fetch_list]
     if not isinstance(fetch_list, (list, tuple)):
         raise AssertionError("Currently , The fetch_list type only should be list or tuple, but the input type is %s. For "
                              "more information please refer to the executor.run(...)." % type(fetch_list))
-    names = []
-    for item in fetch_list:
+    names, updates = [], []
+    for item in _flat(fetch_list):
         if isinstance(item, str):
             names.append(item)
         elif isinstance(item, framework.Variable):
             names.append(item.name)
-        elif isinstance(item, (framework.Operator, tuple, list)):
-            continue  # what minimize gives: it runs anyway
+        elif isinstance(item, framework.Operator):
+            if not _is_update(item):
+                raise TypeError("The operator in fetch_list is not an optimize_op: %s" % item.type)
+            updates.append(item)
         else:
             raise TypeError("The element in fetch_list should be string or Variable, but received %s." % type(item))
-    return names
+    return names, updates
+
+
+def fetch_names(fetch_list):
+    """Names of what run is asked for."""
+    return split_fetches(fetch_list)[0]
 
 
 def join(program, scope):
@@ -170,18 +198,22 @@ class Executor(object):
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
             return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
-        """Runs a program once; gives the fetched values. use_program_cache is not needed: compiled programs are kept."""
+        """Runs a program once; gives the fetched values. use_program_cache is not needed: compiled programs are kept.
+        use_prune: only the operators that fetch_list and the optimizer operators need; optimizer operators in fetch_list
+        (what minimize gives) set it, and are the only ones then that run."""
         program = self._check_program(program)
         scope = g_scope if scope is None else scope
-        names = fetch_names(fetch_list)
+        names, updates = split_fetches(fetch_list)
         if not isinstance(program, framework.Program):
             from paddle.fluid.compiler import CompiledProgram
             if not isinstance(program, CompiledProgram):
                 raise TypeError("Executor requires Program as its Parameter. But you passed in %s" % type(program))
+            if use_prune or updates:
+                program = program._with_program(self._prune(program._program, feed, names, updates))
             return program._run(self, feed, names, scope, return_numpy, return_merged)
-        return self._run_program(program, feed, names, scope, return_numpy, use_prune)
+        return self._run_program(program, feed, names, scope, return_numpy, use_prune, updates)
 
-    def _run_program(self, program, feed, names, scope, return_numpy, use_prune=False):
+    def _run_program(self, program, feed, names, scope, return_numpy, use_prune=False, updates=()):
         if isinstance(feed, (list, tuple)):
             if len(feed) != 1:
                 raise AssertionError("Not compiled with data parallel: one feed, but got a list of %d" % len(feed))
@@ -192,8 +224,8 @@ class Executor(object):
             feed = self._next_of_readers(program, 1)[0]
         if feed:
             feed = self._known_feeds(program, feed)
-        if use_prune and names:
-            program = self._prune(program, feed, names)
+        if use_prune or updates:
+            program = self._prune(program, feed, names, updates)
             feed = self._known_feeds(program, feed or {})
         try:
             if program.waits and join(program, scope):
@@ -223,11 +255,20 @@ class Executor(object):
             warnings.warn("The variable %s is not found in program. It is not declared or is pruned." % name)
         return {name: value for name, value in feed.items() if name not in unknown}
 
-    def _prune(self, program, feed, names):
-        key = (program.state[0], tuple(sorted(feed or ())), tuple(names))
+    def _prune(self, program, feed, names, updates=()):
+        """The program cut down to what the fetches and these optimizer operators (none given: all) need."""
+        feeds = sorted({name for part in (feed if isinstance(feed, (list, tuple)) else [feed or {}]) for name in part})
+        places = [op.idx for op in updates if op.block.idx == 0]
+        if len(places) < len(updates):
+            raise NotImplementedError("fetch_list: an optimizer operator inside of a block cannot be chosen")
+        if not names and not places and not any(_is_update(op) for block in program.blocks for op in block.ops):
+            return program  # nothing to prune for: a startup program
+        key = (program.state[0], tuple(feeds), tuple(names), tuple(places))
         found = self._pruned.get(key)
         if found is None or found[0] != program.state:
-            found = self._pruned[key] = (program.state, program.cut(sorted(feed or ()), names))
+            cut = program.cut_training(feeds, names, places or None)
+            cut._copy_notes(program)
+            found = self._pruned[key] = (program.state, cut)
         return found[1]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,

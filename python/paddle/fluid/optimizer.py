@@ -11,7 +11,7 @@ from paddle.fluid.backward import append_backward, names_of
 from paddle.fluid.clip import GradientClipBase
 from paddle.fluid.regularizer import WeightDecayRegularizer
 
-__all__ = ["ExponentialMovingAverage", "RecomputeOptimizer"]  # and the classes made below
+__all__ = ["ExponentialMovingAverage", "LookaheadOptimizer", "ModelAverage", "RecomputeOptimizer"]  # and the classes made below
 
 
 class Optimizer(object):
@@ -151,6 +151,17 @@ for _name, _class in _optimizers.classes(1, Optimizer, "Optimizer", __name__).it
     __all__ += [_name, _name + "Optimizer"]
 
 
+def _seeded_minimize(self, *args, **keywords):
+    """_seed: the noise of Dpsgd for tests; None: another one in every run."""
+    done = Optimizer.minimize(self, *args, **keywords)
+    for op in done[0] if self._seed else ():
+        op._set_attr("seed", self._seed)
+    return done
+
+
+DpsgdOptimizer._seed, DpsgdOptimizer.minimize = None, _seeded_minimize  # noqa: F821
+
+
 class RecomputeOptimizer(Optimizer):
     """Paddle computes parts of the forward pass twice to save memory. Skiff gives the same numbers without: it is the optimizer
     that it was given."""
@@ -244,6 +255,135 @@ class ExponentialMovingAverage(object):
         for name, array in self._backup.items():
             global_scope().find_var(name).get_tensor().set(array)
         self._backup = {}
+
+
+class ModelAverage(object):
+    """Means of the parameters over a window of steps; `with average.apply(exe):` to test with them.
+
+    Made after minimize, in the same program. A window ends when num_accumulates >= min_average_window and num_accumulates >=
+    min(max_average_window, num_updates * average_window_rate) (op average_accumulates)."""
+
+    _SUMS = ("sum_1", "sum_2", "sum_3")
+    _COUNTS = ("num_accumulates", "old_num_accumulates", "num_updates")
+
+    def __init__(self, average_window_rate, min_average_window=10000, max_average_window=10000, regularization=None, name=None,
+                 parameters=None):
+        if framework.in_dygraph_mode():
+            raise Exception("In dygraph, don't support ModelAverage.")
+        self.average_window, self.min_average_window, self.max_average_window = \
+            average_window_rate, min_average_window, max_average_window
+        self._name = name or ""
+        block = framework.default_main_program().global_block()
+        self._params = parameters or [p for p in block.all_parameters() if p.do_model_average is not False]
+        self._kept = {p.name: framework.unique_name.generate(p.name + ".tmp") for p in self._params}
+        self._accumulators = {}
+        for param in self._params:
+            with block.program._optimized_guard([param, self._kept[param.name]]), framework.name_scope("move_average"):
+                self._accumulate(block, param)
+        self.apply_program, self.restore_program = framework.Program(), framework.Program()
+        with framework.program_guard(self.apply_program):
+            for param in self._params:
+                self._put_mean(param)
+        with framework.program_guard(self.restore_program):
+            for param in self._params:
+                self._put_back(param)
+
+    def _accumulate(self, block, param):
+        from paddle.fluid import layers
+        kept = {}
+        for name in self._SUMS + self._COUNTS:
+            count = name in self._COUNTS
+            full = framework.unique_name.generate("_".join([param.name] + ([self._name] if self._name else []) + [name]))
+            kept[name] = layers.create_global_var([1] if count else list(param.shape), 0, "int64" if count else param.dtype,
+                                                  True, name=full)
+        self._accumulators[param.name] = kept
+        block.append_op(type="average_accumulates",
+                        inputs=dict({"in_" + name: v for name, v in kept.items()}, param=param),
+                        outputs={"out_" + name: v for name, v in kept.items()},
+                        attrs={"average_window": float(self.average_window), "min_average_window": self.min_average_window,
+                               "max_average_window": self.max_average_window})
+
+    def _pair(self, param):
+        """The parameter, and where its value is kept meanwhile."""
+        block = framework.default_main_program().global_block()
+        return [block.create_var(name=name, shape=list(param.shape), dtype=param.dtype, persistable=True)
+                for name in (param.name, self._kept[param.name])]
+
+    def _put_mean(self, param):
+        from paddle.fluid import layers
+        value, kept = self._pair(param)
+        block = framework.default_main_program().global_block()
+        v = {name: block.create_var(name=a.name, shape=list(a.shape), dtype=a.dtype, persistable=True)
+             for name, a in self._accumulators[param.name].items()}
+        layers.assign(value, kept)
+        count = layers.cast(layers.sum([v["num_accumulates"], v["old_num_accumulates"]]), "float32")
+        total = layers.sum([v[name] for name in self._SUMS])
+        block.append_op(type="elementwise_div", inputs={"X": total, "Y": count}, outputs={"Out": value})
+
+    def _put_back(self, param):
+        from paddle.fluid import layers
+        value, kept = self._pair(param)
+        layers.assign(kept, value)
+
+    @contextmanager
+    def apply(self, executor, need_restore=True):
+        """The parameters are the means inside."""
+        executor.run(self.apply_program)
+        try:
+            yield
+        finally:
+            if need_restore:
+                self.restore(executor)
+
+    def restore(self, executor):
+        """The parameters as they were before apply()."""
+        executor.run(self.restore_program)
+
+
+class LookaheadOptimizer(object):
+    """inner_optimizer moves the (fast) parameters; every k steps slow ones go the part alpha of the way to them, and the fast
+    ones begin there anew."""
+
+    def __init__(self, inner_optimizer, alpha=0.5, k=5):
+        if framework.in_dygraph_mode():
+            raise Exception("In dygraph, don't support LookaheadOptimizer.")
+        if inner_optimizer is None:
+            raise AssertionError("inner optimizer can not be None")
+        if not 0.0 <= alpha <= 1.0:
+            raise AssertionError("alpha should be larger or equal to 0.0, and less or equal than 1.0")
+        if not isinstance(k, int) or k <= 0:
+            raise AssertionError("k should be a positive integer")
+        self.inner_optimizer, self.alpha, self.k, self.type = inner_optimizer, alpha, k, "lookahead"
+
+    def minimize(self, loss, startup_program=None):
+        from paddle.fluid import layers
+        done = self.inner_optimizer.minimize(loss, startup_program=startup_program)
+        startup = (startup_program or framework.default_startup_program()).global_block()
+        params = loss.block.program.global_block().all_parameters()
+        slow = {p.name: self._slow(p, loss.block, startup) for p in params}
+        number = lambda name, value, dtype: layers.create_global_var([1], value, dtype, True, name=name)  # noqa: E731
+        k, alpha = number("lookahead_k", int(self.k), "int32"), number("lookahead_alpha", float(self.alpha), "float32")
+        step = layers.increment(number("lookahead_step", 0, "int32"), 1.0, in_place=True)
+        zero, one = layers.fill_constant([1], "int32", 0), layers.fill_constant([1], "float32", 1.0)
+        with layers.Switch() as switch:
+            with switch.case(layers.equal(layers.elementwise_mod(step, k), zero)):
+                for fast in params:
+                    mean = layers.elementwise_add(
+                        layers.elementwise_mul(fast, alpha),
+                        layers.elementwise_mul(slow[fast.name], layers.elementwise_sub(one, alpha)))
+                    layers.assign(mean, slow[fast.name])
+                    layers.assign(mean, fast)
+            with switch.default():
+                pass
+        return done
+
+    @staticmethod
+    def _slow(param, block, startup):
+        """A copy of the parameter as it begins."""
+        one, other = [b.create_var(name=param.name + "@SLOW", shape=list(param.shape), dtype=param.dtype, persistable=True)
+                      for b in (block, startup)]
+        startup.append_op(type="assign", inputs={"X": startup.var(param.name)}, outputs={"Out": other})
+        return one
 
 
 __getattr__ = _names.guard(__name__)

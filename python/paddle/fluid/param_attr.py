@@ -3,7 +3,7 @@ from paddle import _names
 from paddle.fluid.initializer import Initializer
 from paddle.fluid.regularizer import WeightDecayRegularizer
 
-__all__ = ["ParamAttr"]
+__all__ = ["ParamAttr", "WeightNormParamAttr"]
 
 
 def _check(value, name, kinds):
@@ -48,6 +48,18 @@ class ParamAttr(object):
         if isinstance(arg, bool):
             return ParamAttr() if arg else False
         raise TypeError("{0} cast to ParamAttr".format(type(arg)))
+
+
+class WeightNormParamAttr(ParamAttr):
+    """The weight is v g / |v|: parameters <name>_v and <name>_g are trained. |v| is the norm over all dimensions, or over all
+    but dim. At the start g is |v|."""
+
+    _weight_norm = True
+
+    def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
+                 do_model_average=False):
+        super(WeightNormParamAttr, self).__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average)
+        self.dim = dim
 
 
 __getattr__ = _names.guard(__name__)
