@@ -55,6 +55,8 @@ struct skiff_optimizer_options {
     double weight_decay;                               /* adamw: 0.01 */
     struct skiff_param_test apply_decay_param_fun;     /* adamw: which decay; NULL: all */
     struct skiff_param_factor lr_ratio;                /* adamw: factor of the rate; NULL: 1 */
+    int generation; /* of eager mode: 1 for the rules of Paddle 1.x; 0, 2: 2.x. Programs have their
+                       own */
     uint64_t reserved[4];
 };
 

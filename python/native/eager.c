@@ -518,7 +518,7 @@ static PyObject *eager_set(struct eager_object *o, PyObject *args, PyObject *key
     struct skiff_eager_tensor *made = skiff_eager_tensor_create(engine);
     bool ok = tensor_assign(skiff_eager_value(made), value, dtype);
     if (ok)
-        skiff_eager_take(o->t, made, skiff_eager_mark(engine));
+        skiff_eager_replace(o->t, made);
     skiff_eager_tensor_unref(made);
     if (!ok)
         return NULL;
@@ -548,6 +548,12 @@ static PyObject *eager_item(struct eager_object *o, PyObject *unused)
         return PyLong_FromLong(*(const int32_t *)at);
     if (!strcmp(dtype, "bool"))
         return PyBool_FromLong(*(const unsigned char *)at);
+    if (!strcmp(dtype, "bfloat16")) { /* the upper half of a float; numpy would give the bits */
+        uint32_t bits = (uint32_t) * (const uint16_t *)at << 16;
+        float value;
+        memcpy(&value, &bits, sizeof(value));
+        return PyFloat_FromDouble((double)value);
+    }
     Py_RETURN_NONE;
 }
 
@@ -719,6 +725,14 @@ static PyObject *eager_set_noting(PyObject *self, PyObject *value)
     return PyBool_FromLong(skiff_eager_set_noting(engine, noting));
 }
 
+static PyObject *eager_set_generation(PyObject *self, PyObject *value)
+{
+    int64_t generation;
+    if (!int_of(value, "the generation", &generation))
+        return NULL;
+    return PyLong_FromLong(skiff_eager_set_generation(engine, (int)generation));
+}
+
 static PyMethodDef methods[] = {
     METHOD("set", eager_set, "Another content."),
     METHOD0("_numpy", eager_numpy, "A numpy array of its own."),
@@ -744,7 +758,7 @@ static PyGetSetDef attributes[] = {
     ATTRIBUTE("_kind", get_kind, NULL, "none, tensor or rows."),
     ATTRIBUTE("stop_gradient", get_stop, set_stop, "Whether no gradient goes to it."),
     ATTRIBUTE("is_leaf", get_leaf, NULL, "Whether no op has made it."),
-    ATTRIBUTE("inplace_version", get_version, NULL, "How often it was written to."),
+    ATTRIBUTE("inplace_version", get_version, NULL, "How often it was changed in place."),
     ATTRIBUTE("_grad", get_gradient, set_gradient, "Its gradient, or None."),
     {0}};
 
@@ -761,6 +775,7 @@ static PyMethodDef functions[] = {
     {"eager_scalar", eager_scalar, METH_VARARGS, PyDoc_STR("A tensor of one number.")},
     METHOD0("eager_noting", eager_noting, "Whether ops are noted."),
     METHOD1("eager_set_noting", eager_set_noting, "Sets it; gives what it was."),
+    METHOD1("eager_set_generation", eager_set_generation, "Whose gradients; gives what it was."),
     {0}};
 
 static PyType_Slot slots[] = {{Py_tp_new, eager_new},

@@ -21,6 +21,7 @@ struct box {
     struct skiff_eager *engine;
     int refs;
     unsigned version; /* times written to */
+    unsigned silent;  /* those of them that Paddle does not count: a new value for the whole */
     struct skiff_tensor value;
     struct box *next; /* in the engine's list of spare ones */
 };
@@ -159,6 +160,7 @@ struct note_out {
     enum dtype dtype;
     struct hook *hooks;
     struct skiff_eager_tensor *retain; /* gets the gradient too; not a reference */
+    int64_t retain_after; /* as the hook of this number has left it; later hooks do not change it */
     struct skiff_eager_tensor *grad;   /* during a walk */
 };
 
@@ -210,6 +212,7 @@ struct skiff_eager {
     struct mt64 generator;
     struct kernel_scratch_space scratch;
     bool noting;
+    int generation; /* whose gradients: see skiff_eager_set_generation */
     struct call_cache cache;
     struct pool pool;
     struct box *spare_boxes;

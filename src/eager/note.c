@@ -131,7 +131,7 @@ static void note_output(struct note *n, int i, struct skiff_eager_tensor *t, boo
     const struct tensor *value = &t->box->value.tensor;
     n->outs[i].shape = value->shape;
     n->outs[i].dtype = value->dtype;
-    if (state || !dtype_has_gradient(value->dtype))
+    if (state)
         return;
     n->refs++;
     if (t->note && t->note->outs[t->out].retain == t)
@@ -140,6 +140,8 @@ static void note_output(struct note *n, int i, struct skiff_eager_tensor *t, boo
     t->note = n;
     t->out = i;
     t->stop_gradient = false;
+    if (n->engine->generation == 1 && dtype_has_gradient(value->dtype))
+        skiff_eager_retain_grad(t);
 }
 
 static void note_op(struct skiff_eager *e, struct call *c, struct recipe *r,
@@ -183,6 +185,16 @@ static bool wanted_inputs(struct skiff_eager *e, const struct call *c,
     return any;
 }
 
+/* A first value is no write in place; state that an op carries on is one that Paddle does not
+ * count. */
+static void count_write(struct box *b, bool state)
+{
+    if (b->value.kind == VALUE_NONE)
+        return;
+    b->version++;
+    b->silent += state;
+}
+
 static enum skiff_status run_values(struct skiff_eager *e, struct call *c,
                                     struct skiff_eager_tensor *const *ins,
                                     struct skiff_eager_tensor *const *outs, struct skiff_error *err)
@@ -191,15 +203,14 @@ static enum skiff_status run_values(struct skiff_eager *e, struct call *c,
         c->in_values[i] = ins[i] ? &ins[i]->box->value : NULL;
     for (int i = 0; i < c->nout; i++) {
         c->out_values[i] = outs[i] ? &outs[i]->box->value : NULL;
+        if (outs[i])
+            count_write(outs[i]->box, c->out_slots[i]->flags & SLOT_INPLACE);
         if (outs[i] && c->kernel.kind->flags & OP_OWN_SHAPE)
             pool_supply(&e->pool, &outs[i]->box->value.tensor, c->out_bytes[i]);
     }
     enum skiff_status status = call_run(e, c, err);
     if (status < 0)
         blame_tensors(c, ins, err);
-    for (int i = 0; i < c->nout; i++)
-        if (outs[i])
-            outs[i]->box->version++;
     return status;
 }
 

@@ -55,16 +55,28 @@ def fetch_names(fetch_list):
         raise AssertionError("Currently , The fetch_list type only should be list or tuple, but the input type is %s. For "
                              "more information please refer to the executor.run(...)." % type(fetch_list))
     names = []
-    for item in fetch_list:
-        if isinstance(item, str):
-            names.append(item)
-        elif isinstance(item, framework.Variable):
-            names.append(item.name)
-        elif isinstance(item, (framework.Operator, tuple, list)):
-            continue  # what minimize gives: it runs anyway
-        else:
+    for i, item in enumerate(fetch_list):
+        if isinstance(item, (framework.Variable, str)):
+            names.append(_name(item))
+        elif isinstance(item, (tuple, list)):
+            names += _nested_names(item, i)
+        elif not isinstance(item, framework.Operator):  # an operator of minimize runs anyway
             raise TypeError("The element in fetch_list should be string or Variable, but received %s." % type(item))
     return names
+
+
+def _name(var):
+    return var if isinstance(var, str) else var.name
+
+
+def _nested_names(item, i):
+    """Of a tuple or list in a fetch list: variables, or what minimize gave (operators and pairs), which runs anyway."""
+    if all(isinstance(one, (framework.Variable, str)) for one in item):
+        return [_name(one) for one in item]
+    if not isinstance(item[0], (tuple, list)):
+        raise TypeError("Requires fetch_list[%d][0] shall be one of (list, tuple) when type(fetch_list[%d]) is `%s`, but received "
+                        "%s." % (i, i, type(item).__name__, type(item[0]).__name__))
+    return []
 
 
 def join(program, scope):
