@@ -177,7 +177,7 @@ static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
         if (status == SKIFF_OK) {
             skiff_eager_tensor_unref(*sum);
             *sum = total;
-            total->stop_gradient = total->stop_gradient && w->create;
+            total->stop_gradient = total->stop_gradient && !w->into_leaves;
         }
     }
     skiff_eager_tensor_unref(more);
@@ -227,8 +227,8 @@ static void capture_at(struct walk *w, const struct note *n, int out,
 }
 
 /* A gradient that a tensor keeps. One that somebody else holds (a hook, who called backward) stays
- * as it is. stop_gradient, as in Paddle: what kernels and hooks give has it not, what the backward
- * of a PyLayer gives has it as it was computed. */
+ * as it is. stop_gradient, as in Paddle's backward: what kernels and hooks give has it not, what the
+ * backward of a PyLayer gives has it as it was computed. */
 static struct skiff_eager_tensor *own_gradient(struct skiff_eager_tensor *grad)
 {
     if (!grad->user)
@@ -302,7 +302,6 @@ static enum skiff_status zeros(struct skiff_eager *e, const struct note_out *o,
     enum skiff_status status = value_as_tensor(&t->box->value, o->dtype, &o->shape, err);
     if (status == SKIFF_OK)
         memset(t->box->value.tensor.data, 0, tensor_bytes(&t->box->value.tensor));
-    t->stop_gradient = false;
     *out = t;
     return status;
 }
@@ -365,6 +364,7 @@ static enum skiff_status ingredient(struct cooking *c, struct place p,
     case FROM_OUT_GRAD:
         if (!n->outs[p.index].grad) {
             TRY(zeros(n->engine, &n->outs[p.index], &n->outs[p.index].grad, err));
+            n->outs[p.index].grad->stop_gradient = !c->w->into_leaves;
             if (n->engine->generation == 1)
                 retain_output(c->w, &n->outs[p.index]);
         }
@@ -419,7 +419,7 @@ static enum skiff_status cook(struct walk *w, struct note *n, struct skiff_eager
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < r->nsteps && status == SKIFF_OK; i++)
         status = cook_step(&c, &r->steps[i], err);
-    for (int i = 0; i < n->nin && !w->create; i++)
+    for (int i = 0; i < n->nin && w->into_leaves; i++)
         if (in_grads[i])
             in_grads[i]->stop_gradient = false;
     for (int i = 0; i < r->nlocals; i++)
@@ -536,7 +536,7 @@ static enum skiff_status begin(struct walk *w, int n, struct skiff_eager_tensor 
             weight->refs++;
         } else {
             TRY(ones_like(w->e, t, &weight, err));
-            weight->stop_gradient = w->create;
+            weight->stop_gradient = !w->into_leaves;
         }
         TRY(add_up(w, t->note ? &t->note->outs[t->out].grad : &t->pending, weight, err));
     }

@@ -280,7 +280,7 @@ class Dirac(_Values):
         self._write(var, block, value)
 
 
-class Orthogonal(_Values):
+class Orthogonal(_Values, _Random):
     """Rows or columns that stand at right angles, times gain."""
 
     def __init__(self, gain=1.0, name=None):
@@ -298,7 +298,7 @@ class Orthogonal(_Values):
                                       "the startup program has run")
         rows, columns = shape[0], int(numpy.prod(shape[1:]))
         drawn = _native.eager_one("gaussian_random", {}, {"shape": [max(rows, columns), min(rows, columns)], "mean": 0.0,
-                                                          "std": 1.0, "seed": 0, "dtype": var.dtype})
+                                                          "std": 1.0, "seed": self._seed_of(block), "dtype": var.dtype})
         q, r = numpy.linalg.qr(drawn.numpy())
         q = q * numpy.sign(numpy.diag(r))
         self._write(var, block, (q.T if rows < columns else q).reshape(shape) * numpy.asarray(self._gain, q.dtype))
