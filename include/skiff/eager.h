@@ -41,9 +41,9 @@ SKIFF_API void skiff_eager_set_generator(struct skiff_eager *e,
 /* Are ops noted? True at first. Gives what it was. */
 SKIFF_API bool skiff_eager_set_noting(struct skiff_eager *e, bool noting);
 SKIFF_API bool skiff_eager_noting(const struct skiff_eager *e);
-/* Whose gradients backward leaves; gives what it was. 2 (at first): Paddle 2.x's, which are added to
- * those that leaves have. 1: Paddle 1.x's: they replace them, and tensors that ops have made since
- * keep theirs, too. */
+/* Which gradients backward leaves. 2 (the default), as in Paddle 2.x: those of leaves, added to what
+ * they have. 1, as in Paddle 1.x: those of leaves, in place of what they have, and those of all
+ * tensors that ops have made since the call. Returns the previous setting. */
 SKIFF_API int skiff_eager_set_generation(struct skiff_eager *e, int generation);
 
 /* ---- tensors ---- */
@@ -105,6 +105,22 @@ typedef struct skiff_eager_tensor *(*skiff_eager_hook)(void *user, struct skiff_
 SKIFF_API int64_t skiff_eager_add_hook(struct skiff_eager_tensor *t, skiff_eager_hook hook,
                                        void *user, void (*end)(void *user));
 SKIFF_API bool skiff_eager_remove_hook(struct skiff_eager_tensor *t, int64_t number);
+
+/* Hooks for the tensors that ops save for backward: what `call` returns is kept instead of the
+ * tensor, and its `unpack` returns a new reference to a tensor of the same type and shape when
+ * backward needs it. Either returns NULL after an error. call NULL (the default): no hooks. Returns
+ * the previous hooks. */
+struct skiff_eager_packed {
+    struct skiff_eager_tensor *(*unpack)(struct skiff_eager_packed *p, struct skiff_error *err);
+    void (*end)(struct skiff_eager_packed *p);
+};
+struct skiff_eager_pack {
+    struct skiff_eager_packed *(*call)(void *user, struct skiff_eager_tensor *t,
+                                       struct skiff_error *err);
+    void *user;
+};
+SKIFF_API struct skiff_eager_pack skiff_eager_set_pack(struct skiff_eager *e,
+                                                       struct skiff_eager_pack pack);
 
 /* ---- ops ---- */
 

@@ -155,6 +155,8 @@ static bool put_attrs(struct keep *k, const char *type, PyObject *dict, struct s
 static void raise_op_error(const struct op_args *ins, struct skiff_error *err)
 {
     const char *first = NULL;
+    if (PyErr_Occurred()) /* of a hook */
+        return;
     if (err->code == SKIFF_DTYPE) {
         err->code = SKIFF_STATE;
         for (int i = 0; i < ins->n; i++)
@@ -725,14 +727,6 @@ static PyObject *eager_set_noting(PyObject *self, PyObject *value)
     return PyBool_FromLong(skiff_eager_set_noting(engine, noting));
 }
 
-static PyObject *eager_set_generation(PyObject *self, PyObject *value)
-{
-    int64_t generation;
-    if (!int_of(value, "the generation", &generation))
-        return NULL;
-    return PyLong_FromLong(skiff_eager_set_generation(engine, (int)generation));
-}
-
 static PyMethodDef methods[] = {
     METHOD("set", eager_set, "Another content."),
     METHOD0("_numpy", eager_numpy, "A numpy array of its own."),
@@ -775,7 +769,6 @@ static PyMethodDef functions[] = {
     {"eager_scalar", eager_scalar, METH_VARARGS, PyDoc_STR("A tensor of one number.")},
     METHOD0("eager_noting", eager_noting, "Whether ops are noted."),
     METHOD1("eager_set_noting", eager_set_noting, "Sets it; gives what it was."),
-    METHOD1("eager_set_generation", eager_set_generation, "Whose gradients; gives what it was."),
     {0}};
 
 static PyType_Slot slots[] = {{Py_tp_new, eager_new},
@@ -794,5 +787,5 @@ bool eager_init(PyObject *m)
 {
     engine = skiff_eager_create();
     return class_add(m, &spec, "EagerTensor", &base_class[CLASS_EAGER]) &&
-           module_functions(m, functions) && replay_init(m);
+           module_functions(m, functions) && replay_init(m) && eager_saved_init(m);
 }

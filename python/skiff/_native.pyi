@@ -781,6 +781,8 @@ def eager_set_generator(state: bytes) -> None: ...
 def eager_noting() -> bool: ...
 def eager_set_noting(noting: bool) -> bool:
     """Gives what it was."""
+def eager_set_pack(hooks: Optional[Tuple[Callable[[Any], Any], Callable[[Any], Any]]]) -> Optional[Tuple[Callable[[Any], Any], Callable[[Any], Any]]]:
+    """pack(tensor) of what ops save for backward, unpack(what pack gave) when backward needs it. Gives the hooks before."""
 def eager_set_generation(generation: int) -> int:
     """1: backward replaces the gradients of leaves and leaves those of all other tensors, as Paddle 1.x; 2: as 2.x. Gives what
     it was."""

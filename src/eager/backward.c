@@ -226,9 +226,8 @@ static void capture_at(struct walk *w, const struct note *n, int out,
     }
 }
 
-/* A gradient that a tensor keeps. One that somebody else holds (a hook, who called backward) stays
- * as it is. stop_gradient, as in Paddle's backward: what kernels and hooks give has it not, what the
- * backward of a PyLayer gives has it as it was computed. */
+/* A gradient that a tensor keeps; one that the caller or a hook holds is not changed. stop_gradient
+ * is as in Paddle: false for gradients of kernels and hooks, unchanged for those of a PyLayer. */
 static struct skiff_eager_tensor *own_gradient(struct skiff_eager_tensor *grad)
 {
     if (!grad->user)
@@ -324,6 +323,11 @@ static enum skiff_status saved_tensor(struct note *n, int at, const struct edge 
                                      : n->call->out_slots[at - n->nin]->name,
                          s->box->version, s->version);
     *out = tensor_at(n->engine, s->box, edge);
+    if ((*out)->box != s->box && s->form && edge->leaf)
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "op %s: derivatives of second order need the leaf itself, but the unpack "
+                         "hook of saved tensors gave a copy of it; let the hooks pass leaves on",
+                         n->call->kernel.kind->type);
     if ((*out)->box != s->box) { /* the leaf has another memory by now */
         skiff_eager_tensor_unref(*out);
         struct edge none = {0};
@@ -465,6 +469,8 @@ static enum skiff_status walk_note(struct walk *w, struct note *n, struct skiff_
     enum skiff_status status = SKIFF_OK;
     struct skiff_eager_tensor **in_grads = mem_must((size_t)(n->nin + 1) * sizeof(*in_grads));
     TRY_OUT(meet_outputs(w, n, &any, err));
+    if (any && n->packs)
+        TRY_OUT(packed_open(n, err));
     if (any)
         TRY_OUT(n->recipe ? cook(w, n, in_grads, err) : run_own(n, in_grads, err));
     for (int i = 0; i < n->nin; i++) {
@@ -487,6 +493,8 @@ out:
         skiff_eager_tensor_unref(n->outs[i].grad);
         n->outs[i].grad = NULL;
     }
+    if (n->packs)
+        packed_close(n);
     if (status == SKIFF_OK && !w->retain)
         note_release(n);
     return status;

@@ -200,7 +200,8 @@ static void redirect(struct note *n, uint64_t since, struct box *a, struct box *
             continue;
         box_ref(other);
         box_unref(s->box);
-        *s = (struct saved){other, other->version};
+        s->box = other;
+        s->version = other->version;
     }
     for (int i = 0; i < n->nin; i++)
         if (n->edges[i].note)

@@ -3,8 +3,9 @@
  * isnan_v2, isinf_v2, isfinite_v2, and isnan, isinf, isfinite of 1.x.
  *
  * Comparisons and logic give bool, with the broadcasting of elementwise.c; a number is true when it
- * is not 0. equal and equal_all of floats: |x - y| < 1e-8. Bits keep the type of X. isclose: |x - y| <= atol + rtol |y|. isfinite (1.x) gives one
- * bool for the whole tensor, isnan and isinf (1.x) whether there is any. None has a gradient. */
+ * is not 0. equal and equal_all of floats: |x - y| < 1e-8. Bits keep the type of X. isclose:
+ * |x - y| <= atol + rtol |y|. isfinite (1.x) gives one bool for the whole tensor, isnan and isinf
+ * (1.x) whether there is any. None has a gradient. */
 #include "ops/ops_common.h"
 
 #include <math.h>
@@ -65,17 +66,17 @@ static inline bool same_float(double difference, bool same)
 #define SAME(a, c) (IS_REAL(a) ? same_float((double)(a - c), a == c) : a == c)
 #define SAME_HALF(a, c) (half_value(x->dtype, a) == half_value(x->dtype, c))
 #define SAME_1X(a, c) (IS_REAL(a) ? same_float((double)(a - c), false) : a == c)
-#define DEFINE_EQUALITY(name, not_)                                                               \
-    static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err)                \
-    {                                                                                             \
-        const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);                           \
-        struct tensor *out = kernel_out(k, 0);                                                    \
-        struct broadcast b;                                                                       \
-        TRY(check_operands(k, dtype_compares, k->attr[0].i, &b, err));                            \
-        if (dtype_is_half(x->dtype))                                                              \
-            RUN_LOOP(uint16_t, bool, not_ SAME_HALF(a, c));                                       \
-        DISPATCH_ALL(x->dtype, T, RUN_LOOP(T, bool, not_ SAME(a, c)))                             \
-        return SKIFF_OK;                                                                          \
+#define DEFINE_EQUALITY(name, not_)                                                \
+    static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err) \
+    {                                                                              \
+        const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);            \
+        struct tensor *out = kernel_out(k, 0);                                     \
+        struct broadcast b;                                                        \
+        TRY(check_operands(k, dtype_compares, k->attr[0].i, &b, err));             \
+        if (dtype_is_half(x->dtype))                                               \
+            RUN_LOOP(uint16_t, bool, not_ SAME_HALF(a, c));                        \
+        DISPATCH_ALL(x->dtype, T, RUN_LOOP(T, bool, not_ SAME(a, c)))              \
+        return SKIFF_OK;                                                           \
     }
 DEFINE_EQUALITY(equal, )
 DEFINE_EQUALITY(not_equal, !)

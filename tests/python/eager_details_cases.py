@@ -117,6 +117,26 @@ def in_grad():
     return out
 
 
+def packed(function, *shapes):
+    """What an op saves, in order, as hooks see it, and the gradients with what they give back."""
+    inputs = [paddle.to_tensor(np.arange(1, 1 + int(np.prod(s))).reshape(s).astype("float32") / 2, stop_gradient=False)
+              for s in shapes]
+    seen = []
+
+    def pack(x):
+        seen.append(["pack", x])
+        return x.numpy()
+
+    def unpack(array):
+        seen.append(["unpack", array])
+        return paddle.to_tensor(array) * 3
+
+    with paddle.autograd.saved_tensors_hooks(pack, unpack):
+        out = function(*inputs)
+    out.sum().backward()
+    return seen + [x.grad for x in inputs]
+
+
 class Triple(PyLayer):
     seen = []
 
@@ -373,6 +393,15 @@ CASES = {"printed": lambda: PRINTED, "halves": halves, "doubles": doubles, "equa
 for _order in ("r", "n", "h", "rh", "hr", "hh", "rhh", "hrh", "hhr", "rhr", "nrhn", "hrhr", "hnrhn", "rx", "xrh"):
     for _leaf in (False, True):
         CASES["hooks %s %d" % (_order, _leaf)] = lambda order=_order, on_leaf=_leaf: hooks(order, on_leaf)
+_F = paddle.nn.functional
+for _name, _function, _shapes in (
+        ("multiply", paddle.multiply, ([2], [2])), ("add", paddle.add, ([2], [2])), ("matmul", paddle.matmul, ([2, 2], [2, 2])),
+        ("exp", paddle.exp, ([2],)), ("relu", _F.relu, ([2],)), ("softmax", _F.softmax, ([2, 2],)), ("divide", paddle.divide, ([2], [2])),
+        ("linear", _F.linear, ([2, 2], [2, 2], [2])), ("chain", lambda x: paddle.exp(x * x) * x, ([2],)),
+        ("gather", lambda x: paddle.gather(x, paddle.to_tensor([0])), ([2, 2],)), ("max", paddle.max, ([2],)),
+        ("constant", lambda x: x * paddle.to_tensor([5.0, 6.0]), ([2],)), ("norm", lambda x: _F.layer_norm(x, 2), ([2, 2],)),
+        ("layer", lambda x: Triple.apply(x) * x, ([2],))):
+    CASES["packed " + _name] = lambda function=_function, shapes=_shapes: packed(function, *shapes)
 for _make in (Drawn, Streamed):
     for _i, _options in enumerate(({}, {"batch_size": 4}, {"batch_size": 4, "drop_last": True}, {"use_buffer_reader": False},
                                    {"prefetch_factor": 4, "batch_size": 2})):

@@ -75,5 +75,56 @@ class Ahead(unittest.TestCase):
         self.assertEqual([batch[0].tolist() for batch in loader()], [[1.0, 1.0]])
 
 
+class Packed(unittest.TestCase):
+    """Hooks of saved tensors where real Paddle refuses or dies."""
+
+    def test_nested_and_again(self):
+        a, seen = cases.leaf(1.0, 2.0), []
+
+        def hooks(name):
+            return paddle.autograd.saved_tensors_hooks(lambda x: (seen.append(name), x)[1],
+                                                       lambda x: (seen.append(name + "'"), x)[1])
+
+        with hooks("outer"):
+            with hooks("inner"):
+                b = a * a
+            c = (b * a).sum()
+            with paddle.no_grad():
+                a * a
+        a * a
+        c.backward(retain_graph=True)
+        c.backward()
+        self.assertEqual(seen, ["inner"] * 2 + ["outer"] * 2 + (["outer'"] * 2 + ["inner'"] * 2) * 2)
+        self.assertEqual(a.grad.tolist(), [6.0, 24.0])
+
+    def test_second_order(self):
+        a = cases.leaf(1.0, 2.0)
+        with paddle.autograd.saved_tensors_hooks(lambda x: x, lambda x: x):
+            (slope,) = paddle.grad((a * a * a).sum(), [a], create_graph=True)
+        slope.sum().backward()
+        self.assertEqual(a.grad.tolist(), [6.0, 12.0])
+        with paddle.autograd.saved_tensors_hooks(lambda x: x.numpy(), paddle.to_tensor):
+            b = (a * a).sum()
+        with self.assertRaisesRegex(NotImplementedError, "elementwise_mul: derivatives of second order need the leaf itself"):
+            paddle.grad(b, [a], create_graph=True)
+
+    def test_wrong(self):
+        def run(pack, unpack):
+            a = cases.leaf(1.0, 2.0)
+            with paddle.autograd.saved_tensors_hooks(pack, unpack):
+                b = (a * a).sum()
+            b.backward()
+
+        self.assertRaises(ZeroDivisionError, run, lambda x: 1 / 0, lambda x: x)
+        self.assertRaises(ZeroDivisionError, run, lambda x: x, lambda x: 1 / 0)
+        with self.assertRaisesRegex(TypeError, "what an unpack hook returns must be a Tensor"):
+            run(lambda x: x, lambda x: 5)
+        for wrong in (paddle.ones([3]), paddle.ones([2], "float64")):
+            with self.assertRaisesRegex(ValueError, r"type float32 and shape \[2\], but gave float"):
+                run(lambda x: x, lambda x: wrong)
+        with self.assertRaisesRegex(TypeError, "must be two functions"):
+            run(None, None)
+
+
 if __name__ == "__main__":
     unittest.main()
