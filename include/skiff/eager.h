@@ -41,9 +41,9 @@ SKIFF_API void skiff_eager_set_generator(struct skiff_eager *e,
 /* Are ops noted? True at first. Gives what it was. */
 SKIFF_API bool skiff_eager_set_noting(struct skiff_eager *e, bool noting);
 SKIFF_API bool skiff_eager_noting(const struct skiff_eager *e);
-/* Which gradients backward leaves. 2 (the default), as in Paddle 2.x: those of leaves, added to what
- * they have. 1, as in Paddle 1.x: those of leaves, in place of what they have, and those of all
- * tensors that ops have made since the call. Returns the previous setting. */
+/* Which gradients backward leaves. 2 (the default), as in Paddle 2.x: those of leaves, added to
+ * what they have. 1, as in Paddle 1.x: those of leaves, in place of what they have, and those of
+ * all tensors that ops have made since the call. Returns the previous setting. */
 SKIFF_API int skiff_eager_set_generation(struct skiff_eager *e, int generation);
 
 /* ---- tensors ---- */
