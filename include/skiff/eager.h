@@ -41,6 +41,10 @@ SKIFF_API void skiff_eager_set_generator(struct skiff_eager *e,
 /* Are ops noted? True at first. Gives what it was. */
 SKIFF_API bool skiff_eager_set_noting(struct skiff_eager *e, bool noting);
 SKIFF_API bool skiff_eager_noting(const struct skiff_eager *e);
+/* Which gradients backward leaves. 2 (the default), as in Paddle 2.x: those of leaves, added to
+ * what they have. 1, as in Paddle 1.x: those of leaves, in place of what they have, and those of
+ * all tensors that ops have made since the call. Returns the previous setting. */
+SKIFF_API int skiff_eager_set_generation(struct skiff_eager *e, int generation);
 
 /* ---- tensors ---- */
 
@@ -61,13 +65,17 @@ SKIFF_API void skiff_eager_become(struct skiff_eager_tensor *t, struct skiff_eag
 SKIFF_API uint64_t skiff_eager_mark(const struct skiff_eager *e);
 SKIFF_API void skiff_eager_take(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from,
                                 uint64_t mark);
+/* The same for a value that no op has computed: a new content, which skiff_eager_version does not
+ * count. */
+SKIFF_API void skiff_eager_replace(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from);
 /* What it holds (skiff/executor.h), up to date. Who writes to it says so with
  * skiff_eager_touched. Valid as long as the tensor. */
 SKIFF_API struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t);
 /* The same for its type and shape only: rows that lag behind (sparse optimizers) stay there. */
 SKIFF_API const struct skiff_tensor *skiff_eager_form(const struct skiff_eager_tensor *t);
 SKIFF_API void skiff_eager_touched(struct skiff_eager_tensor *t);
-SKIFF_API unsigned skiff_eager_version(const struct skiff_eager_tensor *t); /* times written to */
+/* Paddle's inplace_version: how often ops, or callers who said so, have changed the value. */
+SKIFF_API unsigned skiff_eager_version(const struct skiff_eager_tensor *t);
 SKIFF_API bool skiff_eager_stop_gradient(const struct skiff_eager_tensor *t);
 SKIFF_API void skiff_eager_set_stop_gradient(struct skiff_eager_tensor *t, bool stop);
 SKIFF_API bool skiff_eager_is_leaf(const struct skiff_eager_tensor *t);
@@ -97,6 +105,22 @@ typedef struct skiff_eager_tensor *(*skiff_eager_hook)(void *user, struct skiff_
 SKIFF_API int64_t skiff_eager_add_hook(struct skiff_eager_tensor *t, skiff_eager_hook hook,
                                        void *user, void (*end)(void *user));
 SKIFF_API bool skiff_eager_remove_hook(struct skiff_eager_tensor *t, int64_t number);
+
+/* Hooks for the tensors that ops save for backward: what `call` returns is kept instead of the
+ * tensor, and its `unpack` returns a new reference to a tensor of the same type and shape when
+ * backward needs it. Either returns NULL after an error. call NULL (the default): no hooks. Returns
+ * the previous hooks. */
+struct skiff_eager_packed {
+    struct skiff_eager_tensor *(*unpack)(struct skiff_eager_packed *p, struct skiff_error *err);
+    void (*end)(struct skiff_eager_packed *p);
+};
+struct skiff_eager_pack {
+    struct skiff_eager_packed *(*call)(void *user, struct skiff_eager_tensor *t,
+                                       struct skiff_error *err);
+    void *user;
+};
+SKIFF_API struct skiff_eager_pack skiff_eager_set_pack(struct skiff_eager *e,
+                                                       struct skiff_eager_pack pack);
 
 /* ---- ops ---- */
 
@@ -213,9 +237,10 @@ struct skiff_eager_parameter {
     uint64_t reserved[4];
 };
 struct skiff_eager_optimizer;
-/* type, o: as for skiff_optimizer_create in programs of 2.x; the rate is said in each step. What
- * the functions in `o` get is named as the parameter. names: whose counters number the
- * accumulators (<parameter>_moment1_0); it must outlive the optimizer; NULL: own ones. */
+/* type, o: as for skiff_optimizer_create in programs of 2.x (o->generation 1: of 1.x); the rate is
+ * said in each step. What the functions in `o` get is named as the parameter. names: whose counters
+ * number the accumulators (<parameter>_moment1_0); it must outlive the optimizer; NULL: own
+ * ones. */
 SKIFF_API enum skiff_status skiff_eager_optimizer_create(struct skiff_eager *e, const char *type,
                                                          const struct skiff_optimizer_options *o,
                                                          const struct skiff_eager_parameter *params,

@@ -56,6 +56,8 @@ struct skiff_optimizer_options {
     struct skiff_param_test apply_decay_param_fun;     /* adamw: which decay; NULL: all */
     struct skiff_param_factor lr_ratio;                /* adamw: factor of the rate; NULL: 1 */
     double clip, batch_size, sigma;                    /* dpsgd: 0.9, 0.999, 1e-8 */
+    int generation; /* of eager mode: 1 for the rules of Paddle 1.x; 0, 2: 2.x. Programs have their
+                       own */
     uint64_t reserved[4];
 };
 

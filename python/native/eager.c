@@ -155,6 +155,8 @@ static bool put_attrs(struct keep *k, const char *type, PyObject *dict, struct s
 static void raise_op_error(const struct op_args *ins, struct skiff_error *err)
 {
     const char *first = NULL;
+    if (PyErr_Occurred()) /* of a hook */
+        return;
     if (err->code == SKIFF_DTYPE) {
         err->code = SKIFF_STATE;
         for (int i = 0; i < ins->n; i++)
@@ -518,7 +520,7 @@ static PyObject *eager_set(struct eager_object *o, PyObject *args, PyObject *key
     struct skiff_eager_tensor *made = skiff_eager_tensor_create(engine);
     bool ok = tensor_assign(skiff_eager_value(made), value, dtype);
     if (ok)
-        skiff_eager_take(o->t, made, skiff_eager_mark(engine));
+        skiff_eager_replace(o->t, made);
     skiff_eager_tensor_unref(made);
     if (!ok)
         return NULL;
@@ -548,6 +550,12 @@ static PyObject *eager_item(struct eager_object *o, PyObject *unused)
         return PyLong_FromLong(*(const int32_t *)at);
     if (!strcmp(dtype, "bool"))
         return PyBool_FromLong(*(const unsigned char *)at);
+    if (!strcmp(dtype, "bfloat16")) { /* the upper half of a float; numpy would give the bits */
+        uint32_t bits = (uint32_t) * (const uint16_t *)at << 16;
+        float value;
+        memcpy(&value, &bits, sizeof(value));
+        return PyFloat_FromDouble((double)value);
+    }
     Py_RETURN_NONE;
 }
 
@@ -744,7 +752,7 @@ static PyGetSetDef attributes[] = {
     ATTRIBUTE("_kind", get_kind, NULL, "none, tensor or rows."),
     ATTRIBUTE("stop_gradient", get_stop, set_stop, "Whether no gradient goes to it."),
     ATTRIBUTE("is_leaf", get_leaf, NULL, "Whether no op has made it."),
-    ATTRIBUTE("inplace_version", get_version, NULL, "How often it was written to."),
+    ATTRIBUTE("inplace_version", get_version, NULL, "How often it was changed in place."),
     ATTRIBUTE("_grad", get_gradient, set_gradient, "Its gradient, or None."),
     {0}};
 
@@ -779,5 +787,5 @@ bool eager_init(PyObject *m)
 {
     engine = skiff_eager_create();
     return class_add(m, &spec, "EagerTensor", &base_class[CLASS_EAGER]) &&
-           module_functions(m, functions) && replay_init(m);
+           module_functions(m, functions) && replay_init(m) && eager_saved_init(m);
 }

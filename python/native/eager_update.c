@@ -35,11 +35,11 @@ static bool parameter_of(PyObject *row, struct skiff_eager_parameter *p)
 }
 
 static bool options_of(struct keep *k, struct net_object *net, const char *type, PyObject *dict,
-                       struct skiff_optimizer_options *o)
+                       int generation, struct skiff_optimizer_options *o)
 {
     PyObject *key, *value;
     Py_ssize_t at = 0;
-    const struct skiff_optimizer_info *info = optimizer_info_of(type, 2);
+    const struct skiff_optimizer_info *info = optimizer_info_of(type, generation);
     while (info && PyDict_Next(dict, &at, &key, &value)) {
         const char *name = text_of(key, "an option");
         if (!name || !optimizer_option_set(k, net, info, name, value, o))
@@ -59,26 +59,28 @@ static PyObject *raise_state(const struct skiff_error *err)
     return NULL;
 }
 
-/* EagerOptimizer(net, type, parameters, options) */
+/* EagerOptimizer(net, type, parameters, options, generation=2) */
 static PyObject *eager_optimizer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *net_object, *rows, *dict;
     const char *kind;
+    int generation = 2;
     struct skiff_optimizer_options o = {0};
     struct skiff_error err;
     struct keep k = {0};
-    if (!PyArg_ParseTuple(args, "OsO!O!", &net_object, &kind, &PyList_Type, &rows, &PyDict_Type,
-                          &dict))
+    if (!PyArg_ParseTuple(args, "OsO!O!|i", &net_object, &kind, &PyList_Type, &rows, &PyDict_Type,
+                          &dict, &generation))
         return NULL;
     if (!PyObject_TypeCheck(net_object, net_class)) {
         PyErr_SetString(PyExc_TypeError, "net must be a Net");
         return NULL;
     }
     struct net_object *net = (struct net_object *)net_object;
+    o.generation = generation;
     int n = (int)PyList_Size(rows);
     struct eager_optimizer_object *self = (struct eager_optimizer_object *)class_alloc(type);
     struct skiff_eager_parameter *params = keep_alloc(&k, (size_t)(n + 1) * sizeof(*params));
-    bool ok = self && params && options_of(&k, net, kind, dict, &o);
+    bool ok = self && params && options_of(&k, net, kind, dict, generation, &o);
     for (int i = 0; ok && i < n; i++)
         ok = parameter_of(PyList_GetItem(rows, i), &params[i]);
     if (ok && skiff_eager_optimizer_create(eager_engine(), kind, &o, params, n, net->net,

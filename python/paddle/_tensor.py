@@ -186,7 +186,7 @@ class Tensor(_native.EagerTensor):
         import numpy
         if len(args) == 1 and isinstance(args[0], (list, tuple)):
             args = tuple(args[0])
-        array = self._numpy()
+        array = (self.astype("float32") if self._dtype == "bfloat16" else self)._numpy()
         if len(args) == 1:
             if not -array.size <= args[0] < array.size:
                 raise ValueError("index %d is out of bounds for size %d" % (args[0], array.size))
@@ -374,9 +374,12 @@ class Tensor(_native.EagerTensor):
                                  "with shape %s" % (grad_tensor.name, grad_tensor.shape, self.name, self.shape))
         _backward((self,), (grad_tensor,), retain_graph)
 
-    def clear_gradient(self, set_to_zero=True):
-        """The gradient becomes zero."""
-        self._clear_grad()
+    def clear_gradient(self, *set_to_zero, **unused):
+        """The gradient becomes zero; clear_gradient(False): None. As in Paddle, the argument counts by position only."""
+        if not set_to_zero or set_to_zero[0]:
+            self._clear_grad()
+        else:
+            self._grad = None
 
     def clear_grad(self):
         self._clear_grad()
@@ -533,4 +536,5 @@ def _unpickled_parameter(array, dtype, stop_gradient, state):
     return new
 
 
+Tensor.__module__ = "paddle"  # where Paddle has it, and what type() prints
 _native.set_classes(EagerTensor=Tensor)

@@ -783,6 +783,11 @@ def eager_set_generator(state: bytes) -> None: ...
 def eager_noting() -> bool: ...
 def eager_set_noting(noting: bool) -> bool:
     """Gives what it was."""
+def eager_set_pack(hooks: Optional[Tuple[Callable[[Any], Any], Callable[[Any], Any]]]) -> Optional[Tuple[Callable[[Any], Any], Callable[[Any], Any]]]:
+    """pack(tensor) of what ops save for backward, unpack(what pack gave) when backward needs it. Gives the hooks before."""
+def eager_set_generation(generation: int) -> int:
+    """1: backward replaces the gradients of leaves and leaves those of all other tensors, as Paddle 1.x; 2: as 2.x. Gives what
+    it was."""
 
 class Replay:
     """A program whose ops run in eager mode as if they were called one after the other, with gradients. inputs: names of the
@@ -793,9 +798,10 @@ class Replay:
 
 class EagerOptimizer:
     """Updates of parameters in eager mode. Each row says: tensor, name, factor of the rate, regularizer or None, is clipped, is
-    decayed. options: those of Optimizer but the rate. The net's counters name the accumulators."""
+    decayed. options: those of Optimizer but the rate. The net's counters name the accumulators.
+    generation: 1 for the rules of Paddle 1.x."""
 
-    def __init__(self, net: Net, type: str, parameters: List[Tuple[Any, str, float, Any, bool, bool]], options: Dict[str, Any]) -> None: ...
+    def __init__(self, net: Net, type: str, parameters: List[Tuple[Any, str, float, Any, bool, bool]], options: Dict[str, Any], generation: int = 2) -> None: ...
     def step(self, rate: float) -> None:
         """AssertionError: a state was set that lacks an accumulator."""
     def clear_grad(self, to_zero: bool) -> None: ...

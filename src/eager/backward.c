@@ -177,30 +177,36 @@ static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
         if (status == SKIFF_OK) {
             skiff_eager_tensor_unref(*sum);
             *sum = total;
+            total->stop_gradient = total->stop_gradient && !w->into_leaves;
         }
     }
     skiff_eager_tensor_unref(more);
     return status;
 }
 
-/* Hooks may remove themselves and others: the next one is looked for by its number. */
-static enum skiff_status call_hooks(struct hook *const *hooks, struct skiff_eager_tensor **grad,
+/* Calls the hooks with numbers above `from`, up to `to`. Hooks may remove themselves and others:
+ * the next one is looked for by its number. */
+static enum skiff_status call_hooks(struct hook *const *hooks, int64_t from, int64_t to,
+                                    bool into_leaves, struct skiff_eager_tensor **grad,
                                     struct skiff_error *err)
 {
-    for (int64_t last = 0;;) {
+    for (int64_t last = from;;) {
         bool failed = false;
         struct hook *h = *hooks;
         while (h && h->number <= last)
             h = h->next;
-        if (!h)
+        if (!h || h->number > to)
             return SKIFF_OK;
         last = h->number;
+        if (!(*grad)->user)
+            (*grad)->stop_gradient = false; /* as hooks of Paddle see it */
         struct skiff_eager_tensor *other = h->call(h->user, *grad, &failed, err);
         if (failed)
             return err->code;
         if (other) {
             skiff_eager_tensor_unref(*grad);
             *grad = other;
+            other->stop_gradient = other->stop_gradient && (other->user || !into_leaves);
         }
     }
 }
@@ -215,8 +221,20 @@ static void capture_at(struct walk *w, const struct note *n, int out,
         if (!here)
             continue;
         skiff_eager_tensor_unref(*w->captures[i].out);
-        *w->captures[i].out = skiff_eager_tensor_ref(grad);
+        *w->captures[i].out = w->create ? skiff_eager_tensor_ref(grad) : skiff_eager_detach(grad);
+        (*w->captures[i].out)->stop_gradient = !w->create;
     }
+}
+
+/* A gradient that a tensor keeps; one that the caller or a hook holds is not changed. stop_gradient
+ * is as in Paddle: false for gradients of kernels and hooks, unchanged for those of a PyLayer. */
+static struct skiff_eager_tensor *own_gradient(struct skiff_eager_tensor *grad)
+{
+    if (!grad->user)
+        return skiff_eager_tensor_ref(grad);
+    struct skiff_eager_tensor *own = skiff_eager_detach(grad);
+    own->stop_gradient = false;
+    return own;
 }
 
 static bool is_barred(const struct walk *w, const struct note *n, int out,
@@ -239,22 +257,17 @@ static enum skiff_status finish_leaf(struct walk *w, struct skiff_eager_tensor *
     t->pending = NULL;
     if (!grad)
         return SKIFF_OK;
-    enum skiff_status status = call_hooks(&t->hooks, &grad, err);
+    enum skiff_status status = call_hooks(&t->hooks, 0, INT64_MAX, w->into_leaves, &grad, err);
     if (status == SKIFF_OK)
         capture_at(w, NULL, 0, t, grad);
     if (status == SKIFF_OK && w->into_leaves) {
+        if (w->e->generation == 1)
+            skiff_eager_set_grad(t, NULL);
         struct skiff_eager_tensor *sum = t->grad;
-        if (grad->user) { /* of a hook, or given to backward: it stays as it is */
-            struct skiff_eager_tensor *own = skiff_eager_detach(grad);
-            skiff_eager_tensor_unref(grad);
-            grad = own;
-        }
         t->grad = NULL;
-        grad->refs++;
-        status = add_up(w, &sum, grad, err);
+        status = add_up(w, &sum, own_gradient(grad), err);
         t->grad = sum;
         t->cleared = false;
-        t->grad->stop_gradient = false;
         if (status == SKIFF_OK && t->reduced)
             status = reduce_leaf(t, err);
     }
@@ -302,19 +315,35 @@ static enum skiff_status saved_tensor(struct note *n, int at, const struct edge 
     }
     if (s->version != s->box->version)
         return error_set(err, SKIFF_STATE,
-                         "op %s: %s %s was changed in place after the op had used it (version %u "
-                         "now, %u then), and its gradient needs the old value",
+                         "op %s: %s %s was changed in place after the op had used it, and its "
+                         "gradient needs the old value: received tensor_version:%u != "
+                         "wrapper_version_snapshot:%u",
                          n->call->kernel.kind->type, at < n->nin ? "input" : "output",
                          at < n->nin ? n->call->in_slots[at]->name
                                      : n->call->out_slots[at - n->nin]->name,
                          s->box->version, s->version);
     *out = tensor_at(n->engine, s->box, edge);
+    if ((*out)->box != s->box && s->form && edge->leaf)
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "op %s: derivatives of second order need the leaf itself, but the unpack "
+                         "hook of saved tensors gave a copy of it; let the hooks pass leaves on",
+                         n->call->kernel.kind->type);
     if ((*out)->box != s->box) { /* the leaf has another memory by now */
         skiff_eager_tensor_unref(*out);
         struct edge none = {0};
         *out = tensor_at(n->engine, s->box, &none);
     }
     return SKIFF_OK;
+}
+
+/* grad() of Paddle 1.x leaves nothing behind. */
+static void retain_output(const struct walk *w, struct note_out *o)
+{
+    if (!o->retain || (w->e->generation == 1 && !w->into_leaves))
+        return;
+    struct skiff_eager_tensor *own = own_gradient(o->grad);
+    skiff_eager_set_grad(o->retain, own);
+    skiff_eager_tensor_unref(own);
 }
 
 struct cooking { /* a recipe at work */
@@ -337,8 +366,12 @@ static enum skiff_status ingredient(struct cooking *c, struct place p,
     case FROM_OUT:
         return saved_tensor(n, n->nin + p.index, &self, out, err);
     case FROM_OUT_GRAD:
-        if (!n->outs[p.index].grad)
+        if (!n->outs[p.index].grad) {
             TRY(zeros(n->engine, &n->outs[p.index], &n->outs[p.index].grad, err));
+            n->outs[p.index].grad->stop_gradient = !c->w->into_leaves;
+            if (n->engine->generation == 1)
+                retain_output(c->w, &n->outs[p.index]);
+        }
         *out = skiff_eager_tensor_ref(n->outs[p.index].grad);
         return SKIFF_OK;
     case FROM_LOCAL:
@@ -390,6 +423,9 @@ static enum skiff_status cook(struct walk *w, struct note *n, struct skiff_eager
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < r->nsteps && status == SKIFF_OK; i++)
         status = cook_step(&c, &r->steps[i], err);
+    for (int i = 0; i < n->nin && w->into_leaves; i++)
+        if (in_grads[i])
+            in_grads[i]->stop_gradient = false;
     for (int i = 0; i < r->nlocals; i++)
         skiff_eager_tensor_unref(c.locals[i]);
     free(c.locals);
@@ -401,7 +437,8 @@ static enum skiff_status run_own(struct note *n, struct skiff_eager_tensor **in_
 {
     struct skiff_eager_tensor **grads = mem_must((size_t)(n->nout + 1) * sizeof(*grads));
     for (int i = 0; i < n->nout; i++)
-        grads[i] = n->outs[i].grad;
+        if ((grads[i] = n->outs[i].grad) && !grads[i]->user)
+            grads[i]->stop_gradient = false;
     enum skiff_status status = n->own.backward(n->own.user, grads, in_grads, err);
     free(grads);
     return status;
@@ -417,9 +454,10 @@ static enum skiff_status meet_outputs(struct walk *w, struct note *n, bool *any,
         if (!o->grad)
             continue;
         *any = true;
-        TRY(call_hooks(&o->hooks, &o->grad, err));
-        if (o->retain)
-            skiff_eager_set_grad(o->retain, o->grad);
+        int64_t retained = o->retain ? o->retain_after : 0;
+        TRY(call_hooks(&o->hooks, 0, retained, w->into_leaves, &o->grad, err));
+        retain_output(w, o);
+        TRY(call_hooks(&o->hooks, retained, INT64_MAX, w->into_leaves, &o->grad, err));
         capture_at(w, n, i, NULL, o->grad);
     }
     return SKIFF_OK;
@@ -431,6 +469,8 @@ static enum skiff_status walk_note(struct walk *w, struct note *n, struct skiff_
     enum skiff_status status = SKIFF_OK;
     struct skiff_eager_tensor **in_grads = mem_must((size_t)(n->nin + 1) * sizeof(*in_grads));
     TRY_OUT(meet_outputs(w, n, &any, err));
+    if (any && n->packs)
+        TRY_OUT(packed_open(n, err));
     if (any)
         TRY_OUT(n->recipe ? cook(w, n, in_grads, err) : run_own(n, in_grads, err));
     for (int i = 0; i < n->nin; i++) {
@@ -453,6 +493,8 @@ out:
         skiff_eager_tensor_unref(n->outs[i].grad);
         n->outs[i].grad = NULL;
     }
+    if (n->packs)
+        packed_close(n);
     if (status == SKIFF_OK && !w->retain)
         note_release(n);
     return status;
@@ -498,10 +540,12 @@ static enum skiff_status begin(struct walk *w, int n, struct skiff_eager_tensor 
         struct skiff_eager_tensor *t = tensors[i], *weight = weights ? weights[i] : NULL;
         if (t->stop_gradient)
             continue;
-        if (weight)
+        if (weight) {
             weight->refs++;
-        else
+        } else {
             TRY(ones_like(w->e, t, &weight, err));
+            weight->stop_gradient = !w->into_leaves;
+        }
         TRY(add_up(w, t->note ? &t->note->outs[t->out].grad : &t->pending, weight, err));
     }
     return SKIFF_OK;

@@ -21,6 +21,7 @@ struct box {
     struct skiff_eager *engine;
     int refs;
     unsigned version; /* times written to */
+    unsigned silent;  /* those of them that Paddle does not count: a new value for the whole */
     struct skiff_tensor value;
     struct box *next; /* in the engine's list of spare ones */
 };
@@ -152,6 +153,8 @@ struct edge {
 struct saved {
     struct box *box; /* a reference; NULL: not needed, or given back */
     unsigned version;
+    struct skiff_eager_packed *packed; /* what a hook made of it (packed.c); box is its form */
+    struct box *form;                  /* while box has the unpacked value */
 };
 
 struct note_out {
@@ -159,7 +162,8 @@ struct note_out {
     enum dtype dtype;
     struct hook *hooks;
     struct skiff_eager_tensor *retain; /* gets the gradient too; not a reference */
-    struct skiff_eager_tensor *grad;   /* during a walk */
+    int64_t retain_after; /* as the hook of this number has left it; later hooks do not change it */
+    struct skiff_eager_tensor *grad; /* during a walk */
 };
 
 struct note {
@@ -173,6 +177,7 @@ struct note {
     struct saved *saved; /* inputs, then outputs */
     struct note_out *outs;
     int nin, nout;
+    bool packs;    /* some of `saved` are packed */
     bool released; /* backward has been through */
     uint64_t walk; /* number of the walk that knows it */
     bool walked;   /* that walk is not over yet */
@@ -184,6 +189,12 @@ struct note {
 struct note *note_create(struct skiff_eager *e, int nin, int nout);
 void note_unref(struct note *n);
 void note_release(struct note *n); /* gives boxes and edges back */
+
+enum skiff_status packed_save(struct note *n, struct saved *s, struct skiff_eager_tensor *t,
+                              bool output, struct skiff_error *err);
+enum skiff_status packed_open(struct note *n, struct skiff_error *err);
+void packed_close(struct note *n);
+void packed_end(struct saved *s);
 
 struct skiff_eager_tensor {
     struct skiff_eager *engine;
@@ -210,6 +221,7 @@ struct skiff_eager {
     struct mt64 generator;
     struct kernel_scratch_space scratch;
     bool noting;
+    int generation; /* whose gradients: see skiff_eager_set_generation */
     struct call_cache cache;
     struct pool pool;
     struct box *spare_boxes;
@@ -220,6 +232,7 @@ struct skiff_eager {
     int backwards;                        /* that are under way, one in another */
     struct skiff_eager_reducer *reducing; /* whose gradients have come in them */
     int64_t hooks;
+    struct skiff_eager_pack pack;     /* of what is saved from now on */
     struct skiff_eager_tensor **args; /* scratch: arguments of a call by number */
     int args_cap;
     bool *wanted; /* scratch */

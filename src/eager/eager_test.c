@@ -113,6 +113,24 @@ static void test_hooks(void **unused)
     skiff_eager_destroy(e);
 }
 
+/* 1.x: every tensor keeps its gradient, and the next backward replaces it. */
+static void test_generation_1(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_error err;
+    assert_int_equal(skiff_eager_set_generation(e, 1), 2);
+    tensor_p x = make(e, 1, (float[]){5}, true);
+    for (int i = 0; i < 2; i++) {
+        tensor_p y = call2(e, "elementwise_mul", x, x), z = call2(e, "square", y, NULL);
+        assert_int_equal(skiff_eager_backward(e, 1, &z, NULL, false, &err), SKIFF_OK);
+        assert_true(at(z->grad, 0) == 1 && at(y->grad, 0) == 50 && at(x->grad, 0) == 500);
+        skiff_eager_tensor_unref(y);
+        skiff_eager_tensor_unref(z);
+    }
+    skiff_eager_tensor_unref(x);
+    skiff_eager_destroy(e);
+}
+
 /* A value that backward needs is overwritten: told by op and input. */
 static void test_overwritten(void **unused)
 {
@@ -275,7 +293,7 @@ static void test_in_place(void **unused)
     uint64_t mark = skiff_eager_mark(e);
     tensor_p squared = call2(e, "elementwise_mul", y, y);
     skiff_eager_take(y, squared, mark);
-    assert_true(at(y, 0) == 36 && at(twin, 0) == 36 && skiff_eager_version(y) == 2);
+    assert_true(at(y, 0) == 36 && at(twin, 0) == 36 && skiff_eager_version(y) == 1);
     assert_int_equal(skiff_eager_backward(e, 1, &y, NULL, true, &err), SKIFF_OK);
     assert_true(at(x->grad, 0) == 24); /* 8 x */
     tensor_p after = call2(e, "square", y, NULL), other = call2(e, "elementwise_add", y, x);
@@ -368,13 +386,13 @@ static void test_names(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accumulates),   cmocka_unit_test(test_grad),
-        cmocka_unit_test(test_hooks),         cmocka_unit_test(test_overwritten),
-        cmocka_unit_test(test_noting),        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_in_place),      cmocka_unit_test(test_cleared),
-        cmocka_unit_test(test_second_order),  cmocka_unit_test(test_names),
-        cmocka_unit_test(test_sizes_in_turn),
+        cmocka_unit_test(test_accumulates), cmocka_unit_test(test_grad),
+        cmocka_unit_test(test_hooks),       cmocka_unit_test(test_generation_1),
+        cmocka_unit_test(test_overwritten), cmocka_unit_test(test_noting),
+        cmocka_unit_test(test_memory),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_replay),      cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_cleared),     cmocka_unit_test(test_second_order),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_sizes_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ struct box *box_create(struct skiff_eager *e)
         b = mem_must(sizeof(*b));
     b->engine = e;
     b->refs = 1;
-    b->version = 0;
+    b->version = b->silent = 0;
     b->next = NULL;
     e->refs++;
     return b;

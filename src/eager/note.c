@@ -39,6 +39,7 @@ void note_release(struct note *n)
     for (int i = 0; i < n->nin + n->nout; i++) {
         box_unref(n->saved[i].box);
         n->saved[i].box = NULL;
+        packed_end(&n->saved[i]);
     }
     for (int i = 0; i < n->nin; i++)
         edge_unref(&n->edges[i]);
@@ -107,13 +108,18 @@ static struct box *shape_box(struct skiff_eager *e, const struct skiff_tensor *v
     return b;
 }
 
-static void save(struct note *n, int at, char need, struct skiff_eager_tensor *t)
+static enum skiff_status save(struct note *n, int at, char need, struct skiff_eager_tensor *t,
+                              struct skiff_error *err)
 {
+    struct saved *s = &n->saved[at];
     if (!t || need == NEED_NOT)
-        return;
+        return SKIFF_OK;
     bool whole = need == NEED_DATA || t->box->value.kind != VALUE_TENSOR;
-    n->saved[at].box = whole ? box_ref(t->box) : shape_box(n->engine, &t->box->value);
-    n->saved[at].version = whole ? t->box->version : 0;
+    bool packs = whole && n->engine->pack.call && t->box->value.kind == VALUE_TENSOR;
+    s->box = whole && !packs ? box_ref(t->box) : shape_box(n->engine, &t->box->value);
+    s->version = s->box == t->box ? t->box->version : 0;
+    n->packs = n->packs || packs;
+    return packs ? packed_save(n, s, t, at >= n->nin, err) : SKIFF_OK;
 }
 
 static bool is_one_of(const struct skiff_eager_tensor *t, struct skiff_eager_tensor *const *list,
@@ -131,7 +137,7 @@ static void note_output(struct note *n, int i, struct skiff_eager_tensor *t, boo
     const struct tensor *value = &t->box->value.tensor;
     n->outs[i].shape = value->shape;
     n->outs[i].dtype = value->dtype;
-    if (state || !dtype_has_gradient(value->dtype))
+    if (state)
         return;
     n->refs++;
     if (t->note && t->note->outs[t->out].retain == t)
@@ -140,11 +146,15 @@ static void note_output(struct note *n, int i, struct skiff_eager_tensor *t, boo
     t->note = n;
     t->out = i;
     t->stop_gradient = false;
+    if (n->engine->generation == 1 && dtype_has_gradient(value->dtype))
+        skiff_eager_retain_grad(t);
 }
 
-static void note_op(struct skiff_eager *e, struct call *c, struct recipe *r,
-                    struct skiff_eager_tensor *const *ins, struct skiff_eager_tensor *const *outs)
+static enum skiff_status note_op(struct skiff_eager *e, struct call *c, struct recipe *r,
+                                 struct skiff_eager_tensor *const *ins,
+                                 struct skiff_eager_tensor *const *outs, struct skiff_error *err)
 {
+    enum skiff_status status = SKIFF_OK;
     struct note *n = note_create(e, c->nin, c->nout);
     n->call = c;
     c->refs++;
@@ -152,18 +162,34 @@ static void note_op(struct skiff_eager *e, struct call *c, struct recipe *r,
     for (int i = 0; i < c->nin; i++) {
         if (r->wanted[i])
             note_edge(n, i, ins[i]);
-        save(n, i, r->need_in[i], ins[i]);
+        TRY_OUT(save(n, i, r->need_in[i], ins[i], err));
         /* written by the op itself: what backward would need is gone already */
         if (n->saved[i].box && ins[i] && is_one_of(ins[i], outs, c->nout))
             n->saved[i].version--;
     }
-    for (int i = 0; i < c->nout; i++) {
-        if (!outs[i])
-            continue;
-        save(n, c->nin + i, r->need_out[i], outs[i]);
-        note_output(n, i, outs[i], c->out_slots[i]->flags & SLOT_INPLACE);
-    }
+    for (int i = 0; i < c->nout; i++)
+        TRY_OUT(save(n, c->nin + i, r->need_out[i], outs[i], err));
+    for (int i = 0; i < c->nout; i++)
+        if (outs[i])
+            note_output(n, i, outs[i], c->out_slots[i]->flags & SLOT_INPLACE);
+out:
     note_unref(n); /* its outputs hold it */
+    return status;
+}
+
+/* The same while hooks pack what is saved: ops of theirs use the engine's room for arguments. */
+static enum skiff_status note_op_packed(struct skiff_eager *e, struct call *c, struct recipe *r,
+                                        struct skiff_eager_tensor *const *ins,
+                                        struct skiff_eager_tensor *const *outs,
+                                        struct skiff_error *err)
+{
+    size_t nin = (size_t)c->nin, nout = (size_t)c->nout;
+    struct skiff_eager_tensor **own = mem_must((nin + nout + 1) * sizeof(*own));
+    memcpy(own, ins, nin * sizeof(*own));
+    memcpy(own + nin, outs, nout * sizeof(*own));
+    enum skiff_status status = note_op(e, c, r, own, own + nin, err);
+    free(own);
+    return status;
 }
 
 /* Which inputs want a gradient; false: none. */
@@ -183,6 +209,16 @@ static bool wanted_inputs(struct skiff_eager *e, const struct call *c,
     return any;
 }
 
+/* A first value is no write in place; state that an op carries on is one that Paddle does not
+ * count. */
+static void count_write(struct box *b, bool state)
+{
+    if (b->value.kind == VALUE_NONE)
+        return;
+    b->version++;
+    b->silent += state;
+}
+
 static enum skiff_status run_values(struct skiff_eager *e, struct call *c,
                                     struct skiff_eager_tensor *const *ins,
                                     struct skiff_eager_tensor *const *outs, struct skiff_error *err)
@@ -191,15 +227,14 @@ static enum skiff_status run_values(struct skiff_eager *e, struct call *c,
         c->in_values[i] = ins[i] ? &ins[i]->box->value : NULL;
     for (int i = 0; i < c->nout; i++) {
         c->out_values[i] = outs[i] ? &outs[i]->box->value : NULL;
+        if (outs[i])
+            count_write(outs[i]->box, c->out_slots[i]->flags & SLOT_INPLACE);
         if (outs[i] && c->kernel.kind->flags & OP_OWN_SHAPE)
             pool_supply(&e->pool, &outs[i]->box->value.tensor, c->out_bytes[i]);
     }
     enum skiff_status status = call_run(e, c, err);
     if (status < 0)
         blame_tensors(c, ins, err);
-    for (int i = 0; i < c->nout; i++)
-        if (outs[i])
-            outs[i]->box->version++;
     return status;
 }
 
@@ -219,10 +254,8 @@ enum skiff_status op_run(struct skiff_eager *e, struct call *c,
                              kind->type);
     }
     TRY(run_values(e, c, ins, outs, err));
-    if (r) {
-        note_op(e, c, r, ins, outs);
-        return SKIFF_OK;
-    }
+    if (r)
+        return (e->pack.call ? note_op_packed : note_op)(e, c, r, ins, outs, err);
     for (int i = 0; i < c->nout; i++)
         if (outs[i] && !is_one_of(outs[i], ins, c->nin))
             outs[i]->stop_gradient = true;

@@ -10,6 +10,7 @@ struct skiff_eager *skiff_eager_create(void)
     struct skiff_eager *e = mem_must(sizeof(*e));
     e->refs = 1;
     e->noting = true;
+    e->generation = 2;
     e->env.generator = &e->generator;
     e->env.defer_rows = true;
     mt64_seed(&e->generator, rng_entropy());
@@ -68,6 +69,13 @@ bool skiff_eager_set_noting(struct skiff_eager *e, bool noting)
 {
     bool before = e->noting;
     e->noting = noting;
+    return before;
+}
+
+int skiff_eager_set_generation(struct skiff_eager *e, int generation)
+{
+    int before = e->generation;
+    e->generation = generation;
     return before;
 }
 
@@ -192,7 +200,8 @@ static void redirect(struct note *n, uint64_t since, struct box *a, struct box *
             continue;
         box_ref(other);
         box_unref(s->box);
-        *s = (struct saved){other, other->version};
+        s->box = other;
+        s->version = other->version;
     }
     for (int i = 0; i < n->nin; i++)
         if (n->edges[i].note)
@@ -257,6 +266,17 @@ void skiff_eager_take(struct skiff_eager_tensor *t, struct skiff_eager_tensor *f
     t->note = from->note;
     t->out = from->out;
     t->stop_gradient = false;
+    if (t->engine->generation == 1)
+        skiff_eager_retain_grad(t);
+}
+
+void skiff_eager_replace(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from)
+{
+    struct box *box = t->box;
+    unsigned version = box->version;
+    skiff_eager_take(t, from, skiff_eager_mark(t->engine));
+    if (t->box == box)
+        box->silent += box->version - version;
 }
 
 struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t)
@@ -277,7 +297,7 @@ void skiff_eager_touched(struct skiff_eager_tensor *t)
 
 unsigned skiff_eager_version(const struct skiff_eager_tensor *t)
 {
-    return t->box->version;
+    return t->box->version - t->box->silent;
 }
 
 bool skiff_eager_stop_gradient(const struct skiff_eager_tensor *t)
@@ -336,8 +356,10 @@ void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tenso
 
 void skiff_eager_retain_grad(struct skiff_eager_tensor *t)
 {
-    if (t->note)
-        t->note->outs[t->out].retain = t;
+    if (!t->note || t->note->outs[t->out].retain == t)
+        return;
+    t->note->outs[t->out].retain = t;
+    t->note->outs[t->out].retain_after = t->engine->hooks;
 }
 
 void skiff_eager_set_name(struct skiff_eager_tensor *t, const char *name)

@@ -110,11 +110,16 @@ static void complete_options(struct skiff_eager_optimizer *opt)
 
 /* ---- making and ending ---- */
 
-static struct skiff_net *net_of_2x(void)
+static int generation_of(const struct skiff_eager_optimizer *opt)
+{
+    return opt->o.generation == 1 ? 1 : 2;
+}
+
+static struct skiff_net *net_create(int generation)
 {
     struct skiff_net *net = skiff_net_create();
-    skiff_program_set_generation(skiff_net_main(net), 2);
-    skiff_program_set_generation(skiff_net_startup(net), 2);
+    skiff_program_set_generation(skiff_net_main(net), generation);
+    skiff_program_set_generation(skiff_net_startup(net), generation);
     return net;
 }
 
@@ -122,12 +127,16 @@ static struct skiff_net *net_of_2x(void)
 static enum skiff_status check_options(struct skiff_eager_optimizer *opt, const char *type,
                                        struct skiff_error *err)
 {
-    struct skiff_net *net = net_of_2x();
+    if (opt->o.generation < 0 || opt->o.generation > 2)
+        return error_set(err, SKIFF_INVALID,
+                         "optimizer %s: generation must be 1 (Paddle 1.x) or 2 (2.x), but is %d",
+                         type, opt->o.generation);
+    struct skiff_net *net = net_create(generation_of(opt));
     skiff_optimizer_create(net, type, &opt->o);
     enum skiff_status status = skiff_net_check(net, err);
     skiff_net_destroy(net);
     if (status == SKIFF_OK)
-        opt->kind = optimizer_kind_find(type, 2);
+        opt->kind = optimizer_kind_find(type, generation_of(opt));
     return status;
 }
 
@@ -172,7 +181,7 @@ enum skiff_status skiff_eager_optimizer_create(struct skiff_eager *e, const char
     if (o)
         opt->o = *o;
     if (!names)
-        opt->own_names = net_of_2x();
+        opt->own_names = net_create(generation_of(opt));
     opt->names = names ? names : opt->own_names;
     opt->scope = scope_create();
     complete_options(opt);
@@ -493,7 +502,7 @@ static enum skiff_status set_make(struct skiff_eager_optimizer *opt, struct upda
     s->signature = mem_must((size_t)opt->nparams + 1);
     memcpy(s->signature, opt->signature, (size_t)opt->nparams);
     count_members(opt, s);
-    opt->building = net_of_2x();
+    opt->building = net_create(generation_of(opt));
     enum skiff_status status = build_program(opt, s, err);
     if (status == SKIFF_OK)
         status = run_startup(opt, err);

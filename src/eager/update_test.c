@@ -220,6 +220,26 @@ static void test_state(void **unused)
     skiff_eager_destroy(e);
 }
 
+/* epsilon beside the root of the corrected moment (2.x), or of the moment itself (1.x). */
+static void test_generations(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    for (int generation = 1; generation <= 2; generation++) {
+        tensor_p p = make(e, 1, 1, 1);
+        struct skiff_eager_optimizer *opt =
+            optimizer(e, "adam", 1, &p,
+                      &(struct skiff_optimizer_options){.epsilon = 0.01, .generation = generation});
+        give_grad(p, 0.01f);
+        step(opt, 0.1);
+        double root = sqrt(0.001) * 0.01, factor = generation == 1 ? sqrt(0.001) : 1;
+        double want = 1 - 0.1 * factor * 0.01 / (generation == 1 ? root + 0.01 : 0.01 + 0.01);
+        assert_true(fabs((double)at(p, 0) - want) < 1e-6);
+        skiff_eager_optimizer_destroy(opt);
+        skiff_eager_tensor_unref(p);
+    }
+    skiff_eager_destroy(e);
+}
+
 static void test_wrong(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -232,6 +252,10 @@ static void test_wrong(void **unused)
     assert_true(skiff_eager_optimizer_create(e, "adam",
                                              &(struct skiff_optimizer_options){.beta1 = 2}, two, 1,
                                              NULL, &opt, &err) == SKIFF_INVALID);
+    assert_true(skiff_eager_optimizer_create(e, "adam",
+                                             &(struct skiff_optimizer_options){.generation = 3},
+                                             two, 1, NULL, &opt, &err) == SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "generation must be 1 (Paddle 1.x) or 2 (2.x), but is 3"));
     assert_true(skiff_eager_optimizer_create(e, "sgd", NULL, two, 2, NULL, &opt, &err) ==
                 SKIFF_INVALID);
     assert_non_null(strstr(err.message, "two parameters have the name a"));
@@ -261,6 +285,7 @@ int main(void)
         cmocka_unit_test(test_lag),
         cmocka_unit_test(test_form),
         cmocka_unit_test(test_state),
+        cmocka_unit_test(test_generations),
         cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,12 +3,15 @@
  * isnan_v2, isinf_v2, isfinite_v2, and isnan, isinf, isfinite of 1.x.
  *
  * Comparisons and logic give bool, with the broadcasting of elementwise.c; a number is true when it
- * is not 0. Bits keep the type of X. isclose: |x - y| <= atol + rtol |y|. isfinite (1.x) gives one
- * bool for the whole tensor, isnan and isinf (1.x) whether there is any. None has a gradient. */
+ * is not 0. equal and equal_all of floats: |x - y| < 1e-8. Bits keep the type of X. isclose:
+ * |x - y| <= atol + rtol |y|. isfinite (1.x) gives one bool for the whole tensor, isnan and isinf
+ * (1.x) whether there is any. None has a gradient. */
 #include "ops/ops_common.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "tensor/half.h"
 
 enum { X, Y };
 
@@ -27,10 +30,15 @@ enum { X, Y };
         }                                                                               \
     } while (0)
 
-static enum skiff_status check_operands(const struct kernel *k, int axis, struct broadcast *b,
-                                        struct skiff_error *err)
+static bool dtype_compares(enum dtype t)
 {
-    TRY(kernel_check_dtype(k, X, dtype_is_any, "a number or bool", err));
+    return dtype_is_any(t) || dtype_is_half(t);
+}
+
+static enum skiff_status check_operands(const struct kernel *k, bool (*is_right)(enum dtype),
+                                        int axis, struct broadcast *b, struct skiff_error *err)
+{
+    TRY(kernel_check_dtype(k, X, is_right, "a number or bool", err));
     TRY(kernel_check_same_dtype(k, Y, X, err));
     if (!broadcast_plan(b, &kernel_in(k, X)->shape, &kernel_in(k, Y)->shape, axis))
         return kernel_fail(k, SKIFF_SHAPE, err, "X and Y do not fit");
@@ -43,12 +51,37 @@ static enum skiff_status check_operands(const struct kernel *k, int axis, struct
         const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);            \
         struct tensor *out = kernel_out(k, 0);                                     \
         struct broadcast b;                                                        \
-        TRY(check_operands(k, axis, &b, err));                                     \
+        TRY(check_operands(k, dtype_is_any, axis, &b, err));                       \
         DISPATCH_ALL(x->dtype, T, RUN_LOOP(T, bool, expr))                         \
         return SKIFF_OK;                                                           \
     }
-DEFINE_BINARY(equal, k->attr[0].i, a == c);
-DEFINE_BINARY(not_equal, k->attr[0].i, a != c);
+
+/* Floats that differ by less than 1e-8 are equal to Paddle. To 1.x two infinities are not: their
+ * difference is no number. */
+static inline bool same_float(double difference, bool same)
+{
+    return same || fabs(difference) < 1e-8;
+}
+#define IS_REAL(v) _Generic((v), float : true, double : true, default : false)
+#define SAME(a, c) (IS_REAL(a) ? same_float((double)(a - c), a == c) : a == c)
+#define SAME_HALF(a, c) (half_value(x->dtype, a) == half_value(x->dtype, c))
+#define SAME_1X(a, c) (IS_REAL(a) ? same_float((double)(a - c), false) : a == c)
+#define DEFINE_EQUALITY(name, not_)                                                \
+    static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err) \
+    {                                                                              \
+        const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);            \
+        struct tensor *out = kernel_out(k, 0);                                     \
+        struct broadcast b;                                                        \
+        TRY(check_operands(k, dtype_compares, k->attr[0].i, &b, err));             \
+        if (dtype_is_half(x->dtype))                                               \
+            RUN_LOOP(uint16_t, bool, not_ SAME_HALF(a, c));                        \
+        DISPATCH_ALL(x->dtype, T, RUN_LOOP(T, bool, not_ SAME(a, c)))              \
+        return SKIFF_OK;                                                           \
+    }
+DEFINE_EQUALITY(equal, )
+DEFINE_EQUALITY(not_equal, !)
+DEFINE_BINARY(equal_1x, k->attr[0].i, SAME_1X(a, c));
+DEFINE_BINARY(not_equal_1x, k->attr[0].i, !SAME_1X(a, c));
 DEFINE_BINARY(less_than, k->attr[0].i, a < c);
 DEFINE_BINARY(less_equal, k->attr[0].i, a <= c);
 DEFINE_BINARY(greater_than, k->attr[0].i, a > c);
@@ -70,7 +103,7 @@ static bool dtype_has_bits(enum dtype t)
         struct tensor *out = kernel_out(k, 0);                                     \
         struct broadcast b;                                                        \
         TRY(kernel_check_dtype(k, X, dtype_has_bits, "an integer or bool", err));  \
-        TRY(check_operands(k, -1, &b, err));                                       \
+        TRY(check_operands(k, dtype_has_bits, -1, &b, err));                       \
         size_t size = dtype_size(x->dtype);                                        \
         if (size == 8)                                                             \
             RUN_LOOP(uint64_t, uint64_t, a op c);                                  \
@@ -222,7 +255,7 @@ static enum skiff_status equal_all_run(struct kernel *k, struct skiff_error *err
     bool same = shape_equal(&x->shape, &y->shape);
     DISPATCH_ALL(x->dtype, T, {
         const T *p = x->data, *q = y->data;
-        for (; same && i < n && p[i] == q[i];)
+        for (; same && i < n && SAME(p[i], q[i]);)
             i++;
     })
     *(bool *)kernel_out(k, 0)->data = same && i == n;
@@ -277,15 +310,18 @@ static const struct op_attr_spec close_attrs_1x[] = {
 static const struct op_attr_spec close_attrs[] = {
     A_STR("rtol", "1e-5"), A_STR("atol", "1e-8"), A_BOOL("equal_nan", false), {0}};
 
-#define KIND(name, in, a, rule, ...)                                                          \
-    {                                                                                         \
-        .type = #name, .ins = in, .outs = outs, .attrs = a, .infer = rule, .run = name##_run, \
-        .flags = OP_NO_GRAD_NEEDED, __VA_ARGS__                                               \
+#define KIND_AS(name, loop, in, a, rule, ...)                                                \
+    {                                                                                        \
+        .type = name, .ins = in, .outs = outs, .attrs = a, .infer = rule, .run = loop##_run, \
+        .flags = OP_NO_GRAD_NEEDED, __VA_ARGS__                                              \
     }
+#define KIND(name, ...) KIND_AS(#name, name, __VA_ARGS__)
 
 const struct op_kind ops_compare[] = {
-    KIND(equal, xy, compare_attrs, compare_infer, ),
-    KIND(not_equal, xy, compare_attrs, compare_infer, ),
+    KIND_AS("equal", equal_1x, xy, compare_attrs, compare_infer, .generations = GEN_1X),
+    KIND_AS("equal", equal, xy, compare_attrs, compare_infer, .generations = GEN_2X),
+    KIND_AS("not_equal", not_equal_1x, xy, compare_attrs, compare_infer, .generations = GEN_1X),
+    KIND_AS("not_equal", not_equal, xy, compare_attrs, compare_infer, .generations = GEN_2X),
     KIND(less_than, xy, compare_attrs, compare_infer, ),
     KIND(less_equal, xy, compare_attrs, compare_infer, ),
     KIND(greater_than, xy, compare_attrs, compare_infer, ),

@@ -1,5 +1,6 @@
-"""GradScaler: losses are multiplied by a factor, gradients divided by it; it follows what overflows. In float32 nothing
-overflows sooner, so the numbers of training stay as they are."""
+"""GradScaler. Paddle's works on GPUs only: on a CPU it is disabled, whatever it is told, and says so by a warning. So it is
+here: losses are not scaled, step is the optimizer's."""
+import warnings
 from enum import Enum
 
 
@@ -10,94 +11,44 @@ class OptimizerState(Enum):
 
 
 class GradScaler(object):
-    """enable False: scale gives the loss back, step is the optimizer's, update does nothing."""
+    """scale gives the loss back, step is the optimizer's, update does nothing. Settings are kept, and not used."""
 
     def __init__(self, enable=True, init_loss_scaling=2.0**16, incr_ratio=2.0, decr_ratio=0.5, incr_every_n_steps=2000,
                  decr_every_n_nan_or_inf=1, use_dynamic_loss_scaling=True):
-        if incr_ratio <= 1.0:
-            raise AssertionError("The incr_ratio must be > 1.0.")
-        if decr_ratio >= 1.0:
-            raise AssertionError("The decr_ratio must be < 1.0.")
-        self._enable, self._dynamic = enable, use_dynamic_loss_scaling and enable
-        self._scale, self._init = float(init_loss_scaling), float(init_loss_scaling)
-        self._incr_ratio, self._decr_ratio = incr_ratio, decr_ratio
+        if enable:
+            warnings.warn("GradScaler can only be enabled on CUDAPlace, XPUPlace and CustomPlace, current place is Place(cpu), so "
+                          "it makes no effect.")
+        self._init, self._incr_ratio, self._decr_ratio = float(init_loss_scaling), incr_ratio, decr_ratio
         self._incr_every, self._decr_every = incr_every_n_steps, decr_every_n_nan_or_inf
-        self._good = self._bad = 0
-        self._found_inf, self._states = False, {}
 
     def scale(self, var):
-        """The loss times the factor."""
-        return var * self._scale if self._enable else var
+        """The loss as it is."""
+        return var
 
     def unscale_(self, optimizer):
-        """Divides the optimizer's gradients, and looks for inf and nan."""
-        if not self._enable:
-            return
-        state = self._states.get(id(optimizer), OptimizerState.INIT)
-        if state is OptimizerState.UNSCALED:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
-        if state is OptimizerState.STEPPED:
-            raise RuntimeError("unscale_() is being called after step().")
-        self._unscale(optimizer)
-        self._states[id(optimizer)] = OptimizerState.UNSCALED
-
-    def _unscale(self, optimizer):
-        import numpy
-        self._found_inf = False
-        for parameter in _parameters(optimizer):
-            grad = parameter.grad
-            if grad is None:
-                continue
-            parameter.grad = grad * (1.0 / self._scale)
-            if not numpy.isfinite(parameter.grad.numpy()).all():
-                self._found_inf = True
+        """Nothing to do: the gradients were not scaled."""
 
     def step(self, optimizer):
-        """The optimizer's step, unless gradients have overflowed."""
-        if not self._enable:
-            return optimizer.step()
-        state = self._states.get(id(optimizer), OptimizerState.INIT)
-        if state is OptimizerState.STEPPED:
-            raise RuntimeError("step() has already been called since the last update().")
-        if state is OptimizerState.INIT:
-            self._unscale(optimizer)
-        if not self._found_inf:
-            optimizer.step()
-        self._states[id(optimizer)] = OptimizerState.STEPPED
+        """The optimizer's step."""
+        return optimizer.step()
 
     def update(self):
-        """Moves the factor on."""
-        self._states = {}
-        if not self._dynamic:
-            return
-        if self._found_inf:
-            self._good, self._bad = 0, self._bad + 1
-            if self._bad == self._decr_every:
-                self._scale, self._bad = max(self._scale * self._decr_ratio, 1.0), 0
-        else:
-            self._bad, self._good = 0, self._good + 1
-            if self._good == self._incr_every:
-                self._scale, self._good = self._scale * self._incr_ratio, 0
+        """Nothing to do: there is no factor."""
 
     def minimize(self, optimizer, *args, **kwargs):
-        """step and update in one."""
-        if not self._enable:
-            return optimizer.minimize(*args, **kwargs)
-        self.step(optimizer)
-        self.update()
-        return None, []
+        """optimizer.minimize"""
+        return optimizer.minimize(*args, **kwargs)
 
     def is_enable(self):
-        return self._enable
+        return False
 
-    def is_use_dynamic_loss_scaling(self):
-        return self._dynamic
+    is_use_dynamic_loss_scaling = is_enable
 
     def get_init_loss_scaling(self):
         return self._init
 
     def set_init_loss_scaling(self, new_init_loss_scaling):
-        self._init = self._scale = float(new_init_loss_scaling)
+        self._init = float(new_init_loss_scaling)
 
     def get_incr_ratio(self):
         return self._incr_ratio
@@ -128,35 +79,11 @@ class GradScaler(object):
         self._decr_every = new_decr_every_n_nan_or_inf
 
     def state_dict(self):
-        """Factor, counts and settings; empty when it is off."""
-        if not self._enable:
-            return {}
-        import numpy
-        return {"scale": numpy.array([self._scale], "float32"), "incr_ratio": self._incr_ratio,
-                "decr_ratio": self._decr_ratio, "incr_every_n_steps": self._incr_every,
-                "decr_every_n_nan_or_inf": self._decr_every, "incr_count": self._good, "decr_count": self._bad,
-                "use_dynamic_loss_scaling": self._dynamic}
+        """Empty, as of any scaler that is disabled."""
+        return {}
 
     def load_state_dict(self, state_dict):
-        """What state_dict gave."""
-        if not self._enable:
-            return
-        if not state_dict:
-            raise RuntimeError("The input state dict is empty, possibly because it was saved from a disabled instance of "
-                               "GradScaler.")
-        self._init = self._scale = float(state_dict["scale"][0])
-        self._incr_ratio, self._decr_ratio = state_dict["incr_ratio"], state_dict["decr_ratio"]
-        self._incr_every, self._decr_every = state_dict["incr_every_n_steps"], state_dict["decr_every_n_nan_or_inf"]
-        self._good, self._bad = state_dict["incr_count"], state_dict["decr_count"]
-        self._dynamic = state_dict["use_dynamic_loss_scaling"]
+        """Nothing is taken over."""
 
 
 AmpScaler = GradScaler
-
-
-def _parameters(optimizer):
-    """The optimizer's parameters; of groups too."""
-    out = []
-    for entry in getattr(optimizer, "_parameter_list", None) or []:
-        out.extend(entry["params"] if isinstance(entry, dict) else [entry])
-    return out

@@ -9,15 +9,18 @@ _hooks = []
 
 
 class saved_tensors_hooks(object):
-    """with saved_tensors_hooks(pack, unpack): what PyLayers save goes through pack, and through unpack on its way back."""
+    """with saved_tensors_hooks(pack, unpack): what ops and PyLayers save goes through pack, and through unpack on its way
+    back."""
 
     def __init__(self, pack_hook, unpack_hook):
-        self._pair = (pack_hook, unpack_hook)
+        self._pair, self._before = (pack_hook, unpack_hook), []
 
     def __enter__(self):
+        self._before.append(_native.eager_set_pack(self._pair))
         _hooks.append(self._pair)
 
     def __exit__(self, *_):
+        _native.eager_set_pack(self._before.pop())
         _hooks.pop()
 
 

@@ -66,7 +66,21 @@ def _traced(function, generation, args, kwargs):
     kwargs = {key: stand_in(trace, value, key) for key, value in kwargs.items()}
     trace.run(function, args, kwargs)
     _own_parameters(trace)
+    if function.__name__ in _OPEN:
+        _open_outputs(trace)
     return Concrete(trace)
+
+
+#: functions through whose results gradients go in a guard, though programs mark them as such without
+_OPEN = ("argsort",)
+
+
+def _open_outputs(trace):
+    for op in _native.Block.ops(trace.block):
+        for name in op.output_arg_names:
+            var = _native.Block.find_var(trace.block, name)
+            if var is not None and name not in trace.tensors:
+                var.stop_gradient = False
 
 
 def _own_parameters(trace):
@@ -86,6 +100,7 @@ def fill(parameter, initializer):
     from paddle.fluid._build import net
     from paddle.fluid.framework import Program
     main, startup = Program(), Program()
+    startup.random_seed = net.main.random_seed  # Paddle 1.8 looks at the main program's
     net.push_programs(main, startup)
     try:
         with switched(False):

@@ -1,7 +1,7 @@
 """fluid.core: places, data types, scopes and tensors. What Paddle has here in C++ is thin Python on skiff._native."""
 from skiff import _native
 
-from paddle import _names
+from paddle import _names, _which
 
 
 class EOFException(Exception):
@@ -16,7 +16,7 @@ class VarType(int):
     """Data types and kinds of variables, with the numbers of Paddle's framework.proto."""
 
     _names = {}
-    _modern = False  # functions of 2.x are in use: types are printed as paddle.float32
+    _modern = False  # functions of 2.x are in use: types are printed as 2.x prints them
 
     def __new__(cls, number, name=None, dtype=None):
         if name is None:
@@ -27,11 +27,15 @@ class VarType(int):
         setattr(cls, name, self)
         return self
 
+    @staticmethod
+    def _of_2x():
+        return VarType._modern or _which.version() >= "2"
+
     def __repr__(self):
-        return "VarType." + self.name
+        return "<VarType.%s: %d>" % (self.name, self) if self._of_2x() else "VarType." + self.name
 
     def __str__(self):
-        return "paddle." + self.dtype if self.dtype and VarType._modern else repr(self)
+        return "paddle." + self.dtype if self.dtype and self._of_2x() else "VarType." + self.name
 
     def __format__(self, how):
         return format(str(self), how)

@@ -60,7 +60,7 @@ class Optimizer(object):
         if self._native is None:
             from paddle.optimizer import _eager
             self._native = _eager.make(self._type, list(self._parameter_list), self._options, self.regularization,
-                                       self._grad_clip, self._name)
+                                       self._grad_clip, self._name, generation=1)
         return self._native
 
     def _step(self, loss, grad_clip):

@@ -1,65 +1,13 @@
 """fluid.io.PyReader and DataLoader: a thread makes feeds of a Python generator while the program runs."""
-import queue
-import threading
+import warnings
 
-from paddle import _names
+from paddle import _names, _which
 from paddle._mode import mode
 from paddle.fluid import core, framework
 from paddle.fluid.data_feeder import DataFeeder
+from paddle.io.prefetch import Prefetch
 
 __all__ = ["PyReader", "DataLoader", "default_collate_fn"]
-
-_END = object()
-
-
-class _Failure(object):
-    def __init__(self, error):
-        self.error = error
-
-
-class _Ahead(object):
-    """Items of an iterator, read ahead by a thread."""
-
-    def __init__(self, make, capacity):
-        self._queue = queue.Queue(max(2, capacity or 2))
-        self._stopped = False
-        self._ended = False
-        self._thread = threading.Thread(target=self._read, args=(make,), daemon=True)
-        self._thread.start()
-
-    def _put(self, item):
-        while not self._stopped:
-            try:
-                self._queue.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def _read(self, make):
-        try:
-            for item in make():
-                if not self._put(item):
-                    return
-            self._put(_END)
-        except BaseException as error:  # raised again where the data is wanted
-            self._put(_Failure(error))
-
-    def next(self):
-        """The next item; _END at the end, again and again."""
-        if self._ended:
-            return _END
-        item = self._queue.get()
-        if isinstance(item, _Failure):
-            self._ended = True
-            raise item.error
-        self._ended = item is _END
-        return item
-
-    def stop(self):
-        self._stopped = True
-        self._thread.join()
-
 
 class _Loader(object):
     """What PyReader and DataLoader.from_generator share."""
@@ -68,12 +16,15 @@ class _Loader(object):
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise TypeError("feed_list must be a list of Variables, but got %s" % type(feed_list))
         if not iterable and not feed_list:
-            raise ValueError("a reader with iterable=False needs feed_list")
+            if not mode.guard and (not mode.eager or _which.version() < "2"):
+                raise ValueError("a reader with iterable=False needs feed_list")
+            warnings.warn("Please NOTE: DygraphGeneratorLoader supports iterable mode only. Change to iterable mode.")
+            iterable = True
         self._feed_list = list(feed_list or [])
         for var in self._feed_list:
             if not isinstance(var, framework.Variable):
                 raise TypeError("feed_list must hold Variables, but got %s" % type(var))
-        self._capacity = capacity
+        self._reads_ahead = (capacity or 2) + (3 if use_double_buffer else 2)  # as measured on Paddle 2.6.2
         self._iterable = bool(iterable)
         self._return_list = bool(return_list)
         self._drop_last = drop_last
@@ -135,7 +86,7 @@ class _Loader(object):
                     yield {name: _tensor(value) for name, value in arrays.items()}
                     continue
                 if not isinstance(arrays, (list, tuple)):
-                    arrays = [arrays]
+                    arrays = list(arrays) if self._is_eager() else [arrays]
                 values = [_tensor(value) for value in arrays]
                 yield dict(zip(names, values)) if names else values
 
@@ -148,28 +99,29 @@ class _Loader(object):
             raise AssertionError("DataLoader is not iterable")
         if self._make is None:
             raise AssertionError("Data source of DataLoader has not set yet")
-        return self._iterate()
+        return self._iterate(Prefetch(self._make(), self._reads_ahead))
 
     __call__ = __iter__
 
-    def _iterate(self):
-        ahead, places = _Ahead(self._make, self._capacity), len(self._places)
+    def _iterate(self, ahead):
+        places, group = len(self._places), []
         try:
-            while True:
-                group = []
-                while len(group) < places:
-                    item = ahead.next()
-                    if item is _END:
-                        break
-                    group.append(item)
-                if not group or len(group) < places and self._drop_last:
-                    return
+            for item in ahead:
+                group.append(item)
+                if len(group) == places:
+                    yield self._form(group)
+                    group = []
+            if group and not self._drop_last:
                 yield self._form(group)
         finally:
             ahead.stop()
 
+    def _is_eager(self):
+        """Programs have variables to feed; without, in the mode of 2.x, the data is for functions that run at once."""
+        return mode.guard or mode.eager and not self._feed_list
+
     def _form(self, group):
-        if mode.guard:
+        if self._is_eager():
             return _eager(list(group[0].values()) if isinstance(group[0], dict) else group[0])
         if not self._return_list:
             return group if isinstance(group[0], dict) else group[0]
@@ -186,7 +138,7 @@ class _Loader(object):
             raise AssertionError("The data source of DataLoader has not set yet")
         if self._ahead is not None:
             raise RuntimeError("the reader is started already: call reset() at the end of a pass")
-        self._ahead = _Ahead(self._make, self._capacity)
+        self._ahead = Prefetch(self._make(), self._reads_ahead)
 
     def reset(self):
         """Ends a pass."""
@@ -197,10 +149,10 @@ class _Loader(object):
             self._ahead = None
 
     def _next(self):
-        item = self._ahead.next()
-        if item is _END:
-            raise core.EOFException("There is no next data.")
-        return item
+        try:
+            return next(self._ahead)
+        except StopIteration:
+            raise core.EOFException("There is no next data.") from None
 
 
 def _eager(values):
@@ -303,15 +255,8 @@ class DataLoader(object):
                 values = [_tensor(value) for value in self.collate_fn(rows)]
                 yield values if self._return_list else [dict(zip(names, values))]
 
-        ahead = _Ahead(make, 4)
-        try:
-            while True:
-                item = ahead.next()
-                if item is _END:
-                    return
-                yield _eager(item) if mode.guard and self._return_list else item
-        finally:
-            ahead.stop()
+        for item in Prefetch(make(), 5):
+            yield _eager(item) if mode.guard and self._return_list else item
 
     __call__ = __iter__
 

@@ -182,6 +182,20 @@ def _check_load(path, configs):
     raise ValueError("The ``path`` (%s) to load model not exists.%s" % (path, hint))
 
 
+def _next_pickle(buffer):
+    """The bytes of the pickle at the buffer's position, which moves behind it: several saves may follow one another."""
+    import pickletools
+    start = buffer.tell()
+    try:
+        for _ in pickletools.genops(buffer):
+            pass
+        end = buffer.tell()
+    except ValueError:  # the reader says what is wrong
+        end = None
+    buffer.seek(start)
+    return buffer.read() if end is None else buffer.read(end - start)
+
+
 def load(path, **configs):
     """What paddle.save wrote to the file PATH or a BytesIO. return_numpy=True: arrays instead of tensors."""
     if not mode.eager and _is_path(path) and not _files.exists(path) and _files.exists(path + ".pdparams"):
@@ -189,7 +203,7 @@ def load(path, **configs):
     _check_load(path, configs)
     return_numpy, keep_names = bool(configs.get("return_numpy")), bool(configs.get("keep_name_table"))
     if not _is_path(path):
-        return _from_file(path, _native.read_object(path.read()), return_numpy, keep_names)
+        return _from_file(path, _native.read_object(_next_pickle(path)), return_numpy, keep_names)
     if str(path).endswith(".pdmodel"):
         return _native.read_program(path)
     if _starts(path)[:1] != b"\x80":

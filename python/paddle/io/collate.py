@@ -62,6 +62,13 @@ def to_tensors(batch):
     return _changed(batch, numpy.ndarray, _tensor)
 
 
+def to_lod_tensors(batch):
+    """Arrays become the tensors of static mode."""
+    import numpy
+    from paddle.fluid.core import LoDTensor
+    return _changed(batch, numpy.ndarray, LoDTensor)
+
+
 def to_arrays(batch):
     """Tensors become arrays: what goes through a pipe."""
     return _changed(batch, Tensor, Tensor.numpy)

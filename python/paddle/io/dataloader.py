@@ -1,13 +1,14 @@
 """DataLoader: batches of a dataset, read here or by sub-processes."""
 from paddle._mode import mode
-from paddle.io.collate import default_collate_fn, default_convert_fn, to_tensors
+from paddle.io.collate import default_collate_fn, default_convert_fn, to_lod_tensors, to_tensors
 from paddle.io.dataset import IterableDataset
+from paddle.io.prefetch import Prefetch
 from paddle.io.sampler import BatchSampler
 
 
 class DataLoader(object):
-    """Batches of a dataset: lists of Tensors (in static mode: of arrays). num_workers > 0: sub-processes read ahead; order
-    and content are those of none."""
+    """Batches of a dataset: Tensors, in the form of the dataset's rows (static mode: LoDTensors; return_list=False: a list with
+    a feed for each place). num_workers > 0: sub-processes read ahead; order and content are those of none."""
 
     def __init__(self, dataset, feed_list=None, places=None, return_list=True, batch_sampler=None, batch_size=1,
                  shuffle=False, drop_last=False, collate_fn=None, num_workers=0, use_buffer_reader=True, prefetch_factor=2,
@@ -23,6 +24,7 @@ class DataLoader(object):
         self.dataset, self.feed_list, self.return_list, self.num_workers = dataset, feed_list, return_list, num_workers
         self.prefetch_factor, self.timeout, self.worker_init_fn = prefetch_factor, timeout, worker_init_fn
         self.places, self.drop_last, self.batch_size = places, drop_last, batch_size
+        self._ahead = prefetch_factor + (3 if use_buffer_reader else 2)  # batches, as measured on Paddle 2.6.2
         self._iterable = isinstance(dataset, IterableDataset)
         self._persistent, self._pool = persistent_workers, None
         self.batch_sampler = self._sampler(batch_sampler, shuffle)
@@ -107,17 +109,32 @@ class DataLoader(object):
         shown = ", ".join(str(n) for n in numbers[:8]) + (", ..." if len(numbers) > 8 else "")
         return "row%s %s" % ("" if len(numbers) == 1 else "s", shown)
 
-    def _feed(self, batch):
+    def _feeds(self, batches):
+        """What the loop gets of batches of arrays. In static mode one for each place; what is left over at the end goes."""
         if mode.eager:
-            return to_tensors(batch)
-        if self.return_list:
-            return batch
-        return dict(zip([v if isinstance(v, str) else v.name for v in self.feed_list], batch))
+            for batch in batches:
+                yield to_tensors(batch)
+            return
+        places = len(self.places) if isinstance(self.places, (list, tuple)) else 1
+        group = []
+        for batch in batches:
+            group.append(to_lod_tensors(batch))
+            if len(group) < places:
+                continue
+            if not self.return_list:
+                yield [self._named(one) for one in group]
+            else:
+                yield group if places > 1 else group[0]
+            group = []
+
+    def _named(self, batch):
+        values = batch if isinstance(batch, (list, tuple)) else [batch]
+        return dict(zip([v if isinstance(v, str) else v.name for v in self.feed_list], values))
 
     # ---- loops ----
 
     def __iter__(self):
-        return self._by_workers() if self.num_workers > 0 else self._here()
+        return self._feeds(self._by_workers() if self.num_workers > 0 else Prefetch(self._here(), self._ahead))
 
     __call__ = __iter__
 
@@ -128,15 +145,14 @@ class DataLoader(object):
                 batch = fetch(task)
             except StopIteration:
                 return
-            yield self._feed(batch)
+            yield batch
 
     def _by_workers(self):
         pool = self._pool or _Pool(self)
         self._pool = pool if self._persistent else None
         done = False
         try:
-            for batch in pool.batches(self._tasks(), self.prefetch_factor, self.timeout):
-                yield self._feed(batch)
+            yield from pool.batches(self._tasks(), self.prefetch_factor, self.timeout)
             done = True
         finally:
             if not (done and self._persistent):  # workers of a loop that was left are in the middle of something

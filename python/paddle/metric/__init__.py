@@ -119,7 +119,7 @@ class _Counted(Metric):
 
 
 class Precision(_Counted):
-    """Of those predicted (>= 0.5), the share that is."""
+    """Of those predicted (they round to 1, a half upwards), the share that is."""
 
     def __init__(self, name="precision", *args, **kwargs):
         super(Precision, self).__init__(name)
@@ -128,16 +128,17 @@ class Precision(_Counted):
         self.tp = self.fp = 0
 
     def update(self, preds, labels):
-        preds, labels = _array(preds).reshape(-1) > 0.5, _array(labels).reshape(-1)
-        self.tp += int((preds & (labels == 1)).sum())
-        self.fp += int((preds & (labels != 1)).sum())
+        import numpy
+        chosen, labels = numpy.floor(_array(preds) + 0.5).reshape(-1) == 1, _array(labels).reshape(-1)
+        self.tp += int((chosen & (labels == 1)).sum())
+        self.fp += int((chosen & (labels != 1)).sum())
 
     def accumulate(self):
         return float(self.tp) / (self.tp + self.fp) if self.tp + self.fp else 0.0
 
 
 class Recall(_Counted):
-    """Of those that are, the share predicted."""
+    """Of those that are, the share predicted (rounds to 1, a half to the even number)."""
 
     def __init__(self, name="recall", *args, **kwargs):
         super(Recall, self).__init__(name)
@@ -146,9 +147,10 @@ class Recall(_Counted):
         self.tp = self.fn = 0
 
     def update(self, preds, labels):
-        preds, labels = _array(preds).reshape(-1) > 0.5, _array(labels).reshape(-1)
-        self.tp += int((preds & (labels == 1)).sum())
-        self.fn += int((~preds & (labels == 1)).sum())
+        import numpy
+        chosen, labels = numpy.rint(_array(preds)).reshape(-1) == 1, _array(labels).reshape(-1)
+        self.tp += int((chosen & (labels == 1)).sum())
+        self.fn += int((~chosen & (labels == 1)).sum())
 
     def accumulate(self):
         return float(self.tp) / (self.tp + self.fn) if self.tp + self.fn else 0.0

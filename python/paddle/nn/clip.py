@@ -38,12 +38,18 @@ class ClipGradBase(object):
     _spec = None
 
     def __call__(self, params_grads):
-        """The pairs with clipped gradients; parameters with need_clip=False, and those without gradient, stay."""
+        """The pairs with clipped gradients, without those that have no gradient; need_clip=False: as it came."""
         from paddle.framework import no_grad
+        pairs = [(p, g) for p, g in params_grads if g is not None]
         with no_grad():
-            chosen = [i for i, (p, g) in enumerate(params_grads) if g is not None and getattr(p, "need_clip", True)]
-            clipped = dict(zip(chosen, self._clip([params_grads[i][1] for i in chosen])))
-        return [(p, clipped.get(i, g)) for i, (p, g) in enumerate(params_grads)]
+            chosen = [i for i, (p, _) in enumerate(pairs) if getattr(p, "need_clip", True)]
+            if not chosen and self._needs_some:
+                return params_grads
+            clipped = dict(zip(chosen, self._clip([pairs[i][1] for i in chosen])))
+        return [(p, clipped.get(i, g)) for i, (p, g) in enumerate(pairs)]
+
+    #: with nothing to clip, the list is given back as it came
+    _needs_some = False
 
     def _clip(self, grads):
         raise NotImplementedError("%s does not clip" % type(self).__name__)
@@ -81,6 +87,8 @@ class ClipGradByNorm(ClipGradBase):
 class ClipGradByGlobalNorm(ClipGradBase):
     """All gradients scaled together so that their common norm is at most clip_norm."""
 
+    _needs_some = True
+
     def __init__(self, clip_norm, group_name="default_group", auto_skip_clip=False):
         self.clip_norm, self.group_name, self.auto_skip_clip = float(clip_norm), group_name, auto_skip_clip
         self._spec = ("global_norm", {"clip_norm": self.clip_norm, "group_name": group_name,
@@ -91,8 +99,6 @@ class ClipGradByGlobalNorm(ClipGradBase):
 
     def _clip(self, grads):
         import paddle
-        if not grads:
-            return []
         squares = [paddle.sum(paddle.square(_dense(g))) for g in grads]
         norm = paddle.sqrt(paddle.add_n(squares))
         limit = paddle.full([], self.clip_norm, "float32")

@@ -62,8 +62,8 @@ def _row(parameter, options):
             (decays is None or bool(decays(parameter))) and not (excluded is not None and excluded(parameter)))
 
 
-def make(kind, parameters, options, regularization, clip, name):
-    """The native optimizer of one group."""
+def make(kind, parameters, options, regularization, clip, name, generation=2):
+    """The native optimizer of one group, with the rules of that generation."""
     rows = [_row(parameter, options) for parameter in parameters]
     given = {key: value for key, value in options.items() if value is not None and key not in _QUESTIONS}
     if regularization is not None:
@@ -72,7 +72,7 @@ def make(kind, parameters, options, regularization, clip, name):
         given["grad_clip"] = _Clip(clip)
     if name is not None:
         given["name"] = name
-    return _native.EagerOptimizer(net, kind, rows, given)
+    return _native.EagerOptimizer(net, kind, rows, given, generation)
 
 
 def as_tensors(state):

@@ -3,6 +3,7 @@ import math
 import warnings
 
 from paddle import _names
+from paddle._tensor import Tensor
 
 
 class LRScheduler(object):
@@ -42,8 +43,10 @@ class LRScheduler(object):
         self.keys = ["last_epoch", "last_lr"]
 
     def state_dict(self):
+        """What set_state_dict takes; tensors (ReduceOnPlateau.best) as numbers."""
         self.state_keys()
-        return {key: self.__dict__[key] for key in self.keys if key in self.__dict__}
+        state = {key: self.__dict__[key] for key in self.keys if key in self.__dict__}
+        return {key: value.item() if isinstance(value, Tensor) else value for key, value in state.items()}
 
     def set_state_dict(self, state_dict):
         self.state_keys()

@@ -204,8 +204,6 @@ class ReduceOnPlateau(LRScheduler):
         """One further with this metric: a number, or a tensor or array of one."""
         from paddle.fluid.framework import Variable
         static = isinstance(metrics, Variable)
-        if hasattr(metrics, "numpy") and not static:
-            metrics = metrics.numpy()
         size = getattr(metrics, "size", 1)
         if not hasattr(metrics, "__float__") or static:
             raise TypeError("metrics must be 'int', 'float', 'np.float64', 'numpy.ndarray' or 'paddle.Tensor', but receive %s" %

@@ -73,7 +73,7 @@ def _constant(value, output=None):
 
 
 def _eager_array(data):
-    """A numpy array; lists may hold tensors. Floats of Python have the default type."""
+    """A numpy array; lists may hold tensors."""
     import numpy
     if isinstance(data, (list, tuple)) and any(isinstance(d, (Tensor, list, tuple)) for d in data):
         data = [_eager_array(d) for d in data]
@@ -85,8 +85,6 @@ def _eager_array(data):
     if isinstance(data, Tensor):
         return data.numpy()
     array = numpy.asarray(data)
-    if array.dtype == numpy.float64 and not isinstance(data, (numpy.ndarray, numpy.generic)):
-        array = array.astype(get_default_dtype()) if get_default_dtype() != "bfloat16" else array.astype("float32")
     if array.dtype.kind not in "fiub":
         raise (TypeError if array.dtype.kind in "US" else ValueError)("to_tensor: a tensor cannot be made of %s" % (
             "elements of the type %s" % array.dtype if array.dtype.kind != "O" else type(data).__name__))
@@ -98,9 +96,13 @@ def _eager_tensor(data, dtype, stop_gradient):
         out = data if dtype is None or data.dtype == type_number(dtype) else data.detach().astype(dtype)
         out = out.detach().clone()
     else:
+        import numpy
         array = _eager_array(data)
-        out = Tensor(array if dtype is None or dtype_name(dtype) == "bfloat16" else array.astype(dtype_name(dtype), copy=False))
-        if dtype is not None and dtype_name(dtype) == "bfloat16":
+        if dtype is None and array.dtype == numpy.float64 and not isinstance(data, (numpy.ndarray, numpy.generic)):
+            dtype = get_default_dtype()  # of Python's floats
+        half = dtype is not None and dtype_name(dtype) == "bfloat16"
+        out = Tensor(array if dtype is None else array.astype("float32" if half else dtype_name(dtype), copy=False))
+        if half:
             out = out.astype(dtype)
     out.stop_gradient = stop_gradient
     return out

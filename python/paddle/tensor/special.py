@@ -51,8 +51,8 @@ def heaviside(x, y, name=None):
     """0 below zero, 1 above, y where x is 0."""
     from paddle.tensor.math import sign
     from paddle.tensor.search import where
-    zero = fill([1], 0, need(x, "x", "heaviside").dtype)
-    return where(x == zero, need(y, "y", "heaviside"), (sign(x) + 1) * 0.5)
+    side = sign(need(x, "x", "heaviside"))  # x == 0 would be true of small numbers, too
+    return where(side == fill([], 0, x.dtype), need(y, "y", "heaviside"), (side + 1) * 0.5)
 
 
 def _whole(x, where):
@@ -71,10 +71,10 @@ def gcd(x, y, name=None):
     x, y = abs(x + (y - y)), abs(y + (x - x))
 
     def goes_on(x, y):
-        return any(y != fill([1], 0, y.dtype))
+        return any(y != fill([], 0, y.dtype))
 
     def step(x, y):
-        done = y == fill([1], 0, y.dtype)
+        done = y == fill([], 0, y.dtype)
         return where(done, x, y), where(done, y, x % where(done, y + 1, y))
 
     return while_loop(goes_on, step, [x, y])[0]
@@ -85,7 +85,7 @@ def lcm(x, y, name=None):
     from paddle.tensor.math import abs
     from paddle.tensor.search import where
     divisor = gcd(x, y)
-    zero = divisor == fill([1], 0, divisor.dtype)
+    zero = divisor == fill([], 0, divisor.dtype)
     return where(zero, divisor, abs(x // where(zero, divisor + 1, divisor) * y))
 
 
@@ -101,11 +101,11 @@ def ldexp(x, y, name=None):
 def frexp(x, name=None):
     """(mantissa in [0.5, 1), exponent): x = mantissa * 2^exponent."""
     from paddle.tensor.creation import zeros_like
-    from paddle.tensor.math import abs, floor, log2, pow
+    from paddle.tensor.math import abs, floor, log2, pow, sign
     from paddle.tensor.search import where
     if dtype_name(need(x, "x", "frexp").dtype) not in ("float32", "float64"):
         raise TypeError("The data type of input must be one of ['float32', 'float64'], but got %s" % x.dtype)
-    zero, two = x == fill([1], 0, x.dtype), fill([1], 2.0, x.dtype)
+    zero, two = sign(x) == fill([], 0, x.dtype), fill([1], 2.0, x.dtype)
     exponent = where(zero, zeros_like(x), floor(log2(where(zero, zeros_like(x) + 1, abs(x)))) + 1)
     mantissa = x / pow(two, exponent)
     # the logarithm is rounded near powers of two

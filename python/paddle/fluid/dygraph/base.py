@@ -5,7 +5,10 @@ from paddle import _names
 from paddle._mode import mode
 from paddle._tensor import Tensor
 from paddle.autograd import grad as _grad
+from paddle.fluid import unique_name
+from paddle.fluid._build import net
 from paddle.fluid.dygraph.backward_strategy import BackwardStrategy
+from paddle.fluid.framework import Program, Variable
 from paddle.framework import no_grad as _no_grad
 
 
@@ -21,12 +24,19 @@ class guard(object):
         self._before = []
 
     def __enter__(self):
-        self._before.append((mode.guard, mode.eager))
+        names = unique_name.guard()
+        self._before.append((mode.guard, mode.eager, _native.eager_set_noting(True), _native.eager_set_generation(1), names))
+        net.push_programs(Program(), Program())  # as in Paddle: a guard has programs, seeds and names of its own
+        names.__enter__()
         mode.guard = mode.eager = True
         return self
 
     def __exit__(self, *_):
-        mode.guard, mode.eager = self._before.pop()
+        mode.guard, mode.eager, noting, generation, names = self._before.pop()
+        names.__exit__(None, None, None)
+        net.pop_programs()
+        _native.eager_set_generation(generation)
+        _native.eager_set_noting(noting)
 
     def __call__(self, function):
         import functools
@@ -38,14 +48,20 @@ class guard(object):
         return call
 
 
+#: the guard of enable_dygraph, while it is open
+_open = []
+
+
 def enable_dygraph(place=None):
     """From now on functions of fluid run at once."""
-    mode.guard = mode.eager = True
+    if not _open:
+        _open.append(guard(place).__enter__())
 
 
 def disable_dygraph():
     """From now on they append to programs."""
-    mode.guard = False
+    if _open:
+        _open.pop().__exit__()
 
 
 enable_imperative, disable_imperative = enable_dygraph, disable_dygraph
@@ -65,7 +81,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 def to_variable(value, name=None, zero_copy=None):
     """A tensor of an array; tensors and variables stay as they are."""
     import numpy
-    from paddle.fluid.framework import Variable
     if isinstance(value, (Tensor, Variable)):
         return value
     if not isinstance(value, numpy.ndarray):

@@ -1,6 +1,8 @@
 """Layers of fluid.dygraph, with the arguments of 1.8."""
 from paddle import _names
+from paddle._mode import mode
 from paddle._op import Call, one
+from paddle.fluid.dygraph._forms import dropped
 from paddle.fluid.dygraph.layers import Layer
 from paddle.fluid.initializer import Constant, Normal, NumpyArrayInitializer
 from paddle.nn import functional as F
@@ -169,12 +171,8 @@ class Dropout(Layer):
         self._p, self._seed, self._how, self._is_test = p, seed, dropout_implementation, is_test
 
     def forward(self, input):
-        call = Call("dropout")
-        out, mask = call.var(), call.var("uint8", stop_gradient=True)
-        call.op("dropout", {"X": input}, {"Out": out, "Mask": mask},
-                {"dropout_prob": float(self._p), "is_test": not self.training or self._is_test, "seed": self._seed or 0,
-                 "fix_seed": self._seed is not None, "dropout_implementation": self._how})
-        return out
+        test = not self.training if mode.eager or mode.trace is not None else self._is_test
+        return dropped(input, self._p, test, self._seed, dropout_implementation=self._how)
 
 
 class Embedding(Layer):

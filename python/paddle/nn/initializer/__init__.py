@@ -7,6 +7,7 @@ from skiff import _native
 from paddle import _names
 from paddle._tensor import Tensor
 from paddle.fluid import core
+from paddle.fluid._build import net
 
 
 def _append(block, kind, inputs, outputs, attrs):
@@ -50,7 +51,17 @@ class Constant(Initializer):
                  "force_cpu": False})
 
 
-class Uniform(Initializer):
+class _Random(Initializer):
+    """Draws with the program's seed, if that is set when it is first used."""
+
+    _seed = 0
+
+    def _seed_of(self, block):
+        self._seed = self._seed or (net.main if block is None else block.program).random_seed
+        return self._seed
+
+
+class Uniform(_Random):
     """Between low and high."""
 
     def __init__(self, low=-1.0, high=1.0, name=None):
@@ -61,10 +72,11 @@ class Uniform(Initializer):
 
     def _fill(self, var, block):
         _append(block, "uniform_random", {}, {"Out": var},
-                {"shape": list(var.shape), "dtype": var.dtype, "min": float(self._low), "max": float(self._high), "seed": 0})
+                {"shape": list(var.shape), "dtype": var.dtype, "min": float(self._low), "max": float(self._high),
+                 "seed": self._seed_of(block)})
 
 
-class Normal(Initializer):
+class Normal(_Random):
     """Of the normal distribution."""
 
     def __init__(self, mean=0.0, std=1.0, name=None):
@@ -73,10 +85,11 @@ class Normal(Initializer):
 
     def _fill(self, var, block):
         _append(block, "gaussian_random", {}, {"Out": var},
-                {"shape": list(var.shape), "dtype": var.dtype, "mean": float(self._mean), "std": float(self._std), "seed": 0})
+                {"shape": list(var.shape), "dtype": var.dtype, "mean": float(self._mean), "std": float(self._std),
+                 "seed": self._seed_of(block)})
 
 
-class TruncatedNormal(Initializer):
+class TruncatedNormal(_Random):
     """Of the normal distribution, within two deviations."""
 
     def __init__(self, mean=0.0, std=1.0, name=None):
@@ -85,7 +98,8 @@ class TruncatedNormal(Initializer):
 
     def _fill(self, var, block):
         _append(block, "truncated_gaussian_random", {}, {"Out": var},
-                {"shape": list(var.shape), "dtype": var.dtype, "mean": float(self._mean), "std": float(self._std), "seed": 0})
+                {"shape": list(var.shape), "dtype": var.dtype, "mean": float(self._mean), "std": float(self._std),
+                 "seed": self._seed_of(block)})
 
 
 def fans(shape):
@@ -266,7 +280,7 @@ class Dirac(_Values):
         self._write(var, block, value)
 
 
-class Orthogonal(_Values):
+class Orthogonal(_Values, _Random):
     """Rows or columns that stand at right angles, times gain."""
 
     def __init__(self, gain=1.0, name=None):
@@ -284,7 +298,7 @@ class Orthogonal(_Values):
                                       "the startup program has run")
         rows, columns = shape[0], int(numpy.prod(shape[1:]))
         drawn = _native.eager_one("gaussian_random", {}, {"shape": [max(rows, columns), min(rows, columns)], "mean": 0.0,
-                                                          "std": 1.0, "seed": 0, "dtype": var.dtype})
+                                                          "std": 1.0, "seed": self._seed_of(block), "dtype": var.dtype})
         q, r = numpy.linalg.qr(drawn.numpy())
         q = q * numpy.sign(numpy.diag(r))
         self._write(var, block, (q.T if rows < columns else q).reshape(shape) * numpy.asarray(self._gain, q.dtype))
