@@ -168,6 +168,16 @@ def structures(x):
 case(structures, [VECTOR], [ramp(4)], [ramp(4, shift=3)])
 
 
+def condition_as_result(x):
+    ok = x.sum() > 0
+    if ok:
+        ok = x.max() < 5
+    return ok
+
+
+case(condition_as_result, [VECTOR], [ramp(4, shift=3)], [ramp(4, shift=9)], [ramp(4)])
+
+
 # ---- loops ----
 
 
@@ -290,6 +300,45 @@ def growing(n, x):
 
 
 case(growing, [COUNT, VECTOR], [n(4), ramp(4)], [n(1), ramp(4)])
+
+
+def forever(x):
+    i = 0
+    while True:
+        x = x * 1.5
+        i += 1
+        if x.abs().sum() > 50:
+            break
+        if i > 4:
+            break
+    else:
+        x = x * 0
+    return x
+
+
+case(forever, [VECTOR], [ramp(4)], [ramp(4, shift=9)])
+
+
+def returned_from_loops(n, x):
+    for i in range(n):
+        for j in range(3):
+            if x[j] * i > 1.0:
+                return x * i + j, i
+    return x - 100, paddle.full([], -1, "int64")
+
+
+case(returned_from_loops, [COUNT, VECTOR], [n(4), ramp(4, shift=2)], [n(4), ramp(4, shift=-3)], [n(0), ramp(4)])
+
+
+def written_parts(n, x):
+    y = paddle.zeros([4])
+    for _ in range(n):
+        y[0] = y[0] + x[0]
+        y[1:3] += 1
+    return y
+
+
+case(written_parts, [COUNT, VECTOR], [n(3), ramp(4)], [n(0), ramp(4)])
 
 
 # ---- calls ----
