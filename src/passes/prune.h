@@ -4,8 +4,8 @@
 
 #include "program/program.h"
 
-/* What save_inference_model writes: every target i that is no bool is wrapped in a `scale` op of its
- * own (save_infer_model/scale_i.tmp_0), ops that no target needs are dropped (an op stays when it
+/* What save_inference_model writes: every target i but bools is wrapped in a `scale` op of its own
+ * (save_infer_model/scale_i.tmp_0), ops that no target needs are dropped (an op stays when it
  * writes something needed and its role is not Optimize; inputs of kept ops become needed, except
  * fed ones), is_test attributes are set, feed and fetch ops with their holder variables are added.
  * The table of op versions that Paddle puts beside is the store's business.
