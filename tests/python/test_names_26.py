@@ -181,7 +181,9 @@ class Curves(unittest.TestCase):
     def run_script(self, folder):
         with open(folder + "/train.py", "w") as file:
             file.write(textwrap.dedent(TRAIN))
-        return subprocess.run([sys.executable, "train.py"], cwd=folder, capture_output=True, text=True)
+        packages = os.path.dirname(os.path.dirname(os.path.abspath(paddle.__file__)))
+        return subprocess.run([sys.executable, "train.py"], cwd=folder, capture_output=True, text=True,
+                              env=dict(os.environ, PYTHONPATH=packages))
 
     def test_without_the_package(self):
         with tempfile.TemporaryDirectory() as folder:
