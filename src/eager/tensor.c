@@ -71,6 +71,12 @@ bool skiff_eager_set_noting(struct skiff_eager *e, bool noting)
     return before;
 }
 
+void skiff_eager_set_observer(struct skiff_eager *e, skiff_eager_observer observer, void *user)
+{
+    e->observer = observer;
+    e->observer_user = user;
+}
+
 bool skiff_eager_noting(const struct skiff_eager *e)
 {
     return e->noting;

@@ -1,4 +1,6 @@
-"""Names of Paddle 2.6 around the core: dlpack, strategies as text, sampled classes, VisualDL."""
+"""Names of Paddle 2.6 around the core: dlpack, strategies as text, sampled classes, debugging of numbers, VisualDL."""
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -11,6 +13,7 @@ import numpy as np
 import paddle
 import paddle.distributed.fleet as fleet
 import paddle.nn.functional as F
+from paddle.amp import debugging
 from paddle.utils.dlpack import from_dlpack, to_dlpack
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -157,6 +160,105 @@ class Functions(unittest.TestCase):
             self.assertEqual(paddle.to_tensor(data).dtype, paddle.float32)
         double = paddle.ones([2], dtype="float64")
         self.assertEqual(paddle.to_tensor([double, [1, 2]]).dtype, paddle.float64)
+
+
+class Debugging(unittest.TestCase):
+    """paddle.amp.debugging: lines and counts as real 2.6.2 prints them."""
+
+    def tearDown(self):
+        debugging.disable_tensor_checker()
+
+    def said(self, function):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            try:
+                function()
+            except RuntimeError as error:
+                print("RuntimeError:", error)
+        return out.getvalue()
+
+    def config(self, **settings):
+        with contextlib.redirect_stdout(io.StringIO()):
+            return debugging.TensorCheckerConfig(True, **settings)
+
+    def test_one_tensor(self):
+        mode = debugging.DebugMode
+        good, bad = paddle.to_tensor([1.0, 0, 3.0, -2]), paddle.to_tensor([1.0, float("nan"), float("inf"), 0])
+        stats, values = debugging.check_numerics(good, "op", "v")
+        self.assertEqual((stats.numpy().tolist(), values.numpy().tolist()), ([0, 0, 1], [3.0, -2.0, 0.5]))
+        self.assertEqual(self.said(lambda: debugging.check_numerics(good, "op", "v", mode.CHECK_ALL)),
+                         "[PRECISION] in [device=cpu, op=op, tensor=v, dtype=fp32], numel=4, num_zero=1, max=3.000000e+00, "
+                         "min=-2.000000e+00, mean=5.000000e-01\n")
+        line = ("[PRECISION] [ERROR] in [device=cpu, op=op, tensor=v, dtype=fp32], numel=4, num_nan=1, num_inf=1, num_zero=1, max=inf, "
+                "min=0.000000e+00, mean=nan\n")
+        self.assertEqual(self.said(lambda: debugging.check_numerics(bad, "op", "v", mode.CHECK_NAN_INF)), line)
+        self.assertEqual(self.said(lambda: debugging.check_numerics(bad, "op", "v")),
+                         line + "RuntimeError: There are NAN or INF (num_nan=1, num_inf=1, num_zero=1) in [device=cpu, op=op, tensor=v, "
+                         "dtype=fp32].\n")
+        self.assertEqual(self.said(lambda: debugging.check_numerics(good * 1e5, "op", "v", mode.CHECK_ALL_FOR_OVERFLOW)).count("\n"), 1)
+        self.assertEqual(self.said(lambda: debugging.check_numerics(good, "op", "v", mode.CHECK_ALL_FOR_OVERFLOW)), "")
+        with self.assertRaisesRegex(TypeError, "but received int64"):
+            debugging.check_numerics(paddle.to_tensor([1]), "op", "v")
+
+    def test_all_ops(self):
+        x = paddle.to_tensor([1.0, 0, 3.0, -2], stop_gradient=False)
+        log = ("[PRECISION] [ERROR] in [device=cpu, op=log, tensor=, dtype=fp32], numel=4, num_nan=2, num_inf=1, num_zero=0, "
+               "max=6.931472e-01, min=-inf, mean=nan\n")
+        debugging.enable_tensor_checker(self.config())
+        self.assertEqual(self.said(lambda: paddle.log(x - 1.0)), log +
+                         "RuntimeError: There are NAN or INF (num_nan=2, num_inf=1, num_zero=0) in [device=cpu, op=log, tensor=, "
+                         "dtype=fp32].\n")
+        debugging.disable_tensor_checker()
+        self.assertEqual(self.said(lambda: paddle.log(x - 1.0)), "")
+        debugging.enable_tensor_checker(self.config(debug_mode=debugging.DebugMode.CHECK_NAN_INF))
+        said = self.said(lambda: paddle.log(x - 1.0).sum().backward()).splitlines(True)
+        self.assertEqual(said[0], log)
+        self.assertEqual([line.split("op=")[1].split(",")[0] for line in said], ["log", "sum", "log_grad", "scale"])
+        for settings in (dict(skipped_op_list=["log"]), dict(checked_op_list=["relu"])):
+            debugging.enable_tensor_checker(self.config(**settings))
+            self.assertEqual(self.said(lambda: paddle.log(x - 1.0)), "")
+
+    def test_steps_and_files(self):
+        x = paddle.to_tensor([0.0])
+        debugging.TensorCheckerConfig.current_step_id = 0
+        with tempfile.TemporaryDirectory() as folder:
+            config = self.config(debug_mode=debugging.DebugMode.CHECK_NAN_INF, output_dir=folder + "/logs", debug_step=[1, 3])
+            for _ in range(5):
+                debugging.enable_tensor_checker(config)
+                self.assertEqual(self.said(lambda: paddle.log(x)), "")
+                debugging.disable_tensor_checker()
+            name, = os.listdir(folder + "/logs")
+            with open(os.path.join(folder, "logs", name)) as file:
+                self.assertEqual(file.read().count("op=log,"), 2)
+        for settings, message in ((dict(debug_step=3), "debug_step must be list or tuple"), (dict(debug_mode=1), "one of DebugMode"),
+                                  (dict(skipped_op_list="log"), "skipped_op_list must be list or tuple")):
+            with self.assertRaisesRegex(ValueError, message):
+                debugging.TensorCheckerConfig(True, **settings)
+
+    def test_counts(self):
+        def run():
+            with debugging.collect_operator_stats():
+                linear = paddle.nn.Linear(4, 2)
+                (paddle.nn.functional.relu(linear(paddle.ones([2, 4]))).sum()).backward()
+                paddle.ones([2]).astype("int64") + 1
+        rows = {line.split("|")[0].strip(): [int(n) for n in line.split("|")[1:]] for line in self.said(run).splitlines()
+                if line.startswith("  ")}
+        self.assertEqual((rows["matmul_v2"], rows["relu"], rows["reduce_sum"]), ([0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 0]))
+        self.assertEqual(rows["cast"], [0, 0, 0, 1])
+        self.assertNotIn("relu_grad", rows)
+        self.assertEqual(self.said(debugging.disable_operator_stats_collection), "")
+
+    def test_layer(self):
+        class Inverse(paddle.nn.Layer):
+            @debugging.check_layer_numerics
+            def forward(self, x):
+                return 1 / x
+        net = Inverse()
+        self.assertEqual(net(paddle.to_tensor([2.0])).numpy().tolist(), [0.5])
+        self.assertIn("op=divide", self.said(lambda: net(paddle.to_tensor([0.0]))))
+        self.assertEqual(self.said(lambda: 1 / paddle.to_tensor([0.0])), "")
+        with self.assertRaisesRegex(RuntimeError, "First input of this layer must be tensor"):
+            net(3)
 
 
 TRAIN = """
