@@ -46,6 +46,15 @@ SKIFF_API bool skiff_eager_noting(const struct skiff_eager *e);
  * all tensors that ops have made since the call. Returns the previous setting. */
 SKIFF_API int skiff_eager_set_generation(struct skiff_eager *e, int generation);
 
+/* Called after each op that has run, those of backward and of replayed programs too, with its type
+ * and outputs (NULL where there is none). A status below 0 fails the op with the message in err. */
+typedef enum skiff_status (*skiff_eager_observer)(void *user, const char *op, int n,
+                                                  struct skiff_eager_tensor *const *outs,
+                                                  struct skiff_error *err);
+/* One observer at a time; NULL: none. Ops that it runs itself are not observed. */
+SKIFF_API void skiff_eager_set_observer(struct skiff_eager *e, skiff_eager_observer observer,
+                                        void *user);
+
 /* ---- tensors ---- */
 
 /* An empty tensor with stop_gradient set and one reference. */

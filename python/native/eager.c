@@ -787,5 +787,6 @@ bool eager_init(PyObject *m)
 {
     engine = skiff_eager_create();
     return class_add(m, &spec, "EagerTensor", &base_class[CLASS_EAGER]) &&
-           module_functions(m, functions) && replay_init(m) && eager_saved_init(m);
+           module_functions(m, functions) && replay_init(m) && eager_saved_init(m) &&
+           observer_init(m);
 }

@@ -310,6 +310,7 @@ bool object_init(PyObject *m);
 bool functions_init(PyObject *m);
 bool replay_init(PyObject *m);
 bool eager_saved_init(PyObject *m);
+bool observer_init(PyObject *m);
 bool collective_init(PyObject *m);
 /* Ctrl-C ends waits for other ranks from now on (false: it is not needed); until unwatch, which is
  * true with the exception when it came. */

@@ -67,3 +67,8 @@ def write(path, content):
         return _native.fs_write(os.fspath(path), content)
     with open(path, "wb") as out:
         out.write(content)
+
+
+def remove(path):
+    """The file is gone."""
+    _native.fs_remove(os.fspath(path)) if _remote(path) else os.remove(path)

@@ -421,6 +421,7 @@ class Tensor(_native.EagerTensor):
 
 
 def _unpickled(array, dtype, stop_gradient, name):
+    import paddle.tensor  # noqa: F401 (operators and methods, which a process that only unpickles has not loaded)
     new = Tensor(array, dtype)
     new.stop_gradient = stop_gradient
     if name is not None:
@@ -529,6 +530,7 @@ class Parameter(Tensor):
 
 
 def _unpickled_parameter(array, dtype, stop_gradient, state):
+    import paddle.tensor  # noqa: F401 (as above)
     new = Parameter.__new__(Parameter)
     new.__dict__.update(state)
     new.set(array, dtype)

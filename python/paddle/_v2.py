@@ -61,5 +61,5 @@ for _name in "Model summary flops".split():
     WHERE[_name] = "paddle.hapi"
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
-              "distributed", "incubate", "autograd", "jit", "hapi", "amp", "callbacks", "geometric", "common_ops_import",
+              "distributed", "incubate", "autograd", "jit", "hapi", "amp", "callbacks", "geometric", "distribution", "common_ops_import",
               "inference", "linalg", "profiler", "sysconfig", "text", "batch", "reader")

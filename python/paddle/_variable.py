@@ -111,6 +111,22 @@ def _no_value(name):
     return method
 
 
+def _append_item(self, item):
+    """item behind the last one of an array (Paddle: LOD_TENSOR_ARRAY)."""
+    if self.kind != "LOD_TENSOR_ARRAY":
+        raise TypeError("Only support append operation in LoDTensorArray, but received %s" % self.kind)
+    from paddle.tensor.array import array_length, array_write
+    array_write(item, array_length(self), self)
+
+
+def _rows(self):
+    """Its rows, where it is known how many there are."""
+    size = self.shape[0] if self.shape else -1
+    if not isinstance(size, int) or size < 0:
+        raise TypeError("a Variable of unknown size cannot be iterated: its rows are known when the program runs")
+    return iter([self[i] for i in range(size)])
+
+
 @_tensor_op
 def _neg(self):
     return _scaled(self, -1.0, 0.0)
@@ -162,6 +178,8 @@ def install():
     Variable.__matmul__ = _matmul
     Variable.__getitem__ = _dispatch(getitem, Variable.__getitem__)
     Variable.__len__ = _length
+    Variable.__iter__ = _dispatch(_rows, Variable.__iter__)
+    Variable.append = _append_item
     Variable.__hash__ = _native.Var.__hash__
     Variable.T = property(lambda self: tensor.transpose(self, list(range(len(self.shape)))[::-1]))
     Variable.dim = Variable.ndimension = lambda self: len(self.shape)

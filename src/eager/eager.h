@@ -237,6 +237,8 @@ struct skiff_eager {
     int args_cap;
     bool *wanted; /* scratch */
     int wanted_cap;
+    skiff_eager_observer observer; /* NULL: none, or it is running */
+    void *observer_user;
 };
 
 void engine_unref(struct skiff_eager *e);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -157,6 +158,43 @@ static void test_noting(void **unused)
                 !skiff_eager_set_noting(e, true));
     skiff_eager_tensor_unref(x);
     skiff_eager_tensor_unref(y);
+    skiff_eager_destroy(e);
+}
+
+static enum skiff_status count_op(void *user, const char *op, int n, tensor_p const *outs,
+                                  struct skiff_error *err)
+{
+    int *seen = user;
+    assert_true(n >= 1 && outs[0]);
+    seen[!strcmp(op, "square") ? 0 : !strcmp(op, "square_grad") ? 1 : 2]++;
+    if (seen[0] < 3)
+        return SKIFF_OK;
+    snprintf(err->message, sizeof err->message, "enough of %s", op);
+    return err->code = SKIFF_STATE;
+}
+
+/* An observer sees ops of both directions, and can fail them. */
+static void test_observer(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_error err;
+    int seen[3] = {0};
+    tensor_p x = make(e, 1, (float[]){5}, true);
+    skiff_eager_set_observer(e, count_op, seen);
+    tensor_p y = call2(e, "square", x, NULL), z = call2(e, "square", y, NULL);
+    assert_int_equal(skiff_eager_backward(e, 1, &z, NULL, false, &err), SKIFF_OK);
+    assert_true(seen[0] == 2 && seen[1] == 2);
+    tensor_p out = skiff_eager_tensor_create(e);
+    struct skiff_op_arg in = {"X", 1, &x}, to = {"Out", 1, &out};
+    struct skiff_op_call c = {"square", &in, &to, 1, 1, NULL, 0};
+    assert_int_equal(skiff_eager_op(e, &c, &err), SKIFF_STATE);
+    assert_string_equal(err.message, "enough of square");
+    skiff_eager_set_observer(e, NULL, NULL);
+    assert_int_equal(skiff_eager_op(e, &c, &err), SKIFF_OK);
+    assert_int_equal(seen[0], 3);
+    tensor_p all[] = {x, y, z, out};
+    for (int i = 0; i < 4; i++)
+        skiff_eager_tensor_unref(all[i]);
     skiff_eager_destroy(e);
 }
 
@@ -386,13 +424,14 @@ static void test_names(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accumulates), cmocka_unit_test(test_grad),
-        cmocka_unit_test(test_hooks),       cmocka_unit_test(test_generation_1),
-        cmocka_unit_test(test_overwritten), cmocka_unit_test(test_noting),
-        cmocka_unit_test(test_memory),      cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_replay),      cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_cleared),     cmocka_unit_test(test_second_order),
-        cmocka_unit_test(test_names),       cmocka_unit_test(test_sizes_in_turn),
+        cmocka_unit_test(test_accumulates),   cmocka_unit_test(test_grad),
+        cmocka_unit_test(test_hooks),         cmocka_unit_test(test_generation_1),
+        cmocka_unit_test(test_overwritten),   cmocka_unit_test(test_noting),
+        cmocka_unit_test(test_observer),      cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_in_place),      cmocka_unit_test(test_cleared),
+        cmocka_unit_test(test_second_order),  cmocka_unit_test(test_names),
+        cmocka_unit_test(test_sizes_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,6 +238,19 @@ static enum skiff_status run_values(struct skiff_eager *e, struct call *c,
     return status;
 }
 
+/* The observer sees what an op has written; what it runs itself it does not see. */
+static enum skiff_status observe(struct skiff_eager *e, const struct call *c,
+                                 struct skiff_eager_tensor *const *outs, struct skiff_error *err)
+{
+    skiff_eager_observer observer = e->observer;
+    void *user = e->observer_user;
+    e->observer = NULL;
+    enum skiff_status status = observer(user, c->kernel.kind->type, c->nout, outs, err);
+    if (!e->observer && e->observer_user == user)
+        e->observer = observer;
+    return status;
+}
+
 enum skiff_status op_run(struct skiff_eager *e, struct call *c,
                          struct skiff_eager_tensor *const *ins,
                          struct skiff_eager_tensor *const *outs, struct skiff_error *err)
@@ -254,6 +267,8 @@ enum skiff_status op_run(struct skiff_eager *e, struct call *c,
                              kind->type);
     }
     TRY(run_values(e, c, ins, outs, err));
+    if (e->observer)
+        TRY(observe(e, c, outs, err));
     if (r)
         return (e->pack.call ? note_op_packed : note_op)(e, c, r, ins, outs, err);
     for (int i = 0; i < c->nout; i++)

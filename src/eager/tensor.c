@@ -79,6 +79,12 @@ int skiff_eager_set_generation(struct skiff_eager *e, int generation)
     return before;
 }
 
+void skiff_eager_set_observer(struct skiff_eager *e, skiff_eager_observer observer, void *user)
+{
+    e->observer = observer;
+    e->observer_user = user;
+}
+
 bool skiff_eager_noting(const struct skiff_eager *e)
 {
     return e->noting;

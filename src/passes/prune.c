@@ -195,7 +195,26 @@ static void neutral(struct skiff_program *p)
     p->current_namescope = "/";
 }
 
-/* target -> scale 1.0 -> save_infer_model/scale_<i>.tmp_<n> */
+/* The op that writes the variable last, optimizer ops passed over, is a target. */
+static enum skiff_status mark_writer_of(struct skiff_program *p, const char *target,
+                                        struct skiff_error *err)
+{
+    struct skiff_block *b = program_root(p);
+    struct str_map one;
+    str_map_init(&one);
+    str_map_put(&one, target, b);
+    int at = b->nops - 1;
+    while (at >= 0 && (is_optimize(b->ops[at]) || !writes_any(b->ops[at], &one)))
+        at--;
+    str_map_deinit(&one);
+    if (at >= 0)
+        b->ops[at]->is_target = IS_TRUE;
+    else if (!block_own_var(b, target)) /* what no op makes (a parameter) is there as it is */
+        return error_set(err, SKIFF_NOT_FOUND, "prune: there is no target variable %s", target);
+    return SKIFF_OK;
+}
+
+/* target -> scale 1.0 -> save_infer_model/scale_<i>.tmp_<n>; conditions are fetched as they are. */
 static enum skiff_status wrap_target(struct skiff_program *p, int i, const char *target,
                                      const char **out_name, struct skiff_error *err)
 {
@@ -203,6 +222,10 @@ static enum skiff_status wrap_target(struct skiff_program *p, int i, const char 
     const struct skiff_var *v = block_own_var(b, target);
     if (!v)
         return error_set(err, SKIFF_NOT_FOUND, "prune: there is no target variable %s", target);
+    if (v->dtype == DTYPE_BOOL) { /* as in Paddle 2.x: scale takes numbers only */
+        *out_name = target;
+        return mark_writer_of(p, target, err);
+    }
     const char *name;
     int n = 0;
     do
@@ -331,25 +354,6 @@ static enum skiff_status prune_clone(struct skiff_program *p, const struct cut *
         p->paddle_version = 1008005;
         p->has_version = true;
     }
-    return SKIFF_OK;
-}
-
-/* The op that writes the variable last, optimizer ops passed over, is a target. */
-static enum skiff_status mark_writer_of(struct skiff_program *p, const char *target,
-                                        struct skiff_error *err)
-{
-    struct skiff_block *b = program_root(p);
-    struct str_map one;
-    str_map_init(&one);
-    str_map_put(&one, target, b);
-    int at = b->nops - 1;
-    while (at >= 0 && (is_optimize(b->ops[at]) || !writes_any(b->ops[at], &one)))
-        at--;
-    str_map_deinit(&one);
-    if (at >= 0)
-        b->ops[at]->is_target = IS_TRUE;
-    else if (!block_own_var(b, target)) /* what no op makes (a parameter) is there as it is */
-        return error_set(err, SKIFF_NOT_FOUND, "prune: there is no target variable %s", target);
     return SKIFF_OK;
 }
 

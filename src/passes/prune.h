@@ -4,7 +4,7 @@
 
 #include "program/program.h"
 
-/* What save_inference_model writes: every target i is wrapped in a `scale` op of its own
+/* What save_inference_model writes: every target i but bools is wrapped in a `scale` op of its own
  * (save_infer_model/scale_i.tmp_0), ops that no target needs are dropped (an op stays when it
  * writes something needed and its role is not Optimize; inputs of kept ops become needed, except
  * fed ones), is_test attributes are set, feed and fetch ops with their holder variables are added.

@@ -174,7 +174,7 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "could not be recognized"):
             model.prepare(amp_configs={"levle": 1})
         with self.assertRaisesRegex(AttributeError, "write a Callback"):
-            paddle.callbacks.VisualDL
+            paddle.callbacks.WandbCallback
         with self.assertRaisesRegex(NotImplementedError, "paddle.summary counts parameters"):
             paddle.flops(model.network, [1, 2])
 

@@ -67,4 +67,4 @@ def is_bfloat16_supported(device=None):
     return False
 
 
-__getattr__ = _names.guard(__name__)
+__getattr__, __dir__ = _names.lazy(__name__, {}, ("debugging",))

@@ -1,8 +1,7 @@
 """paddle.callbacks: what paddle.Model tells while it trains."""
 from paddle import _names
 from paddle.hapi.callbacks import (Callback, EarlyStopping, LRScheduler, ModelCheckpoint, ProgBarLogger,  # noqa: F401
-                                   ReduceLROnPlateau)
+                                   ReduceLROnPlateau, VisualDL)
 
-_names.REASONS.setdefault("VisualDL", "its package is not there; write a Callback that logs")
 _names.REASONS.setdefault("WandbCallback", "its package is not there; write a Callback that logs")
 __getattr__ = _names.guard(__name__)

@@ -15,4 +15,4 @@ _WHERE = {name: "paddle.distributed." + module for module, names in _NAMES.items
 _WHERE["spawn"] = "paddle.distributed._spawn"
 
 __getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("launch", "launch_ps", "fleet", "parallel", "entry_attr", "io",
-                                                      "collective", "stream", "communication", "utils", "ps"))
+                                                      "collective", "stream", "communication", "utils", "ps", "rpc"))

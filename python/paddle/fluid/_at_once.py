@@ -63,7 +63,7 @@ def _traced(function, generation, args, kwargs):
     from paddle.jit.trace import Trace
     trace = Trace(generation)
     args = tuple(stand_in(trace, value, "x%d" % i) for i, value in enumerate(args))
-    kwargs = {key: stand_in(trace, value, key) for key, value in kwargs.items()}
+    kwargs = stand_in(trace, kwargs, "")
     trace.run(function, args, kwargs)
     _own_parameters(trace)
     if function.__name__ in _OPEN:

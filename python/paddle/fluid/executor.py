@@ -56,12 +56,12 @@ def _is_update(op):
 def _flat(fetch_list):
     """Items of a fetch_list without lists in it: of a list or a tuple of variables all, of what minimize gives (operators,
     pairs of parameter and gradient) the operators."""
-    for item in fetch_list:
+    for i, item in enumerate(fetch_list):
         if isinstance(item, tuple) and not all(map(_fetched, item)):
             item = item[0]
             if not isinstance(item, (list, tuple)):
-                raise TypeError("a tuple in fetch_list must hold variables, or what minimize gives: a list of operators "
-                                "first, but received %s" % type(item))
+                raise TypeError("Requires fetch_list[%d][0] shall be one of (list, tuple) when type(fetch_list[%d]) is `tuple`, but "
+                                "received %s." % (i, i, type(item).__name__))
         for one in item if isinstance(item, (list, tuple)) else [item]:
             yield one
 

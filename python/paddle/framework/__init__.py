@@ -121,6 +121,14 @@ def set_cuda_rng_state(state_list):
     """There is no such device."""
 
 
+def _traced(function):
+    """The function; rewritten while it becomes part of a program (paddle.jit)."""
+    if mode.trace is None:
+        return function
+    from paddle.jit.translate import translated
+    return translated(function)
+
+
 class _Noting(object):
     """A context, a decorator or, called at once, a switch: whether ops are noted for backward."""
 
@@ -149,7 +157,7 @@ class _Noting(object):
         @functools.wraps(function)
         def call(*args, **kwargs):
             with self:
-                return function(*args, **kwargs)
+                return _traced(function)(*args, **kwargs)
         return call
 
 

@@ -1,4 +1,5 @@
 """Callbacks of paddle.Model: printing, saving, stopping early, learning rates."""
+import numbers
 import os
 import time
 import warnings
@@ -400,6 +401,52 @@ class ReduceLROnPlateau(Callback):
         if self.verbose > 0 and _is_first():
             print("\nEpoch %d: ReduceLROnPlateau reducing learning rate to %s." % (self.epoch + 1, new))
         self.cooldown_counter, self.wait = self.cooldown, 0
+
+
+class VisualDL(Callback):
+    """Loss and metrics as curves, written by the package visualdl: of training by batch, of evaluation by epoch."""
+
+    def __init__(self, log_dir):
+        super().__init__()
+        self.log_dir, self.epoch, self._writer, self._steps, self._fits = log_dir, 0, None, 0, False
+
+    def _write(self, mode, step, names, logs):
+        if not _is_first():
+            return
+        if self._writer is None:
+            from paddle.utils import try_import
+            self._writer = try_import("visualdl").LogWriter(self.log_dir)
+        for name in names:
+            value = (logs or {}).get(name)
+            value = value[0] if isinstance(value, (list, tuple)) and value else value
+            if isinstance(value, numbers.Number):
+                self._writer.add_scalar(tag="%s/%s" % (mode, name), step=step, value=value)
+
+    def _close(self):
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def on_train_begin(self, logs=None):
+        self._fits, self._steps = True, 0
+
+    def on_epoch_begin(self, epoch=None, logs=None):
+        self.epoch = epoch
+
+    def on_train_batch_end(self, step, logs=None):
+        self._steps += 1
+        self._write("train", self._steps, self.params["metrics"], logs)
+
+    def on_train_end(self, logs=None):
+        self._close()
+
+    def on_eval_begin(self, logs=None):
+        self._evaluated = (logs or {}).get("metrics", [])
+
+    def on_eval_end(self, logs=None):
+        self._write("eval", self.epoch, self._evaluated, logs)
+        if not self._fits:
+            self._close()
 
 
 __getattr__ = _names.guard(__name__)

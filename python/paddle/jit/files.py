@@ -53,8 +53,11 @@ def _write(concrete, path, names, output_spec):
         _native.save_inference_prefix(scope, program, trace.feeds, fetches, os.path.join(place, name))
         _native.remove_manifest(path, prefix=True)  # of another save: it would not fit these files
         for end in (".pdiparams", ".pdmodel"):
-            if os.path.exists(os.path.join(place, name + end)):
-                _files.move(os.path.join(place, name + end), path + end)
+            made = os.path.join(place, name + end)
+            if os.path.exists(made) and (end == ".pdmodel" or os.path.getsize(made)):
+                _files.move(made, path + end)
+            elif _files.exists(path + end):
+                _files.remove(path + end)  # of another save; Paddle does not load an empty one
     kept = {var.name for var in _native.read_program(path + ".pdmodel").list_vars()}
     return {name: _info(tensor, names) for name, tensor in trace.tensors.items() if name in kept}
 
@@ -69,7 +72,7 @@ def save(layer, path, input_spec=None, **configs):
     names, infos = {}, {}
     if isinstance(inner, Layer):
         names = {id(tensor): name for name, tensor in inner.state_dict().items()}
-        functions = _functions(inner)
+        functions = [entry for entry in _functions(inner) if entry[0] != "forward" or not configs.get("skip_forward")]
     else:
         functions = [("forward", inner if isinstance(inner, StaticFunction) else to_static(inner))]
     if isinstance(input_spec, InputSpec):

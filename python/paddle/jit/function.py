@@ -5,7 +5,8 @@ import inspect
 from paddle._mode import mode
 from paddle._tensor import Tensor
 from paddle.jit.run import Runner
-from paddle.jit.trace import NeedsValue, Trace, flatten, pack
+from paddle.jit.trace import NeedsValue, Trace, flatten, pack, sorted_keys
+from paddle.jit.translate import ignore, source, translated
 from paddle.static.input import InputSpec
 
 _switch = {"on": True}
@@ -29,7 +30,8 @@ def not_to_static(func=None):
 
 
 def ignore_module(modules):
-    """Accepted: nothing of modules is rewritten here, so there is nothing to leave out."""
+    """Functions of these modules (a list) are called as they are written."""
+    ignore(modules)
 
 
 class Concrete(object):
@@ -87,13 +89,15 @@ def stand_in(trace, value, name):
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(stand_in(trace, v, "%s_%d" % (name, i)) for i, v in enumerate(value))
     if isinstance(value, dict):
-        return {key: stand_in(trace, v, str(key)) for key, v in value.items()}
+        made = {key: stand_in(trace, value[key], str(key)) for key in sorted_keys(value)}  # the order of `flatten`
+        return {key: made[key] for key in value}
     return value
 
 
 class StaticFunction(object):
-    """A function that is traced when it is called with a new kind of arguments, and then run as a program. Where it looks at
-    values (if tensor: ...) it runs as it is written instead."""
+    """A function that is traced when it is called with a new kind of arguments, and then run as a program. Where values decide (if
+    tensor: ...) a call runs it as it is written, one op after the other, which gives the same numbers and gradients; the program
+    with its branches and loops is what paddle.jit.save writes."""
 
     def __init__(self, function, input_spec=None, layer=None, **options):
         self._function, self._input_spec, self._layer = function, input_spec, layer
@@ -127,7 +131,9 @@ class StaticFunction(object):
         return self._function
 
     def __call__(self, *args, **kwargs):
-        if not mode.eager or not _switch["on"] or self._as_written:
+        if mode.trace is not None or not mode.eager:
+            return translated(self._function)(*args, **kwargs)
+        if not _switch["on"] or self._as_written:
             return self._function(*args, **kwargs)
         args, kwargs = _as_tensors(args), _as_tensors(kwargs)
         training = self._layer.training if self._layer is not None else None
@@ -137,13 +143,18 @@ class StaticFunction(object):
         if concrete is None:
             try:
                 concrete = self.trace(args, kwargs)
-            except NeedsValue:
+            except Exception as error:
+                # both sides of a branch are traced: one that would not run here may fail
+                if not isinstance(error, NeedsValue) and not getattr(error, "_skiff_flows", 0):
+                    raise
                 self._as_written = True
                 return self._function(*args, **kwargs)
             concrete.kept = kept
             self._cache[key] = concrete
         global last_called
         self._last = last_called = concrete
+        if concrete.trace.flows:
+            return self._function(*args, **kwargs)
         tensors = []
         flatten((args, kwargs), tensors)
         return concrete(tensors)
@@ -168,8 +179,12 @@ class StaticFunction(object):
         trace, names = Trace(), self._names()
         trace.checks_feeds = checks_feeds
         args = tuple(stand_in(trace, v, names[i] if i < len(names) else "input_%d" % i) for i, v in enumerate(args))
-        kwargs = {key: stand_in(trace, v, key) for key, v in kwargs.items()}
-        trace.run(self._function, args, kwargs, self._layers())
+        kwargs = stand_in(trace, kwargs, "")
+        try:
+            trace.run(translated(self._function), args, kwargs, self._layers())
+        except Exception as error:
+            error._skiff_flows = trace.flows
+            raise
         return Concrete(trace)
 
     def specified(self, input_spec=None):
@@ -203,8 +218,8 @@ class StaticFunction(object):
 
     @property
     def code(self):
-        """The source: nothing is rewritten."""
-        return inspect.getsource(self._function)
+        """The source of the function that is traced."""
+        return source(self._function)
 
 
 def _specs(spec):

@@ -3,6 +3,7 @@
 Tensors that it meets on the way (parameters, buffers, constants) become persistable variables and are remembered, so that the
 program runs with them (paddle.jit.run). What depends on values cannot be written down: NeedsValue says where.
 """
+import linecache
 import os
 import sys
 
@@ -21,12 +22,21 @@ class NeedsValue(RuntimeError):
     """The function looks at a value that only a run has."""
 
 
-def user_line():
-    """file:line of the innermost frame that is not Skiff's."""
+def user_frame():
+    """The innermost frame that is not Skiff's, or None."""
     frame = sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE):
         frame = frame.f_back
-    return "%s:%d" % (frame.f_code.co_filename, frame.f_lineno) if frame is not None else "the script"
+    return frame
+
+
+def user_line():
+    """file:line: `statement` of the user's frame."""
+    frame = user_frame()
+    if frame is None:
+        return "the script"
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    return "%s:%d: `%s`" % (file, line, linecache.getline(file, line).strip())
 
 
 def _refuse(name, before):
@@ -46,8 +56,23 @@ def _refuse(name, before):
     return method
 
 
-for _name in ("__bool__", "__float__", "__int__", "__index__", "item", "tolist", "numpy"):
+for _name in ("__bool__", "__float__", "__int__", "__index__", "tolist", "numpy"):
     setattr(Variable, _name, _refuse(_name, getattr(Variable, _name, None)))
+
+_given_item = Variable.item
+
+
+def _item(self, *index):
+    """In a function that is traced, an element is a variable, as in Paddle."""
+    if mode.trace is None:
+        return _given_item(self, *index)
+    from paddle.tensor import reshape
+    if not index:
+        return reshape(self, [])
+    return self[index] if len(index) > 1 else reshape(self, [-1])[index[0]]
+
+
+Variable.item = _item
 
 
 # ---- sizes that a run decides ----
@@ -80,11 +105,21 @@ def flatten(value, out):
     if isinstance(value, (list, tuple)):
         return type(value), [flatten(v, out) for v in value]
     if isinstance(value, dict):
-        return dict, {key: flatten(v, out) for key, v in value.items()}
+        parts = {key: flatten(value[key], out) for key in sorted_keys(value)}
+        return dict, (list(value), parts)
     return None, value
 
 
+def sorted_keys(value):
+    """Keys of a dict in the order in which Paddle takes it apart."""
+    try:
+        return sorted(value)
+    except TypeError:  # of several types
+        return list(value)
+
+
 _PLACE = ("place", None)
+_NOTHING = object()
 
 
 def pack(form, values):
@@ -95,7 +130,9 @@ def pack(form, values):
     if kind is None:
         return parts
     if kind is dict:
-        return {key: pack(part, values) for key, part in parts.items()}
+        order, parts = parts
+        done = {key: pack(part, values) for key, part in parts.items()}
+        return {key: done[key] for key in order}
     items = [pack(part, values) for part in parts]
     return kind(*items) if hasattr(kind, "_fields") else kind(items)
 
@@ -115,6 +152,8 @@ class Trace(object):
         self.checks_feeds = True  # whether saved programs refuse feeds of another shape
         self._known = {}  # id of a tensor: its variable
         self._kept = []   # so that ids stay theirs
+        self.flows = 0    # branches and loops over variables (paddle.jit.flow)
+        self._attributes = []  # (object, name, value before) that branches have set
 
     @staticmethod
     def notes():
@@ -151,6 +190,18 @@ class Trace(object):
                                                   stop_gradient=tensor.stop_gradient)
         return _native.Block.create_var(self.block, name, shape=tensor.shape, dtype=dtype, persistable=True,
                                         stop_gradient=tensor.stop_gradient)
+
+    def keep_attribute(self, owner, name):
+        """owner.name is as now when the trace ends."""
+        if not any(o is owner and n == name for o, n, _ in self._attributes):
+            self._attributes.append((owner, name, owner.__dict__.get(name, _NOTHING)))
+
+    def _restore_attributes(self):
+        for owner, name, value in self._attributes:
+            if value is not _NOTHING:
+                owner.__dict__[name] = value
+            else:
+                owner.__dict__.pop(name, None)
 
     def size(self, var, axis):
         """Size `axis` of a variable, as a variable without dimensions. Not kept: a block of another one may ask next."""
@@ -190,6 +241,7 @@ class Trace(object):
                 self.form = flatten(result, found)
                 self.fetches = [self._result(v) for v in found]
         finally:
+            self._restore_attributes()
             swapped.undo()
             mode.trace = before
             net.pop_names()

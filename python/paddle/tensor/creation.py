@@ -76,12 +76,15 @@ def _eager_array(data):
     """A numpy array; lists may hold tensors."""
     import numpy
     if isinstance(data, (list, tuple)) and any(isinstance(d, (Tensor, list, tuple)) for d in data):
-        data = [_eager_array(d) for d in data]
+        rows = [_eager_array(d) for d in data]
         try:
-            return numpy.stack(data)
+            array = numpy.stack(rows)
         except ValueError:
             raise ValueError("to_tensor: lists that are nested must have the same lengths, but the shapes are %s" %
-                             ", ".join(str(list(d.shape)) for d in data)) from None
+                             ", ".join(str(list(d.shape)) for d in rows)) from None
+        if array.dtype == numpy.float64 and not _holds_double(data):  # rows of ints and of floats
+            array = array.astype("float32" if get_default_dtype() == "bfloat16" else get_default_dtype())
+        return array
     if isinstance(data, Tensor):
         return data.numpy()
     array = numpy.asarray(data)
@@ -89,6 +92,13 @@ def _eager_array(data):
         raise (TypeError if array.dtype.kind in "US" else ValueError)("to_tensor: a tensor cannot be made of %s" % (
             "elements of the type %s" % array.dtype if array.dtype.kind != "O" else type(data).__name__))
     return array
+
+
+def _holds_double(data):
+    """Whether lists hold a tensor of float64."""
+    if isinstance(data, Tensor):
+        return data._dtype == "float64"
+    return isinstance(data, (list, tuple)) and any(_holds_double(d) for d in data)
 
 
 def _eager_tensor(data, dtype, stop_gradient):

@@ -2,7 +2,7 @@
 from paddle import _names
 
 _WHERE = {"require_version": "paddle.fluid.framework"}
-_SUBMODULES = ("unique_name", "profiler")
+_SUBMODULES = ("dlpack", "unique_name", "profiler")
 
 
 def try_import(module_name, err_msg=None):

@@ -4,13 +4,15 @@ from skiff import _native
 from paddle import _files, _names
 from paddle._tensor import Tensor
 from paddle.jit.function import StaticFunction, _switch, to_static
+from paddle.jit.translate import translated
 
 declarative = to_static
 
 
 def dygraph_to_static_func(dygraph_func):
-    """The function as a program, of variables: it is called while a program is built."""
-    return dygraph_func
+    """The function for variables: it is called while a program is built, and its branches and loops over variables become the
+    program's."""
+    return translated(dygraph_func)
 
 
 class TracedLayer(object):
@@ -106,7 +108,7 @@ class ProgramTranslator(object):
         return concrete.main_program, Program(), [block.var(n) for n in concrete.inputs], concrete.outputs
 
     def get_code(self, dygraph_func):
-        """The source: nothing is rewritten."""
+        """The source of the function that is traced."""
         return self._static(dygraph_func).code
 
     def get_program_cache(self):

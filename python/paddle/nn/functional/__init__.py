@@ -9,7 +9,7 @@ FUNCTIONS = {
                   "tanhshrink thresholded_relu thresholded_relu_ log_sigmoid prelu rrelu maxout glu gumbel_softmax",
     "attention": "scaled_dot_product_attention",
     "common": "linear bilinear dropout dropout2d dropout3d alpha_dropout embedding one_hot cosine_similarity pairwise_distance "
-              "pad zeropad2d sequence_mask label_smooth",
+              "pad zeropad2d sequence_mask label_smooth class_center_sample",
     "conv": "conv1d conv2d conv3d conv1d_transpose conv2d_transpose",
     "pooling": "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d "
                "adaptive_max_pool2d",

@@ -170,4 +170,30 @@ def zeropad2d(x, padding, data_format="NCHW", name=None):
     return pad(x, padding, mode="constant", value=0.0, data_format=data_format, name=name)
 
 
+def class_center_sample(label, num_classes, num_samples, group=None):
+    """(labels by their number among the sampled classes, the classes: those of the labels, then others drawn at random)"""
+    import numpy
+    from paddle.tensor import to_tensor
+    if not _mode.eager:
+        raise NotImplementedError("class_center_sample is for eager mode: how many classes it gives depends on the labels")
+    if group not in (None, False):
+        raise NotImplementedError("class_center_sample: group=%r: classes that are spread over ranks are not there; use "
+                                  "group=None or False" % (group,))
+    need(label, "label", "class_center_sample")
+    if len(label.shape) != 1:
+        raise ValueError("Expected label_dims == 1              (got label_dims: %d)" % len(label.shape))
+    if label._dtype not in ("int32", "int64"):
+        raise TypeError("The data type of label in class_center_sample must be int32 or int64, but received %s" % label._dtype)
+    if num_samples > num_classes:
+        raise ValueError("Expected num_samples less than or equal to %d, got num_samples %d" % (num_classes, num_samples))
+    values = label.numpy()
+    if values.size and not 0 <= values.min() <= values.max() < num_classes:
+        raise ValueError("class_center_sample: labels are from %d to %d; expected 0 to %d (num_classes - 1)" %
+                         (values.min(), values.max(), num_classes - 1))
+    known, places = numpy.unique(values, return_inverse=True)
+    others = numpy.setdiff1d(numpy.arange(num_classes, dtype=values.dtype), known)
+    more = numpy.random.default_rng().permutation(others)[:max(num_samples - known.size, 0)]  # as in Paddle, no seed decides
+    return to_tensor(places.astype(values.dtype)), to_tensor(numpy.concatenate([known, more]))
+
+
 __getattr__ = _names.guard(__name__)

@@ -109,13 +109,23 @@ class Layer(object):
         raise ValueError("Layer shouldn't implement backward")
 
     def __call__(self, *inputs, **kwargs):
+        if mode.trace is not None:
+            return self._traced_call(inputs, kwargs)
         if not self._forward_pre_hooks and not self._forward_post_hooks:
             return self.forward(*inputs, **kwargs)
+        return self._hooked_call(self.forward, inputs, kwargs)
+
+    def _traced_call(self, inputs, kwargs):
+        """While a function becomes a program, forward is rewritten as the function is (paddle.jit.rewrite)."""
+        from paddle.jit.translate import translated
+        return self._hooked_call(translated(self.forward), inputs, kwargs)
+
+    def _hooked_call(self, forward, inputs, kwargs):
         for hook in list(self._forward_pre_hooks.values()):
             changed = hook(self, inputs)
             if changed is not None:
                 inputs = changed if isinstance(changed, tuple) else (changed,)
-        out = self.forward(*inputs, **kwargs)
+        out = forward(*inputs, **kwargs)
         for hook in list(self._forward_post_hooks.values()):
             changed = hook(self, inputs, out)
             out = out if changed is None else changed

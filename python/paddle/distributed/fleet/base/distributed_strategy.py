@@ -4,7 +4,7 @@ sparse_table_configs, fleet_desc_configs: settings of tables of features (table_
 a_sync False: sync; True: async; True with a_sync_configs k_steps > 0: GEO, every k_steps batches.
 """
 from paddle import _names
-from paddle.distributed.fleet.base import table_settings
+from paddle.distributed.fleet.base import strategy_text, table_settings
 
 _A_SYNC = {"k_steps": -1, "max_merge_var_num": 1, "send_queue_size": 16, "independent_recv_thread": False,
            "min_send_grad_num_before_recv": 1, "thread_pool_size": 1, "send_wait_times": 1, "runtime_split_send_recv": False,
@@ -35,13 +35,16 @@ class DistributedStrategy(object):
                       hierarchical_allreduce_inter_nranks=1, conv_workspace_size_limit=512, sync_param_name=["embedding"])
         fields.update({name: dict(known) for name, known in _KNOWN.items()})
         self.__dict__.update(fields)
+        self.__dict__["_given"] = {}  # what a script has set: {field: keys, or None for all of it}
 
     def __setattr__(self, name, value):
         if name not in self.__dict__:
             raise TypeError("DistributedStrategy has no field %s; nearest: %s" % (name, _nearest(name, self.__dict__)))
         if name in ("a_sync", "adam_d2sum") and not isinstance(value, bool):
             raise ValueError("The type of `flag` is invalid, expected type is bool, but received %s" % type(value))
+        self._note_given(name, value)
         if name == "a_sync":
+            self._note_given("a_sync_configs", {"k_steps": 0})
             self.__dict__["a_sync_configs"] = dict(self.a_sync_configs, k_steps=0)
         elif name in _KNOWN:
             known = _KNOWN[name]
@@ -53,6 +56,39 @@ class DistributedStrategy(object):
         elif name in _TABLES:
             return self._set_tables(_TABLES[name](value) if value else [])
         self.__dict__[name] = value
+
+    def _note_given(self, name, value):
+        name = "sparse_table_configs" if name in _TABLES else name
+        if isinstance(value, dict) and name not in _TABLES:
+            self._given.setdefault(name, set()).update(key for key, given in value.items() if given is not None)
+        else:
+            self._given[name] = None
+
+    def save_to_prototxt(self, output):
+        """What has been set, in the form of Paddle's files."""
+        with open(output, "w") as out:
+            out.write(strategy_text.to_text(self, self._given))
+
+    def load_from_prototxt(self, pb_file):
+        """Sets what the file says, over what is set already."""
+        with open(pb_file) as source:
+            values = strategy_text.from_text(source.read(), pb_file)
+        for name in sorted(values, key=lambda n: n != "a_sync"):  # a_sync sets k_steps, which the file may have
+            value = values[name]
+            if name == "sparse_table_configs":
+                self._note_given(name, value)
+                self._set_tables(value)
+            elif name in ("build_strategy", "execution_strategy"):
+                setattr(self, name, _filled(name, value))
+            elif name in self.__dict__ and isinstance(value, dict):
+                keys = (self._given.get(name) or set()) | set(value)
+                setattr(self, name, dict(getattr(self, name), **value))
+                self._given[name] = keys
+            elif name in self.__dict__:
+                setattr(self, name, value)
+            else:  # nothing here looks at it; it is kept for the next save
+                self.__dict__[name] = value
+                self._note_given(name, value)
 
     def _use_fs_client(self):
         """fs_client_param: how this process reaches paths of hdfs: and afs:."""
@@ -99,6 +135,16 @@ class DistributedStrategy(object):
 
     def __repr__(self):
         return "DistributedStrategy(a_sync=%s, a_sync_configs=%s)" % (self.a_sync, self.a_sync_configs)
+
+
+def _filled(name, values):
+    """A BuildStrategy or ExecutionStrategy of a file."""
+    from paddle import static
+    made = static.BuildStrategy() if name == "build_strategy" else static.ExecutionStrategy()
+    for key, value in values.items():
+        if hasattr(made, key):
+            setattr(made, key, value)
+    return made
 
 
 def _has_table(program):
