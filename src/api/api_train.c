@@ -357,7 +357,7 @@ static void call_batch(void *user, int thread, int64_t rows, const struct skiff_
         tally_batch(&c->tally, thread, rows, watched);
 }
 
-/* What is counted of each batch: for the launcher's screen, and for the result if it is asked for. */
+/* What is counted of each batch: for the launcher's screen, and for the result if it is wanted. */
 static void counting_begin(struct caller *c, struct trainer_options *t,
                            const struct skiff_program *p, const struct skiff_dataset *d,
                            bool trains, bool result)

@@ -75,6 +75,8 @@ static const struct {
     {"py_func", "tests/python/test_fluid_control.py"},
     {"cudnn_lstm", "refuses to run: tests/python/test_fluid_control.py"},
     {"merge_lod_tensor_infer", "merge_lod_tensor's own kernel; Fluid makes it for inference"},
+    {"dpsgd", "tests/python/average_cases.py"},
+    {"average_accumulates", "tests/python/average_cases.py"},
     {"bernoulli", "tests/python/test_eager_nn.py"},
     {"exponential", "tests/python/test_eager_nn.py"},
     {"poisson", "tests/python/test_eager_nn.py"},

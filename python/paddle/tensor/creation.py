@@ -42,7 +42,7 @@ def assign(x, output=None):
         call.op("assign", {"X": x}, {"Out": out})
         return out
     if mode.eager:
-        made = Tensor(_eager_array(x))
+        made = _eager_tensor(x, None, True)
         if output is None:
             return made
         output.set(made.numpy(), made._dtype)
@@ -82,8 +82,6 @@ def _eager_array(data):
         except ValueError:
             raise ValueError("to_tensor: lists that are nested must have the same lengths, but the shapes are %s" %
                              ", ".join(str(list(d.shape)) for d in rows)) from None
-        if array.dtype == numpy.float64 and not _holds_double(data):  # rows of ints and of floats
-            array = array.astype("float32" if get_default_dtype() == "bfloat16" else get_default_dtype())
         return array
     if isinstance(data, Tensor):
         return data.numpy()
@@ -92,13 +90,6 @@ def _eager_array(data):
         raise (TypeError if array.dtype.kind in "US" else ValueError)("to_tensor: a tensor cannot be made of %s" % (
             "elements of the type %s" % array.dtype if array.dtype.kind != "O" else type(data).__name__))
     return array
-
-
-def _holds_double(data):
-    """Whether lists hold a tensor of float64."""
-    if isinstance(data, Tensor):
-        return data._dtype == "float64"
-    return isinstance(data, (list, tuple)) and any(_holds_double(d) for d in data)
 
 
 def _eager_tensor(data, dtype, stop_gradient):
