@@ -143,7 +143,8 @@ enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_
     TRY(one_thread(r, t, err));
     if (train)
         TRY(add_up_over_ranks(t, err));
-    log_info("%s, %d ranks, collective (%s)", t->model->name, r->size, skiff_world_engine());
+    log_info("%s, %d ranks, collective (%s%s)", t->model->name, r->size, skiff_world_engine(),
+             collective_shares_memory(rings_get(0)) ? ", shared memory" : "");
     tell_cores(r);
     if (!ranks_first(r) && !args->verbose)
         log_set_level(LOG_WARN);

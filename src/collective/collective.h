@@ -36,7 +36,9 @@ enum collective_op {
 int collective_rank(const struct collective *c);
 int collective_size(const struct collective *c);
 const char *collective_engine(const struct collective *c); /* "thread", "net", "mpi" */
-void collective_destroy(struct collective *c);             /* NULL is fine */
+/* The ranks exchange their bytes through memory of one machine. The same answer in every rank. */
+bool collective_shares_memory(const struct collective *c);
+void collective_destroy(struct collective *c); /* NULL is fine */
 /* This rank cannot go on: whoever waits for it hears "rank 1 <reason>" at once, here too. Any
  * thread. */
 void collective_abandon(struct collective *c, const char *reason);

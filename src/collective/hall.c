@@ -327,6 +327,11 @@ enum skiff_status hall_exchange(struct collective *c, const struct exchange *x,
     return status;
 }
 
+bool collective_shares_memory(const struct collective *c)
+{
+    return c->hall;
+}
+
 bool collective_crowded(const struct collective *c)
 {
     return c->hall && c->hall->shared->crowded;

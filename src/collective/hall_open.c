@@ -1,16 +1,15 @@
 /* How ranks find out that they can have a hall. In one process the first rank makes it and gives
- * the others a pointer. Else the first rank makes memory without a name (memfd) and tells where it
- * is (/proc/PID/fd/FD) and a random number that lies in it; when every other rank has found both,
- * they are on one machine and use it. Otherwise - other machines, other containers, other users, no
- * memory - nobody does, and letters go their way. There is never a file to be left behind. */
+ * the others a pointer. Else the first rank makes memory without a name (memfd), which has a random
+ * number in it, and sends its descriptor to the socket of every other rank (segment_fd.c); when all
+ * have got it and have found the number, they are on one machine and use it. Otherwise - other
+ * machines, other containers, other users, no memory - nobody does, and letters go their way. There
+ * is never a file to be left behind. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -22,11 +21,12 @@
 #define SLOT_LEAST ((size_t)64 << 10)
 #define SLOTS_ALL ((size_t)128 << 20)
 
-/* What the first rank tells the others; cores: that of every rank. */
+/* What every rank sends to the others. */
 struct offer {
-    uint8_t made;
+    uint8_t made;    /* the first rank: there is memory */
+    uint8_t listens; /* other ranks: there is a socket of that name */
+    uint8_t name[SEGMENT_NAME];
     cpu_set_t cores; /* that it may use: mpirun and srun bind ranks to some */
-    int32_t pid, fd;
     uint64_t bytes;
     uint8_t nonce[16];
     struct hall_shared *shared; /* in one process */
@@ -112,7 +112,7 @@ static void *map(int fd, size_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
-/* Gives the descriptor, which lives until all others have opened it; -1: it cannot be had. The
+/* Gives the descriptor, which stays open until all others have it; -1: it cannot be had. The
  * memory is reserved now: later it would end the process when there is none. */
 static int make_shared(struct hall *h, size_t bytes, struct offer *o)
 {
@@ -129,8 +129,6 @@ static int make_shared(struct hall *h, size_t bytes, struct offer *o)
     secret_random(o->nonce, sizeof o->nonce);
     memcpy(h->shared->nonce, o->nonce, sizeof o->nonce);
     o->made = 1;
-    o->pid = getpid();
-    o->fd = fd;
     o->bytes = bytes;
     return fd;
 }
@@ -149,25 +147,18 @@ static void make_plain(struct hall *h, size_t bytes, struct offer *o)
     o->shared = memory;
 }
 
-/* It is opened only when it looks like one of ours: another machine has other files there. */
-static int find_descriptor(const struct offer *o)
+/* To all other ranks; false: not all can have it. */
+static bool send_shared(int fd, const struct offer *all, int size)
 {
-    char path[64], target[64];
-    struct stat st;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)o->pid, (int)o->fd);
-    ssize_t n = readlink(path, target, sizeof target - 1);
-    if (n < 0)
-        return -1;
-    target[n] = 0;
-    if (strncmp(target, "/memfd:" NAME, strlen("/memfd:" NAME)) != 0 || stat(path, &st) < 0 ||
-        !S_ISREG(st.st_mode) || (uint64_t)st.st_size != o->bytes)
-        return -1;
-    return open(path, O_RDWR | O_CLOEXEC);
+    for (int i = 1; i < size; i++)
+        if (!all[i].listens || !segment_send(fd, all[i].name))
+            return false;
+    return true;
 }
 
-static bool find_shared(struct hall *h, size_t bytes, const struct offer *o)
+static bool find_shared(struct hall *h, size_t bytes, const struct offer *o, int listener)
 {
-    int fd = o->bytes == bytes ? find_descriptor(o) : -1;
+    int fd = o->bytes == bytes ? segment_receive(listener, bytes) : -1;
     void *memory = fd >= 0 ? map(fd, bytes) : NULL;
     if (fd >= 0)
         close(fd);
@@ -220,35 +211,56 @@ static enum skiff_status agree(struct collective *c, bool found, bool *out_all,
     return SKIFF_OK;
 }
 
-static bool take_offer(struct hall *h, size_t bytes, const struct offer *o)
+static void take_plain(struct hall *h, const struct offer *o)
 {
-    if (!o->made)
-        return false;
-    if (!h->direct)
-        return find_shared(h, bytes, o);
     place(h, o->shared, 0);
     atomic_fetch_add(&h->shared->refs, 1);
-    return true;
+}
+
+/* `fd`: the first rank's is that of the memory, another one's listens for it. */
+static enum skiff_status agree_on_offer(struct collective *c, struct hall *h, size_t bytes, int fd,
+                                        const struct offer *all, bool *out_all,
+                                        struct skiff_error *err)
+{
+    bool first = c->rank == 0;
+    if (h->direct) {
+        if (!first)
+            take_plain(h, &all[0]);
+        return agree(c, true, out_all, err);
+    }
+    TRY(agree(c, !first || (all[0].made && send_shared(fd, all, c->size)), out_all, err));
+    if (!*out_all)
+        return SKIFF_OK;
+    return agree(c, first || find_shared(h, bytes, &all[0], fd), out_all, err);
+}
+
+/* What a rank has for the others; gives its descriptor, or -1. */
+static int make_offer(const struct collective *c, struct hall *h, size_t bytes, struct offer *o)
+{
+    look_at_cores(&o->cores);
+    if (h->direct && c->rank == 0)
+        make_plain(h, bytes, o);
+    if (h->direct || getenv("SKIFF_NO_SHARED_MEMORY"))
+        return -1;
+    if (c->rank == 0)
+        return make_shared(h, bytes, o);
+    int fd = segment_listen(o->name);
+    o->listens = fd >= 0;
+    return fd;
 }
 
 enum skiff_status hall_open(struct collective *c, struct hall **out, struct skiff_error *err)
 {
     struct offer mine = {0}, *all = mem_must((size_t)c->size * sizeof *all);
     size_t bytes;
-    int fd = -1;
     struct hall *h = hall_create(c, &bytes);
-    bool found = false, everybody = false;
-    if (c->rank == 0 && h->direct)
-        make_plain(h, bytes, &mine);
-    else if (c->rank == 0 && !getenv("SKIFF_NO_SHARED_MEMORY"))
-        fd = make_shared(h, bytes, &mine);
-    look_at_cores(&mine.cores);
+    int fd = make_offer(c, h, bytes, &mine);
+    bool everybody = false;
     enum skiff_status status = tell_all(c, &mine, all, sizeof mine, err);
     if (status == SKIFF_OK) {
-        if (c->rank == 0 && mine.made) /* before the others use it: they agree below */
+        if (mine.made) /* before the others use it: they agree below */
             h->shared->crowded = hall_is_crowded(&all[0].cores, sizeof *all, c->size);
-        found = c->rank == 0 ? mine.made : take_offer(h, bytes, &all[0]);
-        status = agree(c, found, &everybody, err);
+        status = agree_on_offer(c, h, bytes, fd, all, &everybody, err);
     }
     if (fd >= 0)
         close(fd);
@@ -270,7 +282,7 @@ void hall_give(struct collective **ranks, int size)
         if (i == 0)
             make_plain(h, bytes, &o);
         else
-            take_offer(h, bytes, &o);
+            take_plain(h, &o);
         ranks[i]->hall = h;
     }
 }

@@ -49,6 +49,18 @@ struct hall { /* one rank's view of it */
  * apart. */
 bool hall_is_crowded(const cpu_set_t *cores, size_t stride, int ranks);
 
+/* ---- segment_fd.c: the descriptor of the shared memory, from the first rank to the others ---- */
+
+#define SEGMENT_NAME 16 /* random bytes */
+
+/* Opens a socket to which the descriptor can be sent; gives it and its name, or -1. */
+int segment_listen(uint8_t out_name[SEGMENT_NAME]);
+/* Does not wait. False: there is no such socket here, or it is another user's. */
+bool segment_send(int fd, const uint8_t name[SEGMENT_NAME]);
+/* What was sent before: a file of so many bytes, from a process of this user; else -1. Does not
+ * wait. */
+int segment_receive(int listener, size_t bytes);
+
 static inline struct hall_seat *hall_seat(const struct hall *h, int rank, uint64_t round)
 {
     size_t i = (size_t)rank * 2 + (round & 1);

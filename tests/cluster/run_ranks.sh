@@ -10,16 +10,27 @@ for case in few none; do
         "$skiff" $(train joint_$case one_$case$optimizer 200 $set) >out 2>&1 || fault "training alone: $(tail -n 1 out)"
         start 2 "$skiff" $(train $case two_$case$optimizer 100 $set)
         finish 0 0
-        says rank.0 "2 ranks, collective (net)"
+        says rank.0 "2 ranks, collective (net, shared memory)"
         same one_$case$optimizer/1 two_$case$optimizer/1 2e-5
     done
 done
 grep -q '^ *1 *1960 ' rank.0 && fault "none has 1900 rows"
 grep -q '^ *1 *1900 ' rank.0 || fault "the table does not count the rows of all ranks"
 
-name="repeatable"
-start 2 "$skiff" $(train few again 100 hyper_parameters.optimizer.class=Adam hyper_parameters.optimizer.learning_rate=0.01)
+name="repeatable, by an ordinary user with a secret, without shared memory, too"
+user=()
+[ "$(id -u)" = 0 ] && user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+"${user[@]}" test -x "$skiff" || user=() # a build in a folder of root's own
+chmod 755 .
+mkdir -m 777 again letters
+SKIFF_NO_SHARED_MEMORY=1 start 2 "$skiff" $(train few letters 100 hyper_parameters.optimizer.class=Adam hyper_parameters.optimizer.learning_rate=0.01)
 finish 0 0
+says rank.0 "2 ranks, collective (net)"
+same two_fewAdam/1 letters/1 0
+SKIFF_SECRET=a-secret-of-ordinary-users start 2 "${user[@]}" "$skiff" $(train few again 100 hyper_parameters.optimizer.class=Adam hyper_parameters.optimizer.learning_rate=0.01)
+finish 0 0
+says rank.0 "2 ranks, collective (net, shared memory)"
+says rank.1 "2 ranks, collective (net, shared memory)"
 same two_fewAdam/1 again/1 0
 
 name="resume"

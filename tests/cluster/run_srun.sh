@@ -35,7 +35,7 @@ ranks() { # FOLDER ENGINE COMMAND...: two ranks that train as those by hand
     local folder=$1 engine=$2
     shift 2
     "$@" "$skiff" $(train few "$folder" 100 $adam) >out 2>&1 || fault "status $?: $(tail -n 3 out)"
-    says out "2 ranks, collective ($engine)"
+    grep -qE "2 ranks, collective \\($engine(, shared memory)?\\)" out || fault "not by $engine: $(grep ranks, out)"
     same hand/1 "$folder/1" 0
 }
 
