@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "fs/block.h"
+#include "fs/pages.h"
 
 /* The key of a path without slashes at its end; with one when `folder` and not empty. */
 static void key_of(const char *path, bool folder, struct buf *out)
@@ -35,8 +35,6 @@ static int64_t time_of(const char *text)
 
 /* ---- listings ---- */
 
-#define LISTING_MOST 10000000 /* names; beyond, a server that never ends is likelier */
-
 struct listing {
     const struct fs *f;
     const char *path;
@@ -46,16 +44,14 @@ struct listing {
     /* Is told every key (or common prefix, which ends with a slash). */
     void (*each)(void *arg, const char *key, const struct fs_stat *st);
     void *arg;
-    int found;
-    uint64_t page, page_before; /* hashes of the names of a page, and of the one before */
+    struct pages pages;
 };
 
 static void tell(struct listing *l, const char *text, size_t n, const struct fs_stat *st)
 {
     struct buf key = BUF_INIT;
     s3_text(&key, text, n);
-    l->found++;
-    l->page = hash_xxh64(text, n, l->page);
+    pages_add(&l->pages, text, n);
     l->each(l->arg, key.len ? key.data : "", st);
     buf_deinit(&key);
 }
@@ -104,26 +100,6 @@ static void page_query(const struct listing *l, const struct buf *token, struct 
     http_encode(out, l->prefix, false);
 }
 
-/* Must the next page be refused? One that says it is not the last, and brings nothing: a server
- * that does so for ever is broken. */
-static enum skiff_status check_page(const struct listing *l, int before, const struct buf *token,
-                                    const struct buf *next, const char *host,
-                                    struct skiff_error *err)
-{
-    bool same = next->len && token->len == next->len && !memcmp(token->data, next->data, next->len);
-    const char *why = !next->len                  ? "and not where they begin"
-                      : same                      ? "at the same place again"
-                      : l->found == before        ? "and gives none"
-                      : l->page == l->page_before ? "and gives the same names again"
-                      : l->found >= LISTING_MOST  ? "than Skiff takes"
-                                                  : NULL;
-    if (!why)
-        return SKIFF_OK;
-    return error_set(err, SKIFF_FORMAT,
-                     "%s: %s says behind %d names that there are more, %s: its listing is broken",
-                     l->path, host, l->found, why);
-}
-
 static enum skiff_status run_listing(struct listing *l, struct http *h, struct skiff_error *err)
 {
     struct buf query = BUF_INIT, token = BUF_INIT, next = BUF_INIT;
@@ -140,16 +116,14 @@ static enum skiff_status run_listing(struct listing *l, struct http *h, struct s
         if (!strstr(page, "<ListBucketResult"))
             TRY_OUT(error_set(err, SKIFF_FORMAT, "%s: %s answers with no listing of S3", l->path,
                               a.host));
-        int before = l->found;
-        l->page_before = l->page;
-        l->page = 0;
+        pages_next(&l->pages);
         tell_page(l, page);
         buf_reset(&next);
         if (l->most || !strstr(page, "<IsTruncated>true<"))
             break;
         if (s3_tag(&at, NULL, "NextContinuationToken", &text, &n))
             s3_text(&next, text, n);
-        TRY_OUT(check_page(l, before, &token, &next, a.host, err));
+        TRY_OUT(pages_check(&l->pages, &token, &next, 0, l->path, a.host, err));
         buf_reset(&token);
         buf_add(&token, next.data, next.len);
     }
@@ -175,9 +149,9 @@ static enum skiff_status stat_folder(const struct fs *f, struct http *h, const c
 {
     struct buf key = BUF_INIT;
     key_of(path, true, &key);
-    struct listing l = {f, path, key.data, "", 1, nothing, NULL, 0, 0, 0};
+    struct listing l = {f, path, key.data, "", 1, nothing, NULL, {0}};
     enum skiff_status status = run_listing(&l, h, err);
-    if (status == SKIFF_OK && l.found == 0 && key.len)
+    if (status == SKIFF_OK && l.pages.found == 0 && key.len)
         status = not_there(path, err);
     if (status == SKIFF_OK)
         *out = (struct fs_stat){.folder = true};
@@ -260,9 +234,9 @@ static enum skiff_status s3_list(const struct fs *f, const char *path, struct fs
     TRY(http_open(&h, err));
     key_of(path, true, &key);
     struct into_list to = {out, path, key.len};
-    struct listing l = {f, path, key.data, "/", 0, add_entry, &to, 0, 0, 0};
+    struct listing l = {f, path, key.data, "/", 0, add_entry, &to, {0}};
     enum skiff_status status = run_listing(&l, h, err);
-    if (status == SKIFF_OK && l.found == 0 && key.len) {
+    if (status == SKIFF_OK && l.pages.found == 0 && key.len) {
         struct fs_stat st;
         bool file;
         status = look_file(f, h, path, &st, NULL, 0, &file, err);
@@ -390,7 +364,7 @@ static enum skiff_status keys_of(const struct fs *f, struct http *h, const char 
     struct buf key = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
     key_of(path, folder, &key);
-    struct listing l = {f, path, key.data, "", 0, add_key, out, 0, 0, 0};
+    struct listing l = {f, path, key.data, "", 0, add_key, out, {0}};
     if (folder)
         status = run_listing(&l, h, err);
     else

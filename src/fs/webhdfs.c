@@ -13,6 +13,7 @@
 #include "fs/block.h"
 #include "fs/fs.h"
 #include "fs/http.h"
+#include "fs/pages.h"
 #include "fs/answer.h"
 
 #define PORT "9870"
@@ -215,7 +216,8 @@ static enum skiff_status hdfs_stat(const struct fs *f, const char *path, struct 
 
 /* The entries of an answer; `last` becomes the name of the last one. */
 static enum skiff_status add_page(const char *path, const struct http_answer *a,
-                                  struct fs_list *out, struct buf *last, struct skiff_error *err)
+                                  struct pages *pages, struct fs_list *out, struct buf *last,
+                                  struct skiff_error *err)
 {
     const char *at = a->body.len ? a->body.data : "", *object;
     size_t n;
@@ -224,6 +226,7 @@ static enum skiff_status add_page(const char *path, const struct http_answer *a,
     if (!strstr(at, "FileStatus"))
         return error_set(err, SKIFF_FORMAT, "%s: %s answers with no listing of WebHDFS", path,
                          a->host);
+    pages_next(pages);
     while (answer_object(&at, &object, &n)) {
         struct fs_stat st = {0};
         buf_reset(&name);
@@ -235,6 +238,7 @@ static enum skiff_status add_page(const char *path, const struct http_answer *a,
         }
         status_of(object, n, &st);
         fs_list_add(out, path, name.data, name.len, &st);
+        pages_add(pages, name.data, name.len);
         buf_reset(last);
         buf_str(last, name.data);
     }
@@ -242,39 +246,55 @@ static enum skiff_status add_page(const char *path, const struct http_answer *a,
     return status;
 }
 
+static void page_query(bool batch, const struct buf *from, struct buf *out)
+{
+    buf_reset(out);
+    buf_str(out, batch ? "op=LISTSTATUS_BATCH" : "op=LISTSTATUS");
+    if (from->len) {
+        buf_str(out, "&startAfter=");
+        http_encode(out, from->data, false);
+    }
+}
+
 /* In pages; a server that does not know them (before Hadoop 3) gives all at once. */
+static enum skiff_status run_listing(struct http *h, const struct fs *f, const char *path,
+                                     struct fs_list *out, struct skiff_error *err)
+{
+    struct http_answer a = {0};
+    struct buf from = BUF_INIT, last = BUF_INIT, query = BUF_INIT;
+    struct pages pages = {0};
+    bool batch = true;
+    enum skiff_status status;
+    for (;;) {
+        page_query(batch, &from, &query);
+        status = simple(h, f, path, "GET", query.data, &a, err);
+        if (status < 0 && batch && !from.len && a.status == 400) {
+            batch = false;
+            continue;
+        }
+        TRY_OUT(status);
+        TRY_OUT(add_page(path, &a, &pages, out, &last, err));
+        int64_t left = batch ? answer_number(a.body.data, a.body.len, "remainingEntries", 0) : 0;
+        if (left <= 0)
+            break;
+        TRY_OUT(pages_check(&pages, &from, &last, left, path, a.host, err));
+        buf_reset(&from);
+        buf_str(&from, last.data);
+    }
+out:
+    buf_deinit(&from);
+    buf_deinit(&last);
+    buf_deinit(&query);
+    http_answer_deinit(&a);
+    return status;
+}
+
 static enum skiff_status hdfs_list(const struct fs *f, const char *path, struct fs_list *out,
                                    struct skiff_error *err)
 {
     struct http *h;
-    struct http_answer a = {0};
-    struct buf last = BUF_INIT, query = BUF_INIT;
-    bool pages = true;
-    int64_t left = 1;
     TRY(http_open(&h, err));
-    enum skiff_status status = SKIFF_OK;
-    while (left > 0) {
-        int before = out->count;
-        buf_reset(&query);
-        buf_str(&query, pages ? "op=LISTSTATUS_BATCH" : "op=LISTSTATUS");
-        if (last.len) {
-            buf_str(&query, "&startAfter=");
-            http_encode(&query, last.data, false);
-        }
-        status = simple(h, f, path, "GET", query.data, &a, err);
-        if (status < 0 && pages && !last.len && a.status == 400) {
-            pages = false;
-            continue;
-        }
-        if (status == SKIFF_OK)
-            status = add_page(path, &a, out, &last, err);
-        if (status < 0 || out->count == before)
-            break;
-        left = pages ? answer_number(a.body.data, a.body.len, "remainingEntries", 0) : 0;
-    }
-    buf_deinit(&last);
-    buf_deinit(&query);
-    http_answer_deinit(&a);
+    enum skiff_status status = run_listing(h, f, path, out, err);
     http_close(h);
     return status;
 }

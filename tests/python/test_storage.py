@@ -324,6 +324,39 @@ class OnWebHDFS(Storage):
         self.s.end()
         Storage.tearDown(self)
 
+    def test_listings_that_do_not_end(self):
+        """A server that says for ever that entries remain; with the same names, with others, with none."""
+        handler = self.s.RequestHandlerClass
+        listing, asked = handler.op_LISTSTATUS_BATCH, []
+
+        def page(names, left):
+            def answer(h, path, query, cut):
+                asked.append(query.get("startAfter"))
+                h.say({"DirectoryListing": {"partialListing": {"FileStatuses": {"FileStatus": [
+                    {"pathSuffix": n, "type": "FILE", "length": 1} for n in names(len(asked))]}}, "remainingEntries": left(len(asked))}})
+            return answer
+
+        three = lambda i: 3
+        new = lambda i: ["f%08d" % i]
+        try:
+            for names, left, requests, words in (
+                    (lambda i: ["a", "b"], three, 2, "says behind 4 names that there are more, at the same place again"),
+                    (lambda i: ["a"] if i % 2 else ["b"], three, 101,
+                     "says behind 101 names that there are more, and no fewer of them than 100 pages before"),
+                    (new, three, 101, "says behind 101 names that there are more, and no fewer of them than 100 pages before"),
+                    (lambda i: [], three, 1, "says behind 0 names that there are more, and gives none"),
+                    (lambda i: new(i) if i < 3 else [], three, 3, "says behind 2 names that there are more, and gives none")):
+                del asked[:]
+                handler.op_LISTSTATUS_BATCH = page(names, left)
+                self.fails("hdfs:/d: 127.0.0.1:%d %s: its listing is broken" % (self.s.server_port, words), _native.fs_list, "hdfs:/d")
+                self.assertEqual(len(asked), requests)
+            del asked[:]  # files that are added meanwhile
+            handler.op_LISTSTATUS_BATCH = page(new, lambda i: 5 if i < 90 else 100 - i)
+            self.assertEqual([e[0] for e in _native.fs_list("hdfs:/d")], ["hdfs:/d/f%08d" % (i + 1) for i in range(100)])
+            self.assertEqual(asked[:3], [None, "f00000001", "f00000002"])
+        finally:
+            handler.op_LISTSTATUS_BATCH = listing
+
     def test_read_and_write(self):
         for path in ("hdfs://nn:8020/d/a b", "hdfs:/d/a b", "afs://x:1/d/a b",
                      "webhdfs://127.0.0.1:%d/d/a b" % self.s.server_port):
