@@ -87,19 +87,20 @@ static void take(struct ledger *l, const struct ps_trained *x, uint64_t life)
     e->done |= x->done;
 }
 
-static bool has_done(const struct ledger *l, uint32_t worker, int64_t epoch)
+/* The first process of the worker that has trained all of its files; NULL: none has. */
+static const struct entry *find_done(const struct ledger *l, uint32_t worker, int64_t epoch)
 {
     for (size_t i = 0; i < l->n; i++)
         if (l->at[i].worker == worker && l->at[i].epoch == epoch && l->at[i].done)
-            return true;
-    return false;
+            return &l->at[i];
+    return NULL;
 }
 
 static void add_lost(struct server *s, int64_t epoch, struct ps_account *out)
 {
     size_t at = 0;
     for (int i = 0; i < s->plan->trainers; i++) {
-        if (!book_has_files(s, i) || has_done(s->ledger, (uint32_t)i, epoch))
+        if (!book_has_files(s, i) || find_done(s->ledger, (uint32_t)i, epoch))
             continue;
         if (at + 16 < sizeof out->lost)
             at += (size_t)snprintf(out->lost + at, sizeof out->lost - at, "%s%d",
@@ -118,7 +119,8 @@ static void account(struct server *s, int64_t epoch, struct ps_account *out)
             continue;
         out->samples += e->samples;
         out->batches += e->batches;
-        if (!e->done && has_done(l, e->worker, epoch)) /* the next process began its files anew */
+        const struct entry *done = find_done(l, e->worker, epoch);
+        if (done && done != e) /* every process of a worker begins its files anew */
             out->twice += e->samples;
     }
     add_lost(s, epoch, out);
