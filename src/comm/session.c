@@ -63,10 +63,11 @@ static void tell_member(struct session *s, const struct member *m)
 }
 
 /* A process that was stopped (SIGSTOP, a suspended machine) for longer than the others wait is out
- * of the job: that servers are silent then is not their failure. */
+ * of the job: that servers are silent then is not their failure. If they still answer later on, it
+ * has no part in what happens to them. */
 static bool we_were_stopped(const struct session *s)
 {
-    return s->stopped > s->silence - PING_SLACK;
+    return s->stopped > s->silence - PING_SLACK && clock_now() - s->patience <= 2 * s->silence;
 }
 
 static void server_is_dead(struct session *s, int server, const char *why)
