@@ -486,7 +486,7 @@ static uint32_t step_record(struct catch_up *c, float rate, struct shown *out_sh
     *out_shown = c->shown;
     c->shown = (struct shown){0};
     if (out_shown->all)
-        c->floor = out_shown->floor;
+        __atomic_store_n(&c->floor, out_shown->floor, __ATOMIC_RELEASE);
     uint32_t floor = c->floor;
     if (c->now + 1 == BUSY) /* no stamp: once in 2^32 steps states decay by one step more */
         (void)step_record_locked(c, 0);
