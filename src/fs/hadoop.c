@@ -380,9 +380,10 @@ static enum skiff_status each_path(const struct fs *f, const char *verb, const c
                                    int n, const char *target, bool *missing,
                                    struct skiff_error *err)
 {
-    enum skiff_status status = SKIFF_OK;
+    enum skiff_status status = SKIFF_OK, first = SKIFF_OK;
     *missing = false;
-    for (int from = 0; from < n && status == SKIFF_OK; from += BATCH) {
+    for (int from = 0; from < n; from += BATCH) {
+        bool here = false;
         struct command c;
         struct buf said = BUF_INIT;
         int code = 0;
@@ -395,10 +396,16 @@ static enum skiff_status each_path(const struct fs *f, const char *verb, const c
         if (status == SKIFF_OK && code)
             status = failed(paths[from], verb, code, &said, err);
         for (int i = from; status < 0 && i < n && i < from + BATCH; i++)
-            *missing |= says_missing(paths[i], verb, &said);
+            here |= says_missing(paths[i], verb, &said);
         buf_deinit(&said);
+        *missing |= here;
+        first = first < 0 ? first : status;
+        if (status < 0 && !here) {
+            *missing = false;
+            return status;
+        }
     }
-    return status;
+    return first;
 }
 
 static enum skiff_status hadoop_remove_all(const struct fs *f, const char *const *paths, int n,

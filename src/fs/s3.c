@@ -182,7 +182,8 @@ static enum skiff_status look_file(const struct fs *f, struct http *h, const cha
     if (status == SKIFF_OK && key.len && !*file && a.status != 404)
         status = http_refused(&r, &a, err);
     if (*file) {
-        *out = (struct fs_stat){.size = a.length > 0 ? a.length : 0};
+        int64_t size = a.total >= 0 ? a.total : a.length; /* of a range: what Content-Range says */
+        *out = (struct fs_stat){.size = size > 0 ? size : 0};
         if (etag)
             snprintf(etag, etag_cap, "%s", a.etag);
     }
