@@ -84,7 +84,8 @@ enum skiff_status job_check(struct task *task, const struct task_args *args,
 
 /* ---- jobs that have ended ---- */
 
-#define ENDED_SILENCES 6 /* of SKIFF_SILENCE_MS: a minute */
+#define ENDED_SILENCES 6     /* of SKIFF_SILENCE_MS: a minute */
+#define START_MOST (1 << 30) /* of SKIFF_START_MS (fleet/settings.c) */
 
 void job_look_for_end(struct job *j, struct task *task, const struct task_args *args)
 {
@@ -100,8 +101,9 @@ void job_look_for_end(struct job *j, struct task *task, const struct task_args *
     if (!all || args->overwrite || (given && *given) || !role || strcmp(role, "TRAINER") != 0)
         return;
     j->may_have_ended = true;
-    snprintf(ms, sizeof ms, "%d",
-             ENDED_SILENCES * (silence && atoi(silence) > 0 ? atoi(silence) : 10000));
+    long long each = silence && atoll(silence) > 0 ? atoll(silence) : 10000;
+    snprintf(ms, sizeof ms, "%lld",
+             each < START_MOST / ENDED_SILENCES ? each * ENDED_SILENCES : START_MOST);
     setenv("SKIFF_START_MS", ms, 1); /* the fleet reads it */
 }
 

@@ -166,8 +166,8 @@ enum skiff_status skiff_world_open(const struct skiff_world_options *options,
     enum skiff_status status = open_ranks(o, &r, &c, err);
     role_deinit(&r);
     opener = getpid();
-    if (status == SKIFF_OK)
-        status = watch_others(c, o, err);
+    if (status == SKIFF_OK && (status = watch_others(c, o, err)) < 0)
+        collective_destroy(c);
     return status < 0 ? status : rings_put(0, c, err);
 }
 
