@@ -177,21 +177,6 @@ out:
     return status;
 }
 
-/* The same while hooks pack what is saved: ops of theirs use the engine's room for arguments. */
-static enum skiff_status note_op_packed(struct skiff_eager *e, struct call *c, struct recipe *r,
-                                        struct skiff_eager_tensor *const *ins,
-                                        struct skiff_eager_tensor *const *outs,
-                                        struct skiff_error *err)
-{
-    size_t nin = (size_t)c->nin, nout = (size_t)c->nout;
-    struct skiff_eager_tensor **own = mem_must((nin + nout + 1) * sizeof(*own));
-    memcpy(own, ins, nin * sizeof(*own));
-    memcpy(own + nin, outs, nout * sizeof(*own));
-    enum skiff_status status = note_op(e, c, r, own, own + nin, err);
-    free(own);
-    return status;
-}
-
 /* Which inputs want a gradient; false: none. */
 static bool wanted_inputs(struct skiff_eager *e, const struct call *c,
                           struct skiff_eager_tensor *const *ins)
@@ -270,7 +255,7 @@ enum skiff_status op_run(struct skiff_eager *e, struct call *c,
     if (e->observer)
         TRY(observe(e, c, outs, err));
     if (r)
-        return (e->pack.call ? note_op_packed : note_op)(e, c, r, ins, outs, err);
+        return note_op(e, c, r, ins, outs, err);
     for (int i = 0; i < c->nout; i++)
         if (outs[i] && !is_one_of(outs[i], ins, c->nin))
             outs[i]->stop_gradient = true;
@@ -290,6 +275,21 @@ static void number_args(struct skiff_eager_tensor **to, const struct op_slot *sl
             }
 }
 
+/* With an observer or pack hooks: they may run ops, which use e->args and may empty the cache. */
+static enum skiff_status op_run_watched(struct skiff_eager *e, struct call *c,
+                                        struct skiff_eager_tensor *const *args,
+                                        struct skiff_error *err)
+{
+    size_t n = (size_t)(c->nin + c->nout);
+    struct skiff_eager_tensor **own = mem_must((n + 1) * sizeof(*own));
+    memcpy(own, args, n * sizeof(*own));
+    c->refs++;
+    enum skiff_status status = op_run(e, c, own, own + c->nin, err);
+    call_unref(c);
+    free(own);
+    return status;
+}
+
 enum skiff_status skiff_eager_op(struct skiff_eager *e, const struct skiff_op_call *call,
                                  struct skiff_error *err)
 {
@@ -305,7 +305,8 @@ enum skiff_status skiff_eager_op(struct skiff_eager *e, const struct skiff_op_ca
     struct skiff_eager_tensor **ins = e->args, **outs = e->args + c->nin;
     number_args(ins, c->kernel.kind->ins, call->ins, call->nins);
     number_args(outs, c->kernel.kind->outs, call->outs, call->nouts);
-    return op_run(e, c, ins, outs, err);
+    return e->observer || e->pack.call ? op_run_watched(e, c, ins, err)
+                                       : op_run(e, c, ins, outs, err);
 }
 
 bool skiff_eager_attr_type(const char *type, const char *attr, enum skiff_attr_type *out)

@@ -218,6 +218,14 @@ class Debugging(unittest.TestCase):
             debugging.enable_tensor_checker(self.config(**settings))
             self.assertEqual(self.said(lambda: paddle.log(x - 1.0)), "")
 
+    def test_ops_of_the_checker(self):
+        """The checker casts bfloat16 by an op of its own; the op that it looks at keeps its gradient."""
+        x = paddle.to_tensor([1.0, 2], stop_gradient=False)
+        debugging.enable_tensor_checker(self.config(debug_mode=debugging.DebugMode.CHECK_NAN_INF))
+        self.assertEqual(self.said(lambda: (x.astype("bfloat16").astype("float32") * 3.0).sum().backward()), "")
+        debugging.disable_tensor_checker()
+        self.assertEqual(x.grad.tolist(), [3, 3])
+
     def test_steps_and_files(self):
         x = paddle.to_tensor([0.0])
         debugging.TensorCheckerConfig.current_step_id = 0
