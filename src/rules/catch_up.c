@@ -374,9 +374,12 @@ static void row_show(struct catch_up *c, int64_t row, uint32_t now)
     row_give(c, row, steps < 0 ? from : now);
 }
 
+/* Rows of a window have other numbers in the next one, so they are not put back. */
 void catch_up_show_rows(struct catch_up *c, const int64_t *ids, size_t n)
 {
-    if (catch_up_settled(c))
+    if (c->is_window)
+        catch_up_rows(c, ids, n);
+    if (c->is_window || catch_up_settled(c))
         return;
     pthread_mutex_lock(&c->lock);
     for (size_t i = 0; i < n; i++)
@@ -387,7 +390,9 @@ void catch_up_show_rows(struct catch_up *c, const int64_t *ids, size_t n)
 
 void catch_up_show_all(struct catch_up *c)
 {
-    if (catch_up_settled(c))
+    if (c->is_window)
+        catch_up_all(c);
+    if (c->is_window || catch_up_settled(c))
         return;
     pthread_mutex_lock(&c->lock);
     for (int64_t r = 0; r < c->rows; r++)
