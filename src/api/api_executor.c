@@ -21,9 +21,16 @@ static enum skiff_status shape_from(int ndim, const int64_t *dims, struct shape 
     return SKIFF_OK;
 }
 
+/* Getters have an answer for NULL; functions that change a tensor need one. */
+static enum skiff_status need_tensor(const struct skiff_tensor *t, struct skiff_error *err)
+{
+    return t ? SKIFF_OK : error_set(err, SKIFF_INVALID, "expected a tensor, found NULL");
+}
+
 enum skiff_status skiff_tensor_resize(struct skiff_tensor *t, const char *dtype, int ndim,
                                       const int64_t *dims, struct skiff_error *err)
 {
+    TRY(need_tensor(t, err));
     enum dtype type = t->tensor.dtype;
     struct shape shape;
     if (dtype && !dtype_parse(dtype, &type))
@@ -59,6 +66,7 @@ void skiff_tensor_destroy(struct skiff_tensor *t)
 enum skiff_status skiff_tensor_set_lengths(struct skiff_tensor *t, const int64_t *lengths,
                                            int64_t n, struct skiff_error *err)
 {
+    TRY(need_tensor(t, err));
     struct tensor *x = &t->tensor;
     int64_t total = 0, rows = x->shape.ndim ? x->shape.dims[0] : 1, count = n + 1;
     for (int64_t i = 0; i < n; i++) {
@@ -131,6 +139,7 @@ enum skiff_status skiff_tensor_borrow(struct skiff_tensor *t, const char *dtype,
                                       const int64_t *dims, const void *data,
                                       struct skiff_error *err)
 {
+    TRY(need_tensor(t, err));
     struct tensor *x = &t->tensor;
     struct shape shape;
     enum dtype type;
@@ -153,6 +162,8 @@ enum skiff_status skiff_tensor_borrow(struct skiff_tensor *t, const char *dtype,
 enum skiff_status skiff_tensor_copy(struct skiff_tensor *to, const struct skiff_tensor *from,
                                     struct skiff_error *err)
 {
+    TRY(need_tensor(to, err));
+    TRY(need_tensor(from, err));
     value_settle(to);
     value_show(from);
     return value_copy(to, from, err);
@@ -161,6 +172,7 @@ enum skiff_status skiff_tensor_copy(struct skiff_tensor *to, const struct skiff_
 enum skiff_status skiff_tensor_set_lod(struct skiff_tensor *t, int levels, const int64_t *counts,
                                        const int64_t *offsets, struct skiff_error *err)
 {
+    TRY(need_tensor(t, err));
     struct tensor *x = &t->tensor;
     struct lod *made = NULL;
     if (levels <= 0) {
@@ -205,6 +217,7 @@ enum skiff_status skiff_tensor_resize_rows(struct skiff_tensor *t, const char *d
                                            const int64_t *dims, int64_t height, int64_t **out_ids,
                                            struct skiff_error *err)
 {
+    TRY(need_tensor(t, err));
     struct shape shape;
     enum dtype type;
     if (!dtype_parse(dtype, &type))

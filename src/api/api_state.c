@@ -78,6 +78,8 @@ enum skiff_status skiff_tensor_read(const char *path, struct skiff_tensor **out,
 enum skiff_status skiff_tensor_write(const struct skiff_tensor *t, const char *path,
                                      struct skiff_error *err)
 {
+    if (!t)
+        return error_set(err, SKIFF_INVALID, "expected a tensor, found NULL");
     return value_file_write(path, t, err);
 }
 

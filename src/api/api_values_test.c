@@ -227,16 +227,35 @@ static void test_no_tensor(void **state)
     skiff_scope_destroy(scope);
 }
 
+/* Functions that change a tensor, or need its values, refuse it with a message. */
+static void test_no_tensor_to_change(void **state)
+{
+    int64_t dims[] = {2}, *ids;
+    struct skiff_tensor *t = skiff_tensor_create("int64", 1, dims, NULL);
+    struct skiff_error err = {0};
+    const char *why = "expected a tensor, found NULL";
+    assert_int_equal(skiff_tensor_resize(NULL, "int64", 1, dims, &err), SKIFF_INVALID);
+    assert_string_equal(err.message, why);
+    assert_int_equal(skiff_tensor_set_lengths(NULL, dims, 1, NULL), SKIFF_INVALID);
+    assert_int_equal(skiff_tensor_borrow(NULL, "int64", 1, dims, dims, NULL), SKIFF_INVALID);
+    assert_int_equal(skiff_tensor_copy(NULL, t, NULL), SKIFF_INVALID);
+    assert_int_equal(skiff_tensor_copy(t, NULL, NULL), SKIFF_INVALID);
+    assert_int_equal(skiff_tensor_set_lod(NULL, 0, NULL, NULL, NULL), SKIFF_INVALID);
+    assert_int_equal(skiff_tensor_resize_rows(NULL, "int64", 1, dims, 9, &ids, NULL),
+                     SKIFF_INVALID);
+    err.message[0] = '\0';
+    assert_int_equal(skiff_tensor_write(NULL, "/nowhere/t", &err), SKIFF_INVALID);
+    assert_string_equal(err.message, why);
+    skiff_tensor_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_tensor),
-        cmocka_unit_test(test_lod),
-        cmocka_unit_test(test_borrow_and_rows),
-        cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_state_files),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_auc),
+        cmocka_unit_test(test_no_tensor), cmocka_unit_test(test_no_tensor_to_change),
+        cmocka_unit_test(test_lod),       cmocka_unit_test(test_borrow_and_rows),
+        cmocka_unit_test(test_scopes),    cmocka_unit_test(test_state_files),
+        cmocka_unit_test(test_batches),   cmocka_unit_test(test_auc),
         cmocka_unit_test(test_split),
     };
     return cmocka_run_group_tests_name("api_values", tests, NULL, NULL);
