@@ -109,13 +109,40 @@ def guard(module):
     return module_getattr
 
 
+class _SameModule(object):
+    """Loads a module by a second name: both names are one object, with the __spec__ of the first."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def create_module(self, spec):
+        import importlib
+        self._module = importlib.import_module(self._path)
+        self._spec = self._module.__spec__
+        return self._module
+
+    def exec_module(self, module):
+        module.__spec__ = self._spec
+
+
+_same = {}  # second names of modules: what they are
+
+
+def same_modules(package, where):
+    """`import package.name` and `from package.name import x` give the module that where[name] names."""
+    _same.update({package + "." + name: path for name, path in where.items()})
+
+
 class _ModuleFinder(object):
-    """Last on sys.meta_path: answers for modules of paddle that do not exist."""
+    """Last on sys.meta_path: second names of modules, and answers for modules of paddle that do not exist."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
         if not name.startswith("paddle."):
             return None
+        if name in _same:
+            from importlib.machinery import ModuleSpec
+            return ModuleSpec(name, _SameModule(_same[name]))
         parent, _, last = name.rpartition(".")
         import pkgutil
         have = [info.name for info in pkgutil.iter_modules(path)] if path else []

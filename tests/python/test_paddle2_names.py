@@ -75,6 +75,18 @@ class Names(unittest.TestCase):
         self.assertEqual(got[3].tolist(), [[1, 0, 0], [1, 2, 0], [1, 2, 4]])
         self.assertEqual((got[4].shape, got[5].shape), ((3, 1, 3), (3, 3)))
 
+    def test_modules_of_base(self):
+        from paddle.base.io import DataLoader, PyReader
+        import paddle.base.core as core
+        import paddle.base.reader
+        import paddle.fluid.io
+        self.assertIs(paddle.base.reader.PyReader, PyReader)
+        self.assertIs(paddle.base.io, paddle.fluid.io)
+        self.assertEqual((DataLoader.__name__, paddle.fluid.io.__spec__.name), ("DataLoader", "paddle.fluid.io"))
+        self.assertTrue(core.LoDTensor)
+        with self.assertRaisesRegex(ImportError, "paddle.base.nothing: Skiff has no such name"):
+            import paddle.base.nothing  # noqa: F401
+
     def test_members_of_datasets(self):
         dataset = paddle.base.DatasetFactory().create_dataset("InMemoryDataset")
         with self.assertRaisesRegex(AttributeError, "InMemoryDataset.set_merge_by_line: Skiff has no such name; nearest: "

@@ -17,6 +17,8 @@ for _names_of, _path in ((_STATIC, "paddle.static"), (_FRAMEWORK, "paddle.framew
                          (_FLUID, "paddle.fluid")):
     _WHERE.update({_name: _path for _name in _names_of.split()})
 _WHERE.update({_name: "paddle.fluid.%s:" % _name for _name in _MODULES.split()})
+_names.same_modules(__name__, {_name: _path[:-1] for _name, _path in _WHERE.items()
+                               if _path.endswith(":") and not _path.startswith(__name__)})
 _WHERE.update({_name: "paddle.base.dygraph" for _name in
                "enable_dygraph disable_dygraph enable_imperative disable_imperative".split()})
 
