@@ -50,8 +50,8 @@ static const struct option rows[] = {
     {"log_dir", OPTION_TEXT, AT(log_dir), .value = "DIR",
      .help = "for serverlog.N and workerlog.N; log unless said otherwise (launch-ps: logs)"},
     {"log_overwrite", OPTION_BOOL, AT(log_overwrite), .takes_word = true,
-     .help = "logs of ranks are written anew, not appended to; True or False may follow, as in "
-             "Paddle's"},
+     .help = "logs of ranks are written anew, not appended to, as those of servers and workers "
+             "always are; True or False may follow, as in Paddle's"},
     {"log_level", OPTION_TEXT, AT(log_level), .value = "LEVEL",
      .help = "as Paddle's: DEBUG is -v; WARNING, ERROR and CRITICAL are -q"},
     {"transport", OPTION_TEXT, AT(transport), .value = "NAME",
@@ -170,15 +170,14 @@ int launch_args_environment(struct launch_args *a, const char *name)
 /* A flag that only collective jobs have, or NULL. */
 static const char *names_collective(const struct launch_args *a)
 {
-    return a->collective      ? "--collective"
-           : a->nproc         ? "--nproc_per_node"
-           : a->ips           ? "--ips"
-           : a->master        ? "--master"
-           : a->nnodes        ? "--nnodes"
-           : a->rank >= 0     ? "--rank"
-           : a->restarts      ? "--restarts"
-           : a->log_overwrite ? "--log_overwrite"
-                              : NULL;
+    return a->collective  ? "--collective"
+           : a->nproc     ? "--nproc_per_node"
+           : a->ips       ? "--ips"
+           : a->master    ? "--master"
+           : a->nnodes    ? "--nnodes"
+           : a->rank >= 0 ? "--rank"
+           : a->restarts  ? "--restarts"
+                          : NULL;
 }
 
 bool launch_args_parts(const struct launch_args *a)

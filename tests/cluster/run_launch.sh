@@ -194,6 +194,12 @@ done
 run 0 4 "$skiff" launch --nproc_per_node 1 --log_overwrite False --log_dir over -- echo "written once"
 [ "$(grep -c once over/workerlog.0)" = 2 ] || fault "False overwrites"
 
+name="--log_overwrite for servers and workers, whose logs are always written anew"
+for value in "" True False; do
+    run 0 8 "$skiff" launch --server_num 1 --worker_num 1 --log_overwrite $value --log_dir over_ps -- ./job.sh $mark servers_leave
+done
+nothing_left
+
 name="the config is checked before anything is started"
 . "$(dirname "$here")/small.sh"
 small_config SGD 'train_data_dir: nowhere' 'input_format: criteo' >config.yaml
