@@ -337,12 +337,12 @@ static void take_account(struct fleet_training *t, const struct ps_account *a,
 {
     t->save.samples = row->samples = (int64_t)a->samples;
     t->save.steps = (int64_t)a->batches;
-    t->save.complete = !a->nlost;
-    if (a->twice)
+    t->save.complete &= !a->nlost;
+    if (a->twice && t->at_end)
         WARN_ALL("epoch %d: %llu samples were trained twice, by a worker that died and by the one "
                  "that was started in its place",
                  t->epoch, (unsigned long long)a->twice);
-    if (!a->nlost)
+    if (!a->nlost || !t->at_end) /* who was told to stop has lost nothing */
         return;
     snprintf(row->lost, sizeof row->lost, "%.47s", a->lost);
     WARN_ALL("epoch %d is incomplete: worker %s has not trained all of its files; %llu samples "
@@ -419,19 +419,17 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
     if (!t->stopped)
         send_end(t, sum, r->seconds);
     record_last_window(t->record); /* of this worker alone */
-    /* who is told to stop waits for nobody: the others may have hours to go */
-    bool met = !t->stopped;
-    enum skiff_status status = met ? meet_others(t, sum, &account, err) : SKIFF_OK;
+    enum skiff_status status = SKIFF_OK;
+    if (!t->stopped)
+        status = meet_others(t, sum, &account, err);
+    else /* waits for nobody, they may have hours to go: what they have reported so far counts */
+        count_trained(t, sum, false, &account, NULL);
     t->at_end = !t->stopped;
-    t->save = (struct model_note){.epoch = t->epoch,
-                                  .complete = t->at_end,
-                                  .steps = sum->batches,
-                                  .samples = sum->samples,
-                                  .known = true};
+    t->save = (struct model_note){.epoch = t->epoch, .complete = t->at_end, .known = true};
     snprintf(t->save.run, sizeof(t->save.run), "%s", t->run);
     *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds, .interrupted = t->stopped};
     report_row_fill(row, &t->tally, sum);
-    if (status == SKIFF_OK && t->at_end)
+    if (status == SKIFF_OK)
         take_account(t, &account, row);
     t->total.job_auc = row->auc;
     fill_shares(row, r);

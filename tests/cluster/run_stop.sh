@@ -31,5 +31,9 @@ done
 pids=()
 grep -q "complete: False" model/0/__skiff_manifest__ 2>/dev/null || fault "the part of the running epoch is not saved: $(ls model 2>&1)"
 grep -h "has ended before the job" ./*.log log.*/* && fault "servers have left too early"
+# the part counts what both have trained, up to what was not reported yet
+count=$(sed -n 's/^samples: //p' model/0/__skiff_manifest__)
+awk -v count="$count" '/^worker [0-9]/ { sum += $3; if ($3 > most) most = $3 } END { exit !(count > most && count <= sum) }' 127.0.0.[23].log ||
+    fault "the part says $count samples: $(grep -h '^worker [0-9]' 127.0.0.[23].log)"
 [ $failed = 0 ] && echo "the part is saved, $(sed -n 's/^samples: //p' model/0/__skiff_manifest__) samples"
 exit $failed
