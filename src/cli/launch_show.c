@@ -338,17 +338,22 @@ static void number_cell(double v, int width, int digits)
         printf("%*.*f", width, digits, v);
 }
 
+/* One that died: as it reported last. NAN: it never did. */
+static double samples_of(const struct launch_process *p)
+{
+    return p->total.samples >= 0 ? (double)p->total.samples
+           : p->now.epoch >= 0   ? (double)(p->life.before + p->now.samples)
+                                 : NAN;
+}
+
 static void print_worker(const struct launch_process *p)
 {
     const struct report *r = &p->total;
     char name[64], status[128];
-    bool has = r->samples >= 0, some = p->now.epoch >= 0; /* one that died: as it reported last */
-    double samples = has    ? (double)r->samples
-                     : some ? (double)(p->life.before + p->now.samples)
-                            : NAN;
+    bool has = r->samples >= 0;
     status_text(p, status, sizeof(status));
     printf("%-10s", launch_name(p, name));
-    number_cell(samples, 12, 0);
+    number_cell(samples_of(p), 12, 0);
     number_cell(has ? r->seconds : p->seconds, 10, 1);
     number_cell(has && r->seconds > 0 ? (double)r->samples / r->seconds : NAN, 12, 0);
     number_cell(has ? r->auc : NAN, 9, 4);
@@ -360,9 +365,11 @@ static void print_sum(const struct launch *l)
     double samples = 0, seconds = 0, auc = NAN;
     for (int i = 0; i < l->n; i++) {
         const struct report *r = &l->at[i].total;
-        if (l->at[i].server || r->samples < 0)
+        if (l->at[i].server || isnan(samples_of(&l->at[i])))
             continue;
-        samples += (double)r->samples;
+        samples += samples_of(&l->at[i]);
+        if (r->samples < 0)
+            continue;
         seconds = fmax(seconds, r->seconds);
         auc = isnan(auc) ? r->job_auc : auc;
     }

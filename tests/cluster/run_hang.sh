@@ -39,6 +39,7 @@ stopped_worker() { # MODE
     ends launch 1 40
     grep -qE "skiff launch: worker 1 \(process $p\) is dead, .*; it was killed after .* s, and the job has failed; its log is log/workerlog.1" launch.log || fault "the end does not name worker 1"
     grep -qE "^worker 1 .*hung, killed" launch.log || fault "the table does not say that worker 1 hung"
+    awk '/^worker [0-9]/ { sum += $3 } /^together/ { all = $2 } END { exit !(all > 0 && all == sum) }' launch.log || fault "the sum of the table lacks samples of worker 1"
     nothing_is_left "$p"
 }
 stopped_command() { # the same for a command that is not known: servers and workers report all the same
