@@ -224,6 +224,26 @@ static void take_workers(struct doctor *d, const char *list, struct role *role)
     free(text);
 }
 
+/* No servers: a rank of a collective job, or none of a job's processes. */
+static void say_no_servers(struct doctor *d, int pid)
+{
+    struct role ranks;
+    struct skiff_error err = {0};
+    if (role_from_ranks(&ranks, NULL, NULL, &err) < 0) {
+        doctor_wrong(d, NULL, "%s", err.message);
+        return;
+    }
+    if (ranks.workers > 1)
+        doctor_ok(d, "this process is rank %d of %d; a collective job has no servers to ask",
+                  ranks.id, ranks.workers);
+    else if (pid)
+        doctor_warn(d, "give --pid of a server, worker or rank, not of skiff launch",
+                    "process %d has no role in a job", pid);
+    else
+        doctor_ok(d, "no role in the environment: a run here is alone, without servers");
+    role_deinit(&ranks);
+}
+
 static void take_roles(struct doctor *d, const struct asked *a, struct role *role, int *own)
 {
     struct skiff_error err = {0};
@@ -233,7 +253,7 @@ static void take_roles(struct doctor *d, const struct asked *a, struct role *rol
         if (role_from_env(role, SKIFF_ROLE_ENV_AUTO, NULL, NULL, &err) < 0)
             doctor_wrong(d, NULL, "%s", err.message);
         else if (!role->nservers)
-            doctor_ok(d, "no role in the environment: a run here is alone, without servers");
+            say_no_servers(d, a->pid);
         else
             doctor_ok(d, "this process is %s %d of %d workers and %d servers",
                       role->kind == SKIFF_SERVER ? "server" : "worker", role->id, role->workers,

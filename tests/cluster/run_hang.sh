@@ -123,6 +123,10 @@ sleeping_rank() { # NO_SHARED_MEMORY
     sleeping_pipe
     SKIFF_NO_SHARED_MEMORY=${1:-} SKIFF_WAIT_MS=5000 launched --nproc_per_node 2 -m piped.yaml
     until_says launch "skiff launch: rank 1 has not come to all_reduce"
+    "$skiff" doctor --pid "$(child_of_launch PADDLE_TRAINER_ID=1)" >doctor.log 2>&1 || fault "doctor of a rank"
+    says doctor "ok    this process is rank 1 of 2; a collective job has no servers to ask"
+    "$skiff" doctor --pid "${pid[launch]}" >doctor.log 2>&1 || fault "doctor of the launcher"
+    says doctor "note  process ${pid[launch]} has no role in a job" "give --pid of a server, worker or rank"
     ends launch 1 30
     says launch "rank 1 has not come to all_reduce(sum) of 2 int64 for 5 s, while rank 0 waits; its process is alive; the deadline is SKIFF_WAIT_MS, 5 s"
     grep -qE "^skiff launch: rank 1 \(process [0-9]+\) has not come to all_reduce.*, and the job has failed" launch.log || fault "the end does not name rank 1"
