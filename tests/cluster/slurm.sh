@@ -57,8 +57,7 @@ CONF
         kill -0 "${slurm_pids[@]}" 2>/dev/null || break
         sleep 0.1
     done
-    echo "skipped: Slurm does not run here:"
-    grep -hiE 'fatal|error' "$slurm_dir"/*.log "$slurm_dir"/munged.out | tail -n 5
+    echo "skipped: Slurm does not run here: $(grep -hiE 'fatal|error' "$slurm_dir"/*.log "$slurm_dir"/munged.out | tail -n 1)"
     slurm_stop
     return 1
 }
