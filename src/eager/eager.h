@@ -155,6 +155,7 @@ struct saved {
     unsigned version;
     struct skiff_eager_packed *packed; /* what a hook made of it (packed.c); box is its form */
     struct box *form;                  /* while box has the unpacked value */
+    unsigned leaf_version;             /* of a leaf, when it was packed */
 };
 
 struct note_out {
@@ -190,8 +191,8 @@ struct note *note_create(struct skiff_eager *e, int nin, int nout);
 void note_unref(struct note *n);
 void note_release(struct note *n); /* gives boxes and edges back */
 
-enum skiff_status packed_save(struct note *n, struct saved *s, struct skiff_eager_tensor *t,
-                              bool output, struct skiff_error *err);
+enum skiff_status packed_save(struct note *n, int at, struct skiff_eager_tensor *t,
+                              struct skiff_error *err);
 enum skiff_status packed_open(struct note *n, struct skiff_error *err);
 void packed_close(struct note *n);
 void packed_end(struct saved *s);

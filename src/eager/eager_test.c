@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -146,6 +147,52 @@ static void test_overwritten(void **unused)
     for (int i = 0; i < 3; i++)
         skiff_eager_tensor_unref(all[i]);
     skiff_eager_destroy(e);
+}
+
+struct kept {
+    struct skiff_eager_packed base;
+    tensor_p tensor;
+};
+
+static tensor_p kept_unpack(struct skiff_eager_packed *p, struct skiff_error *err)
+{
+    return skiff_eager_tensor_ref(((struct kept *)p)->tensor);
+}
+
+static void kept_end(struct skiff_eager_packed *p)
+{
+    skiff_eager_tensor_unref(((struct kept *)p)->tensor);
+    free(p);
+}
+
+static struct skiff_eager_packed *keep(void *user, tensor_p t, struct skiff_error *err)
+{
+    struct kept *k = calloc(1, sizeof *k);
+    *k = (struct kept){{kept_unpack, kept_end}, skiff_eager_tensor_ref(t)};
+    ++*(int *)user;
+    return &k->base;
+}
+
+/* y = x + x; y *= x by an op that writes where it reads: the old y is gone, with hooks of saved
+ * tensors, too. */
+static void test_overwritten_by_itself(void **unused)
+{
+    for (int hooks = 0; hooks <= 1; hooks++) {
+        struct skiff_eager *e = skiff_eager_create();
+        struct skiff_error err = {0};
+        int packed = 0;
+        tensor_p x = make(e, 1, (float[]){3}, true), y = call2(e, "elementwise_add", x, x);
+        skiff_eager_set_pack(e, (struct skiff_eager_pack){hooks ? keep : NULL, &packed});
+        struct skiff_op_arg ins[] = {{"X", 1, &y}, {"Y", 1, &x}}, outs[] = {{"Out", 1, &y}};
+        struct skiff_op_call call = {"elementwise_mul", ins, outs, 2, 1, NULL, 0};
+        assert_int_equal(skiff_eager_op(e, &call, &err), SKIFF_OK);
+        assert_true(at(y, 0) == 18 && packed == hooks); /* of x */
+        assert_true(skiff_eager_backward(e, 1, &y, NULL, false, &err) == SKIFF_STATE);
+        assert_true(strstr(err.message, "op elementwise_mul: input X was changed in place"));
+        skiff_eager_tensor_unref(x);
+        skiff_eager_tensor_unref(y);
+        skiff_eager_destroy(e);
+    }
 }
 
 static void test_noting(void **unused)
@@ -424,14 +471,14 @@ static void test_names(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accumulates),   cmocka_unit_test(test_grad),
-        cmocka_unit_test(test_hooks),         cmocka_unit_test(test_generation_1),
-        cmocka_unit_test(test_overwritten),   cmocka_unit_test(test_noting),
-        cmocka_unit_test(test_observer),      cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_in_place),      cmocka_unit_test(test_cleared),
-        cmocka_unit_test(test_second_order),  cmocka_unit_test(test_names),
-        cmocka_unit_test(test_sizes_in_turn),
+        cmocka_unit_test(test_accumulates), cmocka_unit_test(test_grad),
+        cmocka_unit_test(test_hooks),       cmocka_unit_test(test_generation_1),
+        cmocka_unit_test(test_overwritten), cmocka_unit_test(test_overwritten_by_itself),
+        cmocka_unit_test(test_noting),      cmocka_unit_test(test_observer),
+        cmocka_unit_test(test_memory),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_replay),      cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_cleared),     cmocka_unit_test(test_second_order),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_sizes_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,18 +108,20 @@ static struct box *shape_box(struct skiff_eager *e, const struct skiff_tensor *v
     return b;
 }
 
+/* written: by the op itself. What backward would need is gone already, and hooks get no value that
+ * was not the op's; saved_tensor refuses it. */
 static enum skiff_status save(struct note *n, int at, char need, struct skiff_eager_tensor *t,
-                              struct skiff_error *err)
+                              bool written, struct skiff_error *err)
 {
     struct saved *s = &n->saved[at];
     if (!t || need == NEED_NOT)
         return SKIFF_OK;
     bool whole = need == NEED_DATA || t->box->value.kind != VALUE_TENSOR;
-    bool packs = whole && n->engine->pack.call && t->box->value.kind == VALUE_TENSOR;
+    bool packs = whole && !written && n->engine->pack.call && t->box->value.kind == VALUE_TENSOR;
     s->box = whole && !packs ? box_ref(t->box) : shape_box(n->engine, &t->box->value);
-    s->version = s->box == t->box ? t->box->version : 0;
+    s->version = (s->box == t->box ? t->box->version : 0) - written;
     n->packs = n->packs || packs;
-    return packs ? packed_save(n, s, t, at >= n->nin, err) : SKIFF_OK;
+    return packs ? packed_save(n, at, t, err) : SKIFF_OK;
 }
 
 static bool is_one_of(const struct skiff_eager_tensor *t, struct skiff_eager_tensor *const *list,
@@ -162,13 +164,11 @@ static enum skiff_status note_op(struct skiff_eager *e, struct call *c, struct r
     for (int i = 0; i < c->nin; i++) {
         if (r->wanted[i])
             note_edge(n, i, ins[i]);
-        TRY_OUT(save(n, i, r->need_in[i], ins[i], err));
-        /* written by the op itself: what backward would need is gone already */
-        if (n->saved[i].box && ins[i] && is_one_of(ins[i], outs, c->nout))
-            n->saved[i].version--;
+        bool written = ins[i] && is_one_of(ins[i], outs, c->nout);
+        TRY_OUT(save(n, i, r->need_in[i], ins[i], written, err));
     }
     for (int i = 0; i < c->nout; i++)
-        TRY_OUT(save(n, c->nin + i, r->need_out[i], outs[i], err));
+        TRY_OUT(save(n, c->nin + i, r->need_out[i], outs[i], false, err));
     for (int i = 0; i < c->nout; i++)
         if (outs[i])
             note_output(n, i, outs[i], c->out_slots[i]->flags & SLOT_INPLACE);

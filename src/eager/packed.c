@@ -11,20 +11,46 @@ struct skiff_eager_pack skiff_eager_set_pack(struct skiff_eager *e, struct skiff
     return before;
 }
 
-/* Hooks run ops of their own, for which there are no hooks. */
-enum skiff_status packed_save(struct note *n, struct saved *s, struct skiff_eager_tensor *t,
-                              bool output, struct skiff_error *err)
+/* What the hook gets. It may keep it as it is: later writes in place must not change it, so it is a
+ * copy. A leaf is given itself (derivatives of second order lead to it); a change of it is found by
+ * its version. An output comes from no note: it would hold the note that holds it. */
+static enum skiff_status give(struct note *n, const struct edge *edge, struct saved *s,
+                              struct skiff_eager_tensor *t, struct skiff_eager_tensor **out,
+                              struct skiff_error *err)
 {
+    if (edge->leaf) {
+        s->leaf_version = t->box->version;
+        *out = skiff_eager_tensor_ref(t);
+        return SKIFF_OK;
+    }
+    struct box *copy = box_create(n->engine);
+    enum skiff_status status = value_copy(&copy->value, skiff_eager_value(t), err);
+    *out = tensor_at(n->engine, copy, edge);
+    (*out)->stop_gradient = t->stop_gradient;
+    box_unref(copy);
+    return status;
+}
+
+/* Hooks run ops of their own, for which there are no hooks. */
+enum skiff_status packed_save(struct note *n, int at, struct skiff_eager_tensor *t,
+                              struct skiff_error *err)
+{
+    static const struct edge none;
     struct skiff_eager *e = n->engine;
-    /* an output would hold the note that holds it */
-    struct skiff_eager_tensor *given = output ? skiff_eager_detach(t) : skiff_eager_tensor_ref(t);
+    struct saved *s = &n->saved[at];
+    bool output = at >= n->nin;
+    struct skiff_eager_tensor *given;
+    enum skiff_status status = give(n, output ? &none : &n->edges[at], s, t, &given, err);
     if (output)
         given->stop_gradient = false;
-    struct skiff_eager_pack pack = skiff_eager_set_pack(e, (struct skiff_eager_pack){0});
-    s->packed = pack.call(pack.user, given, err);
-    skiff_eager_set_pack(e, pack);
+    if (status == SKIFF_OK) {
+        struct skiff_eager_pack pack = skiff_eager_set_pack(e, (struct skiff_eager_pack){0});
+        s->packed = pack.call(pack.user, given, err);
+        skiff_eager_set_pack(e, pack);
+        status = s->packed ? SKIFF_OK : err->code;
+    }
     skiff_eager_tensor_unref(given);
-    return s->packed ? SKIFF_OK : err->code;
+    return status;
 }
 
 static enum skiff_status check_form(const struct skiff_tensor *have,
@@ -57,7 +83,8 @@ enum skiff_status packed_open(struct note *n, struct skiff_error *err)
         if (status == SKIFF_OK) {
             s->form = s->box;
             s->box = box_ref(t->box);
-            s->version = t->box->version;
+            bool leaf = i < n->nin && n->edges[i].leaf && n->edges[i].leaf->box == t->box;
+            s->version = leaf ? s->leaf_version : t->box->version;
         }
         skiff_eager_tensor_unref(t);
         TRY(status);

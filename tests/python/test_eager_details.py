@@ -108,6 +108,32 @@ class Packed(unittest.TestCase):
         with self.assertRaisesRegex(NotImplementedError, "elementwise_mul: derivatives of second order need the leaf itself"):
             paddle.grad(b, [a], create_graph=True)
 
+    def test_in_place(self):
+        """Real Paddle 2.6.2 gives these numbers, and dies in `later`."""
+        def run(function):
+            x, w = cases.leaf(1.0, 2.0, 3.0), cases.leaf(1.0, 2.0, 3.0)
+            y = x * 2
+            with paddle.autograd.saved_tensors_hooks(lambda t: t, lambda t: t):
+                out = function(y, w)
+            return x, w, y, out
+
+        x, w, y, out = run(lambda y, w: y.exp_())
+        out.sum().backward()
+        for got, want in zip(x.grad.tolist(), [14.778112, 109.1963, 806.8576]):
+            self.assertAlmostEqual(got, want, places=3)
+        x, w, y, out = run(lambda y, w: y.multiply_(w))
+        out.sum().backward()
+        self.assertEqual([x.grad.tolist(), w.grad.tolist()], [[2.0, 4.0, 6.0]] * 2)
+        x, w, y, later = run(lambda y, w: y * y)
+        y.add_(paddle.ones([3]))
+        later.sum().backward()
+        self.assertEqual(x.grad.tolist(), [8.0, 16.0, 24.0])
+        x, w, y, out = run(lambda y, w: y * w)
+        with paddle.no_grad():
+            w.add_(paddle.ones([3]))
+        with self.assertRaisesRegex(RuntimeError, "elementwise_mul: input Y was changed in place"):
+            out.sum().backward()
+
     def test_wrong(self):
         def run(pack, unpack):
             a = cases.leaf(1.0, 2.0)
