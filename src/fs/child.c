@@ -6,12 +6,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 extern char **environ;
 
@@ -76,24 +78,20 @@ enum skiff_status child_read(struct child *c, const char *what, int seconds,
     }
 }
 
-#define SAID_BYTES 700
+#define SAID_BYTES 65536
 
 static void add_last_lines(int fd, struct buf *said)
 {
-    char text[4096], *rest = NULL;
-    struct buf all = BUF_INIT;
-    off_t size = lseek(fd, 0, SEEK_END);
-    off_t from = size > (off_t)sizeof text - 1 ? size - (off_t)sizeof text + 1 : 0;
-    ssize_t n = pread(fd, text, sizeof text - 1, from);
+    char *text = mem_must(SAID_BYTES), *rest = NULL;
+    off_t size = lseek(fd, 0, SEEK_END), most = SAID_BYTES - 1;
+    ssize_t n = pread(fd, text, (size_t)most, size > most ? size - most : 0);
     text[n < 0 ? 0 : n] = 0;
     for (char *line = strtok_r(text, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
         char *word = line + strspn(line, " \t");
         if (*word && strncmp(word, "at ", 3) != 0 && strncmp(word, "... ", 4) != 0)
-            buf_printf(&all, "%s%s", all.len ? " | " : "", word);
+            buf_printf(said, "%s%s", said->len ? CHILD_LINE : "", word);
     }
-    if (all.len)
-        buf_str(said, all.len > SAID_BYTES ? all.data + (all.len - SAID_BYTES) : all.data);
-    buf_deinit(&all);
+    free(text);
 }
 
 int child_end(struct child *c, struct buf *said)

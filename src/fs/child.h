@@ -22,9 +22,9 @@ enum skiff_status child_start(struct child *c, char *const argv[], struct skiff_
 enum skiff_status child_read(struct child *c, const char *what, int seconds,
                              const atomic_bool *stop, void *buf, size_t n, size_t *got,
                              struct skiff_error *err);
-/* Waits for its end; adds the last lines of its standard error to `said`, " | " between them,
- * without those of Java's stack traces. Gives the exit status, or
- * 128 + the signal. */
+#define CHILD_LINE " | "
+/* Waits for its end; adds its standard error to `said` (the last 64 KB), CHILD_LINE between lines,
+ * without those of Java's stack traces. Gives the exit status, or 128 + the signal. */
 int child_end(struct child *c, struct buf *said);
 void child_close(struct child *c); /* kills it if it still runs; none is fine */
 

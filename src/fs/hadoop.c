@@ -15,6 +15,7 @@
 #include "fs/http.h"
 
 #define WORDS_MAX 64
+#define SHOWN_BYTES 700     /* of what a command said, in a message */
 #define COMMAND_SECONDS 600 /* a Java machine may take long to start, and a put is silent */
 
 /* The words of a command; each is owned. */
@@ -79,7 +80,7 @@ static enum skiff_status start(struct command *c, struct child *child, const cha
     return status < 0 ? error_prefix(err, status, "%s", path) : SKIFF_OK;
 }
 
-/* Runs it; what it prints is added to out (may be NULL), its last error lines to said. */
+/* Runs it; what it prints is added to out (may be NULL), its error lines to said. */
 static enum skiff_status run(struct command *c, const char *path, struct buf *out, struct buf *said,
                              int *code, struct skiff_error *err)
 {
@@ -114,16 +115,30 @@ static bool says_missing(const char *path, const char *verb, const struct buf *s
     return missing;
 }
 
+/* The end of it, for a message. */
+static const char *last_said(const struct buf *said)
+{
+    if (!said->len)
+        return "(it said nothing)";
+    return said->len > SHOWN_BYTES ? said->data + (said->len - SHOWN_BYTES) : said->data;
+}
+
+static enum skiff_status refused(const char *path, const char *verb, int code, const char *said,
+                                 struct skiff_error *err)
+{
+    bool cannot_run = code == 126 || code == 127;
+    return error_set(err, SKIFF_IO, "%s: hadoop fs %s ended with status %d: %s%s", path, verb, code,
+                     said,
+                     cannot_run ? "; the hadoop command cannot run here: try it by hand" : "");
+}
+
 static enum skiff_status failed(const char *path, const char *verb, int code,
                                 const struct buf *said, struct skiff_error *err)
 {
-    bool cannot_run = code == 126 || code == 127;
-    if (!cannot_run && says_missing(path, verb, said))
+    if (code != 126 && code != 127 && says_missing(path, verb, said))
         return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder (%s)", path,
-                         said->data);
-    return error_set(err, SKIFF_IO, "%s: hadoop fs %s ended with status %d: %s%s", path, verb, code,
-                     said->len ? said->data : "(it said nothing)",
-                     cannot_run ? "; the hadoop command cannot run here: try it by hand" : "");
+                         last_said(said));
+    return refused(path, verb, code, last_said(said), err);
 }
 
 /* A command with one or two paths that must succeed. */
@@ -168,12 +183,21 @@ static bool parse_line(const char *line, size_t n, struct fs_stat *st, const cha
     return strchr("-d", *line) != NULL;
 }
 
+/* Is it the same path? Each may have a scheme and a host, or none. */
+static bool is_same(const char *at, size_t len, const char *path)
+{
+    struct buf line = BUF_INIT;
+    buf_add(&line, at, len);
+    bool same = !strcmp(fs_path_of(line.data), fs_path_of(path));
+    buf_deinit(&line);
+    return same;
+}
+
 /* *is_file: the only line is that of the path itself. */
 static enum skiff_status list(const struct fs *f, const char *path, struct fs_list *out,
                               bool *is_file, struct skiff_error *err)
 {
     struct buf text = BUF_INIT;
-    size_t own = strlen(fs_path_of(path));
     *is_file = false;
     enum skiff_status status = must(f, path, "-ls", NULL, path, NULL, &text, err);
     const char *line = status == SKIFF_OK && text.len ? text.data : "";
@@ -183,7 +207,7 @@ static enum skiff_status list(const struct fs *f, const char *path, struct fs_li
         const char *at;
         if (parse_line(line, n, &st, &at, &len)) {
             const char *slash = memrchr(at, '/', len), *name = slash ? slash + 1 : at;
-            *is_file = !st.folder && len >= own && !memcmp(at + len - own, fs_path_of(path), own);
+            *is_file = !st.folder && is_same(at, len, path);
             fs_list_add(out, *is_file ? NULL : path, name, (size_t)(at + len - name), &st);
         }
         line += n + (line[n] == '\n');
@@ -374,37 +398,82 @@ static enum skiff_status hadoop_put(const struct fs *f, int fd, int64_t size, co
 
 #define BATCH 32 /* paths in one command */
 
-/* A command with many paths, and one behind them (may be NULL). *missing: it failed, and says of
- * one of the paths that it is not there; the others it may have done. */
+static bool one_is_missing(const struct buf *line, const char *verb, const char *const *paths,
+                           int n)
+{
+    for (int i = 0; i < n; i++)
+        if (says_missing(paths[i], verb, line))
+            return true;
+    return false;
+}
+
+/* "rm: ..." or "-rm: ...": other lines are of the log. */
+static bool is_complaint(const struct buf *line, const char *verb)
+{
+    const char *at = line->data + (*line->data == '-');
+    size_t n = strlen(verb + 1);
+    return !strncmp(at, verb + 1, n) && at[n] == ':';
+}
+
+/* Does it complain of missing paths alone? Else its first other complaint is added to `other`. */
+static bool only_missing(const struct buf *said, const char *verb, const char *const *paths, int n,
+                         struct buf *other)
+{
+    bool any = false;
+    for (const char *at = said->len ? said->data : "", *end; *at && !other->len; at = end) {
+        struct buf line = BUF_INIT;
+        const char *next = strstr(at, CHILD_LINE);
+        end = next ? next + strlen(CHILD_LINE) : at + strlen(at);
+        buf_add(&line, at, (size_t)((next ? next : end) - at));
+        bool missing = one_is_missing(&line, verb, paths, n);
+        any |= missing;
+        if (!missing && is_complaint(&line, verb))
+            buf_str(other, line.data);
+        buf_deinit(&line);
+    }
+    return any && !other->len;
+}
+
+/* One command with many paths, and one behind them (may be NULL). *missing: it failed, and only
+ * because some of the paths are not there; the others it has done. */
+static enum skiff_status batch(const struct fs *f, const char *verb, const char *const *paths,
+                               int n, const char *target, bool *missing, struct skiff_error *err)
+{
+    struct command c;
+    struct buf said = BUF_INIT, other = BUF_INIT;
+    int code = 0;
+    command_init(&c, f, verb);
+    for (int i = 0; i < n; i++)
+        add_word(&c, paths[i]);
+    if (target)
+        add_word(&c, target);
+    enum skiff_status status = run(&c, paths[0], NULL, &said, &code, err);
+    *missing = status == SKIFF_OK && code && only_missing(&said, verb, paths, n, &other);
+    if (status == SKIFF_OK && *missing)
+        status = error_set(err, SKIFF_NOT_FOUND, "%s: some files are not there (%s)", paths[0],
+                           last_said(&said));
+    else if (status == SKIFF_OK && code)
+        status = refused(paths[0], verb, code, other.len ? other.data : last_said(&said), err);
+    buf_deinit(&said);
+    buf_deinit(&other);
+    return status;
+}
+
+/* The same with any number of paths. */
 static enum skiff_status each_path(const struct fs *f, const char *verb, const char *const *paths,
                                    int n, const char *target, bool *missing,
                                    struct skiff_error *err)
 {
-    enum skiff_status status = SKIFF_OK, first = SKIFF_OK;
+    enum skiff_status first = SKIFF_OK;
     *missing = false;
     for (int from = 0; from < n; from += BATCH) {
-        bool here = false;
-        struct command c;
-        struct buf said = BUF_INIT;
-        int code = 0;
-        command_init(&c, f, verb);
-        for (int i = from; i < n && i < from + BATCH; i++)
-            add_word(&c, paths[i]);
-        if (target)
-            add_word(&c, target);
-        status = run(&c, paths[from], NULL, &said, &code, err);
-        if (status == SKIFF_OK && code)
-            status = failed(paths[from], verb, code, &said, err);
-        for (int i = from; status < 0 && i < n && i < from + BATCH; i++)
-            here |= says_missing(paths[i], verb, &said);
-        buf_deinit(&said);
-        *missing |= here;
-        first = first < 0 ? first : status;
-        if (status < 0 && !here) {
-            *missing = false;
+        int count = n - from < BATCH ? n - from : BATCH;
+        enum skiff_status status = batch(f, verb, paths + from, count, target, missing, err);
+        if (status < 0 && !*missing)
             return status;
-        }
+        first = first < 0 ? first : status;
     }
+    *missing = first < 0;
     return first;
 }
 

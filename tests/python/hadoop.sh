@@ -1,6 +1,7 @@
 #!/bin/bash
 # `hadoop fs` over a folder of this machine, SKIFF_TEST_HADOOP: it does and says what FsShell of Hadoop 3.3.6 did over a
 # MiniDFSCluster. Calls are added to SKIFF_TEST_HADOOP.calls. SKIFF_TEST_UGI: how all calls must begin.
+# SKIFF_TEST_DENIED: "rm /path": what may not be done.
 root=$SKIFF_TEST_HADOOP
 echo "$@" >>"$root.calls"
 [ -z "$SKIFF_TEST_UGI" ] || [[ "$*" == "$SKIFF_TEST_UGI "* ]] || exit 9
@@ -13,6 +14,11 @@ shift
 status=0
 say() { # PATH WHAT
     echo "$verb: \`$1': $2" >&2
+    status=1
+}
+denied() { # PATH
+    [ "$SKIFF_TEST_DENIED" = "$verb ${at#"$root"}" ] || return 1
+    echo "$verb: Permission denied: user=me, access=WRITE, inode=\"$(dirname "$1")\":you:us:drwxr-xr-x" >&2
     status=1
 }
 missing() { say "$1" "No such file or directory${2:+: $2}"; }
@@ -64,7 +70,7 @@ rm)
     [ "$1" != -r ] || { folders=1; shift; }
     for p; do
         place "$p"
-        if [ ! -e "$at" ]; then missing "$p"; elif [ -d "$at" ] && [ $folders = 0 ]; then say "$p" "Is a directory"; else rm -r "$at"; fi
+        if [ ! -e "$at" ]; then missing "$p"; elif [ -d "$at" ] && [ $folders = 0 ]; then say "$p" "Is a directory"; elif ! denied "$p"; then rm -r "$at"; fi
     done ;;
 mv | put)
     target=${*: -1}
@@ -75,7 +81,7 @@ mv | put)
         if [ ! -e "$from" ]; then
             missing "$1"
         elif into "$1" "$target" $many; then
-            if [ "$verb" = mv ]; then mv "$from" "$at"; else cp -r "$from" "$at"; fi
+            if denied "$1"; then :; elif [ "$verb" = mv ]; then mv "$from" "$at"; else cp -r "$from" "$at"; fi
         fi
         shift
     done ;;

@@ -519,6 +519,38 @@ class OnHadoop(Storage):
             self.assertEqual(_native.fs_look(path, s), want)
             self.assertEqual(self.calls(), ["-ls " + path])
 
+    def test_a_folder_whose_file_has_its_name(self):
+        os.makedirs(self.at("root/a/a"))
+        self.write("root/a/a/a", b"12")
+        for path in ("afs:/a", "afs:/a/a", "afs://h:1/a/a"):
+            self.assertEqual(_native.fs_look(path, self.settings), (True, 0, 0))
+        self.assertEqual([e[0] for e in _native.fs_list("afs:/a/a", self.settings)], ["afs:/a/a/a"])
+        self.assertEqual(_native.fs_look("afs:/a/a/a", self.settings), (False, 2, 0))
+
+    def removal(self, names, gone):
+        """A commit that lists these names is settled; `gone` are not there."""
+        os.environ.update({"SKIFF_HADOOP_BIN": self.settings[3], "SKIFF_TEST_UGI": ""})
+        os.makedirs(self.at("root/m"), exist_ok=True)
+        for name in set(names) - set(gone):
+            self.write("root/m/" + name, b"1")
+        self.write("root/m/.skiff-commit-1-0", "".join(name + "\n" for name in names).encode())
+        _native.settle("afs:/m")
+
+    def test_missing_among_many(self):
+        names = ["f%02d" % i for i in range(40)]
+        self.removal(names, ["f03", "f04"])  # of the first batch of 32
+        self.assertEqual(os.listdir(self.at("root/m")), [])
+
+    def test_missing_does_not_hide_what_is_denied(self):
+        names = ["f%02d" % i for i in range(20)]
+        os.environ["SKIFF_TEST_DENIED"] = "rm /m/f01"
+        with self.assertRaisesRegex(Exception, "afs:/m/f00: hadoop fs -rm ended with status 1: rm: Permission denied: user=me"):
+            self.removal(names, ["f00"] + names[2:])
+        self.assertEqual(sorted(os.listdir(self.at("root/m"))), [".skiff-commit-1-0", "f01"])
+        del os.environ["SKIFF_TEST_DENIED"]
+        self.removal(names, names)
+        self.assertEqual(os.listdir(self.at("root/m")), [])
+
     def test_a_command_that_cannot_run(self):
         """What it says is told; that a file of its own is missing does not mean that ours is."""
         for text, words in (
