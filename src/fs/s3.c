@@ -178,11 +178,14 @@ static enum skiff_status look_file(const struct fs *f, struct http *h, const cha
         c.count = 1;
         status = http_run(h, &r, &a, err);
     }
-    *file = status == SKIFF_OK && key.len && a.status >= 200 && a.status <= 299;
+    bool empty = c.count && a.status == 416; /* it has no first byte */
+    *file = status == SKIFF_OK && key.len && ((a.status >= 200 && a.status <= 299) || empty);
     if (status == SKIFF_OK && key.len && !*file && a.status != 404)
         status = http_refused(&r, &a, err);
     if (*file) {
-        int64_t size = a.total >= 0 ? a.total : a.length; /* of a range: what Content-Range says */
+        int64_t size = empty          ? 0
+                       : a.total >= 0 ? a.total
+                                      : a.length; /* of a range: what Content-Range says */
         *out = (struct fs_stat){.size = size > 0 ? size : 0};
         if (etag)
             snprintf(etag, etag_cap, "%s", a.etag);

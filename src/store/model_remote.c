@@ -306,9 +306,11 @@ static enum skiff_status commit_new(struct model_writer *w, const char *number,
     struct buf from = BUF_INIT;
     const char *base = strrchr(w->dir, '/') + 1;
     buf_printf(&from, "%.*s.%s" SAVE "%s", (int)(base - w->dir), w->dir, base, number);
-    enum skiff_status status = upload(w, from.data, err);
+    enum skiff_status status = fs_send_folder(NULL, w->temp, from.data, err);
     if (status == SKIFF_OK)
         status = fs_rename_new(NULL, from.data, w->dir, err);
+    if (status < 0) /* the model is kept here; another try has another number */
+        (void)fs_remove(NULL, from.data, NULL);
     buf_deinit(&from);
     return status;
 }

@@ -78,6 +78,15 @@ class OnS3(WithS3):
         self.assertIsNone(_native.fs_look("s3://box/a"))
         self.assertEqual(_native.fs_kind("s3://box/a"), ("s3", False))
 
+    def test_sizes_without_head(self):
+        """HEAD is refused (a policy, a proxy): the size of the object is in the answer to GET of its first byte."""
+        self.s.objects.update({"f": b"0123456789", "empty": b""})
+        for name, size in (("f", 10), ("empty", 0)):
+            self.s.faults = [Fault("HEAD", 403)]
+            self.assertEqual(_native.fs_look("s3://box/" + name)[:2], (False, size))
+        self.s.faults = [Fault("HEAD", 403), Fault("GET", 403, having="/box/f")]
+        self.fails("s3://box/f: GET at ... answers with status 403", _native.fs_look, "s3://box/f")
+
     def test_listing_in_pages(self):
         for i in range(8):
             self.s.objects["d/f<%d>" % i] = b"x" * i

@@ -267,6 +267,17 @@ class SaveAndLoad(Models):
             static.save(main, "s3://box/m/m")  # what passes is not noticed
             self.assertEqual(sorted(self.s3.objects), sorted(before))
 
+    def test_an_upload_that_is_not_renamed(self):
+        with static.scope_guard(static.Scope()):
+            main, x, y, exe = self.program()
+            for _ in range(2):
+                self.hdfs.faults = [Fault("PUT", 403, having="destination=/new&")]
+                self.fails("the model is kept in %s/skiff-model- ... status 403" % self.tmp, static.save, main, "hdfs:/new/m")
+                self.assertEqual(self.hdfs.files, {})
+                self.assertFalse([name for name in self.hdfs.folders if "skiff-save" in name])
+            static.save(main, "hdfs:/new/m")
+            self.assertEqual(self.names("hdfs:/new"), ["/m.pdmodel", "/m.pdopt", "/m.pdparams"])
+
     def test_what_old_saves_have_left(self):
         self.s3.objects.update({"m/.skiff-save-5-0/x": b"", "m/.skiff-save-ffffffff-0/x": b"", "m/other": b"mine"})
         with static.scope_guard(static.Scope()):
