@@ -286,7 +286,7 @@ static int run(const struct command_call *call)
     d.job = settings.job;
     d.secret = settings.secret;
     d.transport = settings.links;
-    d.silence_ms = settings.silence_ms ? settings.silence_ms : 10000;
+    (void)settings_silence(&d.silence_ms, NULL); /* check_settings has told what is wrong */
     check_limits(&d, &role);
     check_proxies(&d);
     doctor_hosts(&d, "server", role.servers, role.nservers);

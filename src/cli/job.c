@@ -12,7 +12,6 @@
 #include "cli/interrupt.h"
 #include "cli/ranks.h"
 #include "executor/executor.h"
-#include "fs/fs.h"
 #include "store/model_dir.h"
 #include "fleet/epochs.h"
 #include "fleet/fleet_log.h"
@@ -84,26 +83,30 @@ enum skiff_status job_check(struct task *task, const struct task_args *args,
 
 /* ---- jobs that have ended ---- */
 
-#define ENDED_SILENCES 6     /* of SKIFF_SILENCE_MS: a minute */
-#define START_MOST (1 << 30) /* of SKIFF_START_MS (fleet/settings.c) */
+#define ENDED_SILENCES 6 /* of SKIFF_SILENCE_MS: a minute */
+
+static bool holds_all_epochs(struct task *task)
+{
+    struct model_note note = {0};
+    struct buf last = BUF_INIT;
+    buf_printf(&last, "%s/%d", task_save_path(task), task_epochs(task) - 1);
+    bool all = model_note_read(last.data, &note, NULL) == SKIFF_OK && note.known && note.complete;
+    buf_deinit(&last);
+    return all;
+}
 
 void job_look_for_end(struct job *j, struct task *task, const struct task_args *args)
 {
-    const char *given = getenv("SKIFF_START_MS"), *silence = getenv("SKIFF_SILENCE_MS");
-    const char *role = getenv("TRAINING_ROLE"), *folder = task_save_path(task);
-    struct model_note note = {0};
-    struct buf last = BUF_INIT;
+    const char *given = getenv("SKIFF_START_MS"), *role = getenv("TRAINING_ROLE");
+    int silence;
     char ms[32];
-    buf_printf(&last, "%s/%d", folder, task_epochs(task) - 1);
-    bool all = !fs_is_remote(folder) && model_note_read(last.data, &note, NULL) == SKIFF_OK &&
-               note.known && note.complete;
-    buf_deinit(&last);
-    if (!all || args->overwrite || (given && *given) || !role || strcmp(role, "TRAINER") != 0)
+    if (args->overwrite || (given && *given) || !role || strcmp(role, "TRAINER") != 0 ||
+        settings_silence(&silence, NULL) < 0 || !holds_all_epochs(task)) /* the fleet reports it */
         return;
     j->may_have_ended = true;
-    long long each = silence && atoll(silence) > 0 ? atoll(silence) : 10000;
-    snprintf(ms, sizeof ms, "%lld",
-             each < START_MOST / ENDED_SILENCES ? each * ENDED_SILENCES : START_MOST);
+    snprintf(ms, sizeof ms, "%d",
+             silence < SETTINGS_START_MOST / ENDED_SILENCES ? silence * ENDED_SILENCES
+                                                            : SETTINGS_START_MOST);
     setenv("SKIFF_START_MS", ms, 1); /* the fleet reads it */
 }
 

@@ -165,8 +165,9 @@ enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
     *l = (struct launch){.args = a, .mode = a->mode, .failed = -1};
     if (transport_choose(a->transport, &kind, &options, err) < 0)
         return error_prefix(err, SKIFF_INVALID, "--transport");
-    const char *silence = getenv("SKIFF_SILENCE_MS");
-    l->silence = silence && atof(silence) > 0 ? atof(silence) / 1e3 : 10;
+    int silence_ms;
+    TRY(settings_silence(&silence_ms, err));
+    l->silence = silence_ms / 1e3;
     enum skiff_status status = l->mode->plan(l, err);
     l->workers_here = mem_must((size_t)(l->nworkers + 1) * sizeof *l->workers_here);
     return status;

@@ -1,6 +1,7 @@
 #include "fleet/settings.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "net/transport.h"
@@ -28,6 +29,7 @@ static const char *read_encrypt(void *place, const char *text)
 
 #define AT(field) offsetof(struct settings, field)
 #define MOST (1 << 30)
+#define SILENCE_MS 10000 /* as sessions and servers have it */
 #define COMMUNICATOR "FLAGS_communicator_"
 
 static const struct option rows[] = {
@@ -47,7 +49,7 @@ static const struct option rows[] = {
      .help = "milliseconds until a request has failed"},
     {"SKIFF_SILENCE_MS", OPTION_INT, AT(silence_ms), .low = 100, .high = MOST,
      .help = "after which a process counts as dead"},
-    {"SKIFF_START_MS", OPTION_INT, AT(start_ms), .low = 1, .high = MOST,
+    {"SKIFF_START_MS", OPTION_INT, AT(start_ms), .low = 1, .high = SETTINGS_START_MOST,
      .help = "how long processes wait for each other at the start"},
     {"SKIFF_WAIT_MS", OPTION_INT, AT(wait_ms), .low = 1, .high = MOST,
      .help = "how long ranks wait in a call for a rank that is alive"},
@@ -151,5 +153,20 @@ enum skiff_status settings_read(struct settings *out, role_lookup get, void *sel
         TRY(take_secret_file(&s, s.secret_file, err));
     join_links(&s);
     *out = s;
+    return SKIFF_OK;
+}
+
+enum skiff_status settings_silence(int *out_ms, struct skiff_error *err)
+{
+    struct settings s = {0};
+    const struct option *row = rows;
+    const char *text = getenv("SKIFF_SILENCE_MS");
+    *out_ms = SILENCE_MS;
+    while (strcmp(row->name, "SKIFF_SILENCE_MS") != 0)
+        row++;
+    if (!text || !*text)
+        return SKIFF_OK;
+    TRY(option_put(row, &s, row->name, text, err));
+    *out_ms = s.silence_ms;
     return SKIFF_OK;
 }

@@ -10,6 +10,7 @@
 
 #define SETTINGS_JOB 128
 #define SETTINGS_TRANSPORT 256
+#define SETTINGS_START_MOST (1 << 30) /* of SKIFF_START_MS */
 
 struct settings {
     char job[SETTINGS_JOB], secret[SECRET_TEXT]; /* secret: also that of SKIFF_SECRET_FILE */
@@ -41,5 +42,7 @@ enum skiff_status settings_set_security(struct settings *s, const struct setting
                                         struct skiff_error *err);
 enum skiff_status settings_read(struct settings *out, role_lookup get, void *self,
                                 struct skiff_error *err); /* get NULL: the environment */
+/* SKIFF_SILENCE_MS of the environment alone; its default when it is not set or wrong. */
+enum skiff_status settings_silence(int *out_ms, struct skiff_error *err);
 
 #endif

@@ -161,6 +161,24 @@ static void wrong_ones_are_named(void **state)
     }
 }
 
+/* The launcher, doctor and late workers read it by itself. */
+static void silence_alone(void **state)
+{
+    struct skiff_error err = {0};
+    int ms = 0;
+    unsetenv("SKIFF_SILENCE_MS");
+    assert_int_equal(settings_silence(&ms, &err), SKIFF_OK);
+    assert_int_equal(ms, 10000);
+    setenv("SKIFF_SILENCE_MS", "2500", 1);
+    assert_int_equal(settings_silence(&ms, &err), SKIFF_OK);
+    assert_int_equal(ms, 2500);
+    setenv("SKIFF_SILENCE_MS", "5", 1);
+    assert_int_equal(settings_silence(&ms, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "SKIFF_SILENCE_MS is '5'"));
+    assert_int_equal(ms, 10000);
+    unsetenv("SKIFF_SILENCE_MS");
+}
+
 static void reports_come_back(void **state)
 {
     struct report running = {
@@ -240,8 +258,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_set),           cmocka_unit_test(values_are_taken),
         cmocka_unit_test(transports_are_chosen), cmocka_unit_test(encryption_is_chosen),
-        cmocka_unit_test(secrets_in_files),      cmocka_unit_test(wrong_ones_are_named),
-        cmocka_unit_test(reports_come_back),     cmocka_unit_test(news_come_back),
+        cmocka_unit_test(secrets_in_files),      cmocka_unit_test(silence_alone),
+        cmocka_unit_test(wrong_ones_are_named),  cmocka_unit_test(reports_come_back),
+        cmocka_unit_test(news_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,15 @@ job --resume -o runner.train_data_dir=s3://box/train runner.model_save_path=s3:/
 expect "parameters come from s3://box/model/0"
 expect "the job goes on with epoch 1"
 
+# a worker that comes when the job has ended: S3 tells
+if TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID=0 PADDLE_TRAINERS_NUM=1 PADDLE_PSERVERS_IP_PORT_LIST=127.0.0.1:1 SKIFF_SILENCE_MS=200 \
+    timeout 60 "$skiff" train -m models/rank/dnn/ctr_documents.yaml -o runner.train_data_dir="$work/data/train" \
+    runner.model_save_path=s3://box/model runner.epochs=2 runner.sync_mode=sync >"$work/log" 2>&1; then
+    echo "no error" && exit 1
+fi
+expect "did not answer in 1.2 s"
+expect "s3://box/model holds all 2 epochs: the job has ended, it seems"
+
 # hdfs, as a YAML of PaddleRec says where it is; a warm start from S3
 hdfs=(runner.fs_client.uri="$(cat "$work/hdfs.url")" runner.fs_client.user=me)
 job -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/warm" runner.warmup_model_path="$work/local/1" runner.epochs=1
