@@ -199,6 +199,42 @@ static void an_unsaved_result_is_a_failure(void **state)
     kit_close(&k);
 }
 
+static struct ps_account trained(struct session *s, uint64_t samples, bool done)
+{
+    struct ps_trained x = {.epoch = 0, .samples = samples, .batches = samples / 10, .done = done};
+    struct ps_account out;
+    struct skiff_error err;
+    assert_ok(session_trained(s, &x, &out, &err), err);
+    return out;
+}
+
+/* A worker is killed, half way or behind its last file, and started again: it trains all of its
+ * files anew. */
+static void files_that_are_trained_twice(void **state)
+{
+    for (int whole = 0; whole <= 1; whole++) {
+        struct kit k;
+        struct session *s[2];
+        struct beginner late;
+        open_pair(&k, s);
+        trained(s[0], 50, false);
+        trained(s[1], whole ? 100 : 60, whole);
+        die(&s[1]);
+        s[1] = kit_session(&k, 1);
+        beginner_start(&late, s[1]);
+        beginner_join(&late);
+        assert_int_equal(late.got.epoch, 0);
+        struct ps_account a = trained(s[1], 100, true);
+        assert_int_equal(a.samples, 50 + (whole ? 100 : 60) + 100);
+        assert_int_equal(a.twice, whole ? 100 : 60);
+        a = trained(s[0], 120, true);
+        assert_int_equal(a.samples, 120 + (whole ? 100 : 60) + 100);
+        assert_int_equal(a.twice, whole ? 100 : 60);
+        assert_int_equal(a.nlost, 0);
+        close_pair(&k, s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +244,7 @@ int main(void)
         cmocka_unit_test(the_lowest_that_lives_saves),
         cmocka_unit_test(a_late_one_does_not_save_what_was_before),
         cmocka_unit_test(an_unsaved_result_is_a_failure),
+        cmocka_unit_test(files_that_are_trained_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,21 @@ continued_worker() { # nobody kills it: it finds out by itself why it is alone
     says worker1 "worker 1 was stopped for" "the others have counted it as dead"
     says worker0 "worker 1 is dead: has been silent for" "its files are no longer trained"
 }
+suspended_job() { # all processes at once, as on a suspended machine: it goes on, and what comes later has other reasons
+    begin "a job survives a stop, and loses its server later" async 1 1 100000
+    export SKIFF_JOB=hang-$BASHPID SKIFF_SECRET=s SKIFF_SILENCE_MS=1000
+    all
+    until_says worker0 "Epoch: 1,"
+    kill -STOP "${pid[server0]}" "${pid[worker0]}"
+    sleep 2.5
+    kill -CONT "${pid[server0]}" "${pid[worker0]}"
+    sleep 7 # the stop counts for 6 s: 2 * (SKIFF_SILENCE_MS + 2 s)
+    goes_on worker0
+    kill -9 "${pid[server0]}"
+    ends worker0 1 15
+    says worker0 "parameter server 0 (127.0.0.1:${port[0]}) is dead"
+    grep -q "was stopped for" worker0.log && fault "worker 0 blames its stop"
+}
 stopped_rank() {
     begin "a rank is stopped for good" collective 0 2
     SKIFF_SILENCE_MS=3000 launched --nproc_per_node 2 -m config.yaml -o runner.epochs=100000
@@ -203,6 +218,6 @@ restarted_worker() {
 }
 
 side_by_side "stopped_worker sync" "stopped_worker half_async" "stopped_worker async" "stopped_worker geo" stopped_command stopped_server \
-    continued_worker stopped_rank "sleeping_worker sync step" "sleeping_worker async epoch" sleeping_rank "sleeping_rank 1" doctor_sees \
+    continued_worker suspended_job stopped_rank "sleeping_worker sync step" "sleeping_worker async epoch" sleeping_rank "sleeping_rank 1" doctor_sees \
     "killed_worker async" "killed_worker sync" restarted_worker
 exit $failed
