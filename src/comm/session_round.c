@@ -91,18 +91,21 @@ enum skiff_status round_start(struct round *r, int slot, const struct round_ask 
     return status;
 }
 
-/* Locked; not while servers are asked. */
+/* Locked; not while servers are asked, each once: one that hangs takes seconds. */
 static void name_late(struct round *r, int64_t waited)
 {
-    bool found = false;
+    struct session *s = r->session;
+    bool found = false, *asked = mem_must((size_t)s->options.servers * sizeof *asked);
     for (int i = 0; i < r->n && !found && r->open && r->status == SKIFF_OK; i++) {
-        if (!r->slots[i].round || r->slots[i].reply)
-            continue;
         int server = r->slots[i].server;
+        if (!r->slots[i].round || r->slots[i].reply || asked[server])
+            continue;
+        asked[server] = true;
         pthread_mutex_unlock(&r->lock);
-        found = session_name_late(r->session, server, waited);
+        found = session_name_late(s, server, waited);
         pthread_mutex_lock(&r->lock);
     }
+    free(asked);
 }
 
 enum skiff_status round_wait(struct round *r, struct skiff_error *err)
