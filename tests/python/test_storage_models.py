@@ -196,7 +196,8 @@ class SaveAndLoad(Models):
             self.assertFalse((self.weight() == want).all())
             fleet.load_inference_model("s3://box/t")
             self.assertTrue((self.weight() == want).all())
-            numpy.testing.assert_allclose(step(), before, rtol=1e-4)  # six digits in shard files
+            # six digits in shard files; outputs are sums, and one near zero has fewer
+            numpy.testing.assert_allclose(step(), before, rtol=1e-4, atol=1e-5)
             del self.s3.objects["t/dnn_plugin/fc_0.b_0"]
             self.fails("s3://box/t/dnn_plugin has no file of fc_0.b_0", fleet.load_inference_model, "s3://box/t")
 
