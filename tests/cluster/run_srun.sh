@@ -58,7 +58,7 @@ slurm() {
 
     name="a batch script of several tasks"
     printf '#!/bin/bash\n%s\n' "$skiff $(train joint_few batch 200 $adam | tr '\n' ' ')" >batch.sh
-    sbatch --wait --nodes=2 --ntasks=2 --output=out batch.sh >/dev/null 2>&1 || fault "status $?: $(tail -n 3 out)"
+    timeout 300 sbatch --wait --nodes=2 --ntasks=2 --output=out batch.sh >/dev/null 2>&1 || fault "status $?: $(tail -n 3 out)"
     same single.0/1 batch/1 0
 
     name="a distribution that is not known"

@@ -62,11 +62,19 @@ CONF
     return 1
 }
 
-slurm_stop() {
+slurm_stop() { # a daemon that does not end by itself (slurmd may wait for a step for ever) is killed
     local p
     [ -n "$slurm_dir" ] || return 0
     scancel --user="$(id -un)" 2>/dev/null
     for p in "${slurm_pids[@]}"; do kill "$p" 2>/dev/null; done
+    for _ in $(seq 50); do
+        kill -0 "${slurm_pids[@]}" 2>/dev/null || break
+        sleep 0.1
+    done
+    for p in "${slurm_pids[@]}"; do
+        pkill -9 -P "$p"
+        kill -9 "$p" 2>/dev/null
+    done
     wait "${slurm_pids[@]}" 2>/dev/null
     rm -rf "$slurm_dir"
     slurm_dir='' slurm_pids=()

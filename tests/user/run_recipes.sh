@@ -47,7 +47,7 @@ bash -n "$batch" || fault "the shell does not read $batch"
 log_of_all() { tail -n 12 out "log-$number"/*; }
 submit() { # ARGUMENTS...: starts the batch script and waits for it; $number is the job's
     local got=0
-    number=$(sbatch --wait --parsable --output=out "$batch" "$@" 2>err) || got=$?
+    number=$(timeout 300 sbatch --wait --parsable --output=out "$batch" "$@" 2>err) || got=$?
     number=${number%%;*}
     return $got
 }
