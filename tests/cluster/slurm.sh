@@ -71,8 +71,8 @@ slurm_stop() { # a daemon that does not end by itself (slurmd may wait for a ste
         kill -0 "${slurm_pids[@]}" 2>/dev/null || break
         sleep 0.1
     done
-    for p in "${slurm_pids[@]}"; do
-        pkill -9 -P "$p"
+    # steps are children of nobody: their environment says whose they are
+    for p in "${slurm_pids[@]}" $(grep -lsaF "SLURM_CONF=$slurm_dir/" /proc/[0-9]*/environ | tr -dc '0-9\n'); do
         kill -9 "$p" 2>/dev/null
     done
     wait "${slurm_pids[@]}" 2>/dev/null
