@@ -210,7 +210,7 @@ static void test_metrics(void **state)
     skiff_dataset_set_threads(data, 2);
     skiff_dataset_set_files(data, files, 2);
     assert_null(skiff_scope_find(scope, skiff_var_name(auc.auc)));
-    struct skiff_train_result first, last, judged;
+    struct skiff_train_result first, last, evaluated;
     const struct skiff_program *main = skiff_net_main(net);
     assert_int_equal(skiff_executor_train(exe, main, data, NULL, &first, &err), SKIFF_OK);
     for (int i = 0; i < 20; i++)
@@ -221,13 +221,13 @@ static void test_metrics(void **state)
     assert_true(fabs(last.loss - last.log_loss) < 1e-4); /* cross entropy is the log loss */
     assert_true(last.copc > 0.8 && last.copc < 1.25);
 
-    /* judging counts afresh: the scope's metric is that of the pass, as the result's */
-    assert_int_equal(skiff_executor_infer(exe, main, data, NULL, &judged, &err), SKIFF_OK);
+    /* evaluation counts afresh: the scope's metric is that of the pass, as the result's */
+    assert_int_equal(skiff_executor_infer(exe, main, data, NULL, &evaluated, &err), SKIFF_OK);
     const struct skiff_tensor *found = skiff_scope_find(scope, skiff_var_name(auc.auc));
     assert_non_null(found);
     assert_string_equal(skiff_tensor_dtype(found), "float64");
-    assert_true(fabs(*(const double *)skiff_tensor_data(found) - judged.auc) < 1e-3);
-    assert_true(fabs(judged.auc - 22.0 / 24) < 1e-3); /* 16 clicks above 20 rows, beside 4 */
+    assert_true(fabs(*(const double *)skiff_tensor_data(found) - evaluated.auc) < 1e-3);
+    assert_true(fabs(evaluated.auc - 22.0 / 24) < 1e-3); /* 16 clicks above 20 rows, beside 4 */
 
     skiff_dataset_destroy(data);
     skiff_executor_destroy(exe);

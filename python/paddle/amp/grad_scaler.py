@@ -1,4 +1,4 @@
-"""GradScaler. Paddle's works on GPUs only: on a CPU it is disabled, whatever it is told, and says so by a warning. So it is
+"""GradScaler. Paddle's works on GPUs only: on a CPU it is always disabled, with a warning. So it is
 here: losses are not scaled, step is the optimizer's."""
 import warnings
 from enum import Enum

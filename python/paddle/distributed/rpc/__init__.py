@@ -280,7 +280,7 @@ def rpc_sync(to, fn, args=None, kwargs=None, timeout=_TIMEOUT):
 def rpc_async(to, fn, args=None, kwargs=None, timeout=_TIMEOUT):
     """The same, at once: wait() of what it gives waits for the answer."""
     agent = _agent()
-    pickle.dumps((fn, args, kwargs))  # what cannot be sent is told here
+    pickle.dumps((fn, args, kwargs))  # raises here what cannot be sent
     return FutureWrapper(lambda: agent.call(to, fn, args, kwargs, timeout))
 
 
