@@ -3,7 +3,7 @@
 #   make check T="rpc wire"   builds and runs only the tests with one of these words in their names; J=4: four at a time
 #   make tsan      all tests with threads in a TSan build; races other than Hogwild's fail it
 #   make clang     everything compiled by clang, without a warning
-#   make docs      docs/commands anew, from the help of the commands
+#   make docs      docs/reference/commands anew, from the help of the commands
 #   make deb, make wheel   packages in build/dist
 #   make fuzz SECONDS=600   every fuzz target for ten minutes (clang); F="pickle wire": only these
 BUILD ?= build$(if $(SAN),-$(SAN))
@@ -122,11 +122,11 @@ $(BUILD)/share/.made: $(BUILD)/skiff
 	@$(BUILD)/skiff _generate completions $(BUILD)/share/completions
 	@touch $@
 
-# pages of the commands, from the same tables; tests/house/run_generated.sh says when they are old
+# pages of the commands, from the same tables; tests/source/run_generated.sh says when they are old
 .PHONY: docs
 docs: $(BUILD)/skiff
-	@rm -f docs/commands/*.md
-	@$(BUILD)/skiff _generate markdown docs/commands
+	@rm -f docs/reference/commands/*.md
+	@$(BUILD)/skiff _generate markdown docs/reference/commands
 
 $(BUILD)/gen/framework.pb-c.c: src/program/framework.proto
 	@mkdir -p $(BUILD)/gen
@@ -214,7 +214,7 @@ build-tests: all $(TESTS) $(FUZZ) $(BUILD)/tests/libcut.so
 # What the tests named by T need: a program itself; Python tests and the scripts that speak of BUILD, the whole.
 test_names = $(foreach s,$(1),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename $(notdir $(s))))
 named_by_T = $(foreach t,$(1),$(if $(strip $(foreach word,$(T),$(findstring $(word),$(notdir $(t))))),$(t)))
-USE_BUILD = $(call test_names,$(shell grep -l 'BUILD\|jobs\.sh' tests/*/run*.sh) $(wildcard tests/python/test_*.py))
+USE_BUILD = $(call test_names,$(shell grep -l 'BUILD\|jobs\.sh\|words\.sh' tests/*/run*.sh) $(wildcard tests/python/test_*.py))
 CHOSEN := $(if $(T),$(call named_by_T,$(TESTS) $(USE_BUILD)))
 CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving %-run_online user-run_runs,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
 check: $(CHECK_NEEDS)
@@ -222,7 +222,7 @@ check: $(CHECK_NEEDS)
 
 # what has threads, under TSan: network, trainers and servers, jobs of real processes, training by several threads
 TSAN_TESTS := thread_test stats_test wire_test transport_ tcp_gate hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test table_tiered pages_test \
-    fleet_ collective_ data_dataset data_pipe hogwild trainer_test trainer_pause tally_test cluster_ train-run_threads user-run_predict
+    fleet_ collective_ data_dataset data_pipe hogwild trainer_test trainer_pause task_metrics_test cluster_ train-run_threads user-run_predict
 tsan: # Python itself is not built for TSan
 	@$(MAKE) --no-print-directory SAN=thread NO_PYTHON=1 check T="$(TSAN_TESTS)" && echo "tsan: no races"
 
@@ -254,14 +254,14 @@ setup-test:
 test: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) check
 
-# the main job: click logs are made, the documents' CTR-DNN is trained on them by servers and workers, and judged
+# the main job: generates click logs, trains the reference CTR-DNN on them with servers and workers, evaluates it
 run: setup
 	@echo "run: building"
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(EXAMPLES)
 	@BUILD=$(BUILD) tools/run-main
 
 # make install PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]: command, libraries, headers, skiff.pc, Python packages, models,
-# man page and completions; make uninstall with the same words takes away what install has put there
+# man page and completions; make uninstall with the same variables removes what install has installed
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INSTALL = DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" BUILD="$(BUILD)" VERSION="$(VERSION)" LIBS="$(LDLIBS)" \

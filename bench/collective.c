@@ -28,7 +28,7 @@ enum { SIZES = 3 };
 static uint8_t *shared; /* two halves for each rank */
 static double seconds = 6;
 
-static void must(enum skiff_status status, const struct skiff_error *err)
+static void or_die(enum skiff_status status, const struct skiff_error *err)
 {
     if (status < 0) {
         fprintf(stderr, "collective: %s\n", err->message);
@@ -45,8 +45,9 @@ static int compare(const void *a, const void *b)
 /* The moves alone, without arithmetic and without waiting. */
 static void move(int rank, uint8_t *data, size_t bytes)
 {
-    size_t half = bytes / 2, room = sizes[SIZES - 1];
-    uint8_t *mine = shared + (size_t)rank * room, *other = shared + (size_t)(1 - rank) * room;
+    size_t half = bytes / 2, capacity = sizes[SIZES - 1];
+    uint8_t *mine = shared + (size_t)rank * capacity,
+            *other = shared + (size_t)(1 - rank) * capacity;
     uint8_t *own = data + (size_t)rank * half, *theirs = data + (size_t)(1 - rank) * half;
     memcpy(mine, theirs, half);
     memcpy(own, other, half);
@@ -75,14 +76,14 @@ static void measure(struct collective *c, size_t bytes)
     double start = clock_seconds();
     memset(data, 0, bytes);
     while (more) {
-        must(collective_barrier(c, &err), &err);
+        or_die(collective_barrier(c, &err), &err);
         double a = clock_seconds();
         for (int k = 0; k < repeat; k++)
-            must(collective_all_reduce(c, data, (int64_t)(bytes / 4), DTYPE_FP32, COLLECTIVE_SUM,
-                                       &err),
-                 &err);
+            or_die(collective_all_reduce(c, data, (int64_t)(bytes / 4), DTYPE_FP32, COLLECTIVE_SUM,
+                                         &err),
+                   &err);
         double b = clock_seconds();
-        must(collective_barrier(c, &err), &err);
+        or_die(collective_barrier(c, &err), &err);
         double d = clock_seconds();
         for (int k = 0; k < repeat; k++)
             move(rank, (uint8_t *)data, bytes);
@@ -92,7 +93,7 @@ static void measure(struct collective *c, size_t bytes)
             limit[n] = (e - d) / repeat;
         }
         more = ++n < ROUNDS && (n < 5 || clock_seconds() - start < seconds / SIZES);
-        must(collective_broadcast(c, &more, sizeof more, 0, &err), &err);
+        or_die(collective_broadcast(c, &more, sizeof more, 0, &err), &err);
     }
     if (rank == 0)
         report(bytes, sum + 1, limit + 1, n - 1);
@@ -115,7 +116,7 @@ static void run_rank(int rank, const char *const *endpoints)
     struct collective_net_options o = {
         .endpoints = endpoints, .size = 2, .rank = rank, .secret = "bench"};
     stay_on_core(rank);
-    must(collective_net(&o, &c, &err), &err);
+    or_die(collective_net(&o, &c, &err), &err);
     for (int i = 0; i < SIZES; i++)
         measure(c, sizes[i]);
     collective_destroy(c);
@@ -142,7 +143,7 @@ int main(int argc, char **argv)
     struct skiff_error err;
     if (argc > 1)
         seconds = atof(argv[1]);
-    must(host_free_ports(2, ports, &err), &err);
+    or_die(host_free_ports(2, ports, &err), &err);
     for (int i = 0; i < 2; i++)
         snprintf(text[i], sizeof text[i], "127.0.0.1:%d", ports[i]);
     shared =

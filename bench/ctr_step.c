@@ -1,4 +1,4 @@
-/* One training step of the documents' CTR-DNN (26 slots, one table of 1,000,001 x 10, three fc of
+/* One training step of the reference CTR-DNN (26 slots, one table of 1,000,001 x 10, three fc of
  * 400, softmax), data in memory, one thread, against the bare GEMMs of the same net on the same
  * machine. Both are timed in turns in one run, so that a noisy machine disturbs them alike; the
  * median of the rounds' ratios counts.
@@ -66,7 +66,7 @@ static void make_batch(struct batch *b, struct mt64 *r, int64_t rows)
     int64_t counts = rows + 1;
     for (int s = 0; s < SLOTS; s++) {
         make_tensor(&b->ids[s], DTYPE_INT64, rows, 1);
-        if (lod_make(&b->ids[s].lod, 1, &counts, NULL) < 0)
+        if (lod_build(&b->ids[s].lod, 1, &counts, NULL) < 0)
             abort();
         for (int64_t i = 0; i <= rows; i++)
             b->ids[s].lod->level[0].off[i] = i;
@@ -150,7 +150,7 @@ struct rule_choice {
     bool lazy;
 };
 
-struct net {
+struct net_engine {
     struct skiff_net *net;
     struct skiff_scope *scope;
     struct skiff_executor *e;
@@ -158,7 +158,7 @@ struct net {
     int next;
 };
 
-static void must(enum skiff_status s, const struct skiff_error *err)
+static void or_die(enum skiff_status s, const struct skiff_error *err)
 {
     if (s < 0) {
         fprintf(stderr, "ctr_step: %s\n", err->message);
@@ -166,22 +166,22 @@ static void must(enum skiff_status s, const struct skiff_error *err)
     }
 }
 
-static void build(struct net *n, const struct rule_choice *rule)
+static void build(struct net_engine *n, const struct rule_choice *rule)
 {
     struct skiff_error err = {0};
     n->net = skiff_net_create();
     struct rank_dnn vars = rank_dnn_build(n->net, &rank_dnn_documents);
-    must(skiff_minimize(n->net, vars.loss, &err, rule->optimizer, .learning_rate = 1e-4,
-                        .lazy_mode = rule->lazy),
-         &err);
+    or_die(skiff_minimize(n->net, vars.loss, &err, rule->optimizer, .learning_rate = 1e-4,
+                          .lazy_mode = rule->lazy),
+           &err);
 }
 
-static const struct skiff_program *main_of(const struct net *n)
+static const struct skiff_program *main_of(const struct net_engine *n)
 {
     return skiff_net_main(n->net);
 }
 
-static void net_open(struct net *n, const struct rule_choice *rule, struct batch *batches)
+static void net_open(struct net_engine *n, const struct rule_choice *rule, struct batch *batches)
 {
     struct skiff_error err = {0};
     build(n, rule);
@@ -189,21 +189,22 @@ static void net_open(struct net *n, const struct rule_choice *rule, struct batch
     n->e = executor_create(n->scope, &(struct executor_options){0});
     n->batches = batches;
     n->next = 0;
-    must(executor_run(n->e, skiff_net_startup(n->net), NULL, 0, NULL, 0, NULL, &err), &err);
+    or_die(executor_run(n->e, skiff_net_startup(n->net), NULL, 0, NULL, 0, NULL, &err), &err);
 }
 
-static void net_close(struct net *n)
+static void net_close(struct net_engine *n)
 {
     executor_destroy(n->e);
     scope_destroy(n->scope);
     skiff_net_destroy(n->net);
 }
 
-static void net_step(struct net *n)
+static void net_step(struct net_engine *n)
 {
     struct skiff_error err = {0};
-    must(executor_run(n->e, main_of(n), n->batches[n->next].feeds, SLOTS + 2, NULL, 0, NULL, &err),
-         &err);
+    or_die(
+        executor_run(n->e, main_of(n), n->batches[n->next].feeds, SLOTS + 2, NULL, 0, NULL, &err),
+        &err);
     n->next = (n->next + 1) % BATCHES;
 }
 
@@ -242,15 +243,15 @@ static void measure(int64_t rows, int rounds, const struct rule_choice *nets, in
 {
     struct mt64 r;
     mt64_seed(&r, 7);
-    struct batch *batches = mem_must(BATCHES * sizeof(*batches));
+    struct batch *batches = mem_alloc_or_die(BATCHES * sizeof(*batches));
     for (int i = 0; i < BATCHES; i++)
         make_batch(&batches[i], &r, rows);
     struct gemms g;
     gemms_init(&g, rows);
-    struct net net[8];
+    struct net_engine net[8];
     int reps = rows >= 1000 ? 4 : 32;
-    double(*step)[1000] = mem_must((size_t)nnets * sizeof(*step)),
-    *gemm = mem_must(1000 * sizeof(double));
+    double(*step)[1000] = mem_alloc_or_die((size_t)nnets * sizeof(*step)),
+    *gemm = mem_alloc_or_die(1000 * sizeof(double));
     for (int k = 0; k < nnets; k++) {
         net_open(&net[k], &nets[k], batches);
         for (int i = 0; i < 2 * BATCHES; i++)
@@ -287,7 +288,7 @@ static void measure_building(int rounds)
     feeds[SLOTS] = "dense_input";
     feeds[SLOTS + 1] = "label";
     for (int i = 0; i < rounds; i++) {
-        struct net n = {0};
+        struct net_engine n = {0};
         struct skiff_error err = {0};
         struct buf bytes = BUF_INIT;
         double t = clock_seconds();
@@ -300,8 +301,8 @@ static void measure_building(int rounds)
         struct plan_options options = {.fuse = true, .generator = &generator};
         n.scope = scope_create();
         t = clock_seconds();
-        must(program_decode(bytes.data, bytes.len, "main", &p, &err), &err);
-        must(plan_create(p, n.scope, &options, feeds, SLOTS + 2, NULL, 0, &plan, &err), &err);
+        or_die(program_decode(bytes.data, bytes.len, "main", &p, &err), &err);
+        or_die(plan_create(p, n.scope, &options, feeds, SLOTS + 2, NULL, 0, &plan, &err), &err);
         planned[i] = clock_seconds() - t;
         plan_destroy(plan);
         program_destroy(p);

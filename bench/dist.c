@@ -1,18 +1,18 @@
-/* Trainers and parameter servers against one process, on loopback: the documents' CTR-DNN from raw
+/* Trainers and parameter servers against one process, on loopback: the reference CTR-DNN from raw
  * Criteo-shaped text.
  *
  *     build/bench/dist [ROWS [BATCH [OPTIMIZER [ROUNDS [MODE]]]]]
  *     build/bench/dist ROWS BATCH OPTIMIZER ROUNDS links
  *
- * The latter measures what protection costs, in turns: links that are sealed (on one machine),
- * encrypted (between machines), and sealed while a stranger holds 800 connections with
- * half a greeting and makes every one that ends anew.
+ * The second form measures the cost of protection, in turns: links that are sealed (on one
+ * machine), encrypted (between machines), and sealed while an unauthenticated peer holds 800
+ * connections with half a handshake and reopens each one that ends.
  *
- * Local: one process, 2 threads. The others: 2 servers and 2 trainers of one thread each, all in
- * processes of their own. Every run has a warm-up pass; rates count the rows of the passes after
- * it. Before and after every job runs the local training, because the machine's speed wanders:
- * *share* compares rows a second with the mean of these two, *work* the processor time a row. At
- * the end stand the medians over the rounds. */
+ * Local: one process, 2 threads. The others: 2 servers and 2 trainers of one thread each, all
+ * separate processes. Every run has a warm-up pass; rates count the rows of the later passes. The
+ * local training runs before and after every job, because the machine's speed drifts: *share*
+ * compares rows a second with the mean of these two, *work* the processor time a row. Medians over
+ * the rounds come last. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -273,7 +273,7 @@ static void free_ports(struct bench *b)
     }
 }
 
-/* ---- a stranger ---- */
+/* ---- an unauthenticated peer ---- */
 
 static int knock(const struct bench *b, int server)
 {

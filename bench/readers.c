@@ -18,7 +18,7 @@
 #define BATCH 1000
 #define ROUNDS 3
 
-static void must(enum skiff_status status, const struct skiff_error *err)
+static void or_die(enum skiff_status status, const struct skiff_error *err)
 {
     if (status >= 0)
         return;
@@ -80,7 +80,7 @@ static void add_slot(struct schema *s, const char *name, enum dtype dtype, int l
 {
     struct skiff_error err;
     struct shape shape = SHAPE(-1, width);
-    must(schema_add(s, name, dtype, lod, &shape, &err), &err);
+    or_die(schema_add(s, name, dtype, lod, &shape, &err), &err);
 }
 
 static void make_schema(const char *form, struct schema *s)
@@ -106,10 +106,10 @@ static void plan_make(struct scan_plan *plan, struct reader_config *config, stru
 {
     struct skiff_error err;
     reader_config_init(config);
-    must(reader_config_set(config, "format", form, &err), &err);
+    or_die(reader_config_set(config, "format", form, &err), &err);
     if (strcmp(form, "csv") == 0) {
-        must(reader_config_set(config, "header", "false", &err), &err);
-        must(
+        or_die(reader_config_set(config, "header", "false", &err), &err);
+        or_die(
             reader_config_set(config, "columns",
                               "label,dense_input*13,C1,C2,C3,C4,C5,C6,C7,C8,C9,C10,C11,C12,C13,C14,"
                               "C15,C16,C17,C18,C19,C20,C21,C22,C23,C24,C25,C26",
@@ -132,12 +132,12 @@ static int64_t read_once(const struct scan_plan *plan, const char *path)
     file_list_init(&files);
     file_list_add(&files, path);
     struct file_cursor cursor = {.files = &files};
-    must(scan_open(&scan, plan, &err), &err);
-    must(batch_init(&b, plan->schema, BATCH, &err), &err);
+    or_die(scan_open(&scan, plan, &err), &err);
+    or_die(batch_init(&b, plan->schema, BATCH, &err), &err);
     for (;;) {
-        must(batch_reset(&b, &err), &err);
+        or_die(batch_reset(&b, &err), &err);
         status = scan_fill(&scan, &cursor, &b, BATCH, &err);
-        must(status, &err);
+        or_die(status, &err);
         if (status == SKIFF_END)
             break;
         batch_finish(&b);
@@ -189,18 +189,18 @@ static void convert(const char *from, const char *form, const char *to)
     file_list_init(&files);
     file_list_add(&files, from);
     struct file_cursor cursor = {.files = &files};
-    must(scan_open(&scan, &plan, &err), &err);
-    must(batch_init(&b, &schema, BATCH, &err), &err);
+    or_die(scan_open(&scan, &plan, &err), &err);
+    or_die(batch_init(&b, &schema, BATCH, &err), &err);
     if (binary)
-        must(binary_writer_open(&w, to, &schema, 0, &err), &err);
+        or_die(binary_writer_open(&w, to, &schema, 0, &err), &err);
     for (;;) {
-        must(batch_reset(&b, &err), &err);
+        or_die(batch_reset(&b, &err), &err);
         enum skiff_status status = scan_fill(&scan, &cursor, &b, BATCH, &err);
-        must(status, &err);
+        or_die(status, &err);
         if (status == SKIFF_END)
             break;
         if (binary)
-            must(binary_writer_add(&w, &b, 0, b.rows, &err), &err);
+            or_die(binary_writer_add(&w, &b, 0, b.rows, &err), &err);
         buf_reset(&text);
         for (int64_t row = 0; !binary && row < b.rows; row++)
             put_row(form, &b, row, &text);
@@ -208,7 +208,7 @@ static void convert(const char *from, const char *form, const char *to)
             exit(1);
     }
     if (binary)
-        must(binary_writer_commit(&w, &err), &err);
+        or_die(binary_writer_commit(&w, &err), &err);
     if (f && fclose(f) != 0)
         exit(1);
     buf_deinit(&text);
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
         return 1;
     struct synth_config config = {
         .seed = 1, .rows = argc > 1 ? atoll(argv[1]) : 200000, .dir = dir};
-    must(synth_write(&config, &report, &err), &err);
+    or_die(synth_write(&config, &report, &err), &err);
     snprintf(criteo, sizeof criteo, "%s/part-000", dir);
     measure("criteo", criteo);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {

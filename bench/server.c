@@ -1,12 +1,12 @@
 /* One parameter server alone, over loopback: rows of a table of 1,000,001 x 10 pulled and pushed in
- * batches of 10,000 distinct ids (40-byte rows, sgd), and the documents' dense parameters (1.7 MB)
- * pushed, applied and pulled in one exchange. The client does nothing but hand over bodies that
- * were written before, several under way at a time.
+ * batches of 10,000 distinct ids (40-byte rows, sgd), and the dense parameters of the reference
+ * CTR-DNN (1.7 MB) pushed, applied and pulled in one exchange. The client only sends bodies that
+ * were encoded before, several requests at a time.
  *
  * Goals: 3 million rows/s each way per server thread; a dense exchange under 3 ms when idle.
  * usage: server [SECONDS] [keyed|features]      default: 1 s for each line
- * keyed: the table has a row per 64-bit id instead of a declared size; as many rows.
- * features: such a table with shows, clicks and its own rules (naive; rows of 13 floats come). */
+ * keyed: a hash-backed table, with a row per 64-bit id instead of a declared size; as many rows.
+ * features: a sparse table, with shows, clicks and its own rules (naive; rows of 13 floats). */
 #include "layers/net.h"
 
 #include <skiff/skiff.h>
@@ -28,7 +28,7 @@
 
 #define TABLE 1000001
 #define WIDTH 10
-#define MARKS 3 /* slot, show, click before a gradient of features */
+#define MARKS 3 /* slot, show, click before a gradient of a sparse table */
 #define BATCH 10000
 #define BODIES 16
 #define UNDER_WAY 4
@@ -46,7 +46,7 @@ struct bench {
     struct rpc_peer *peer;
     struct enrolment *enrolment;
     double seconds;
-    bool keyed, features;
+    bool keyed, sparse_table;
 };
 
 static void check(enum skiff_status status, const struct skiff_error *err)
@@ -103,7 +103,7 @@ static void start_server(struct bench *b)
         .settings = "accessor.embed_sgd_param.name SparseNaiveSGDRule\n"
                     "accessor.embedx_sgd_param.name SparseNaiveSGDRule\n"};
     config.tables = &settings;
-    config.ntables = b->features;
+    config.ntables = b->sparse_table;
     snprintf(b->endpoint, sizeof b->endpoint, "127.0.0.1:%d", free_port());
     struct skiff_split_job job = {.main = skiff_net_main(b->net),
                                   .startup = skiff_net_startup(b->net),
@@ -134,7 +134,7 @@ static void start_client(struct bench *b)
 
 /* ---- bodies ---- */
 
-/* Ids of keyed tables are hashes. */
+/* Ids of hash-backed tables are hashes. */
 static int64_t id_of(const struct bench *b, int64_t row)
 {
     return b->keyed ? (int64_t)((uint64_t)row * 0x9e3779b97f4a7c15ull) : row;
@@ -167,7 +167,7 @@ static struct blob *finish(struct wire_writer *w)
 static void write_push(const struct bench *b, struct wire_writer *w, const int64_t *ids)
 {
     static float g[BATCH * (WIDTH + MARKS)];
-    int width = b->features ? WIDTH + MARKS : WIDTH;
+    int width = b->sparse_table ? WIDTH + MARKS : WIDTH;
     struct ps_item item = {.dtype = DTYPE_FP32,
                            .ndim = 2,
                            .dims = {BATCH, width},
@@ -177,11 +177,11 @@ static void write_push(const struct bench *b, struct wire_writer *w, const int64
                            .data = (const unsigned char *)g,
                            .bytes = (size_t)(BATCH * width) * sizeof *g};
     struct ps_exchange x = {.items = &item, .nitems = 1};
-    for (int i = 0; b->features && i < BATCH; i++)
+    for (int i = 0; b->sparse_table && i < BATCH; i++)
         g[i * width + 1] = 1; /* show */
-    for (int i = 0; i < b->plan->nunits; i++)
-        if (!strcmp(b->plan->units[i].param, "table"))
-            snprintf(item.name, sizeof item.name, "%s", b->plan->units[i].pushed.v[0]);
+    for (int i = 0; i < b->plan->nslices; i++)
+        if (!strcmp(b->plan->slices[i].param, "table"))
+            snprintf(item.name, sizeof item.name, "%s", b->plan->slices[i].pushed.v[0]);
     ps_write_exchange(w, &x);
 }
 
@@ -203,8 +203,8 @@ static struct blob *dense_body(struct bench *b, size_t *bytes)
 {
     int n = split_plan(b->split)->nplacement, count = 0;
     const struct skiff_placement *p = split_plan(b->split)->placement;
-    struct ps_item *items = mem_must((size_t)n * sizeof *items);
-    char(*want)[PS_NAME] = mem_must((size_t)n * sizeof *want);
+    struct ps_item *items = mem_alloc_or_die((size_t)n * sizeof *items);
+    char(*want)[PS_NAME] = mem_alloc_or_die((size_t)n * sizeof *want);
     struct wire_writer w;
     *bytes = 0;
     for (int i = 0; i < n; i++) {
@@ -218,7 +218,7 @@ static struct blob *dense_body(struct bench *b, size_t *bytes)
         item->ndim = shape.ndim;
         memcpy(item->dims, shape.dims, sizeof item->dims);
         item->bytes = (size_t)shape_numel(&shape) * sizeof(float);
-        item->data = mem_must(item->bytes);
+        item->data = mem_alloc_or_die(item->bytes);
         *bytes += item->bytes;
     }
     struct ps_exchange x = {.items = items, .want = want};
@@ -255,7 +255,7 @@ static void wait_for(struct rpc_call *call)
     blob_unref(reply);
 }
 
-/* Rows are made when they are first asked for, or (features) pushed to. */
+/* Rows are created when they are first pulled, or (sparse tables) pushed. */
 static void make_rows(struct bench *b)
 {
     int64_t ids[BATCH];
@@ -264,12 +264,12 @@ static void make_rows(struct bench *b)
         writer_init(&w);
         for (int64_t i = 0; i < BATCH; i++)
             ids[i] = id_of(b, first + i);
-        if (b->features)
+        if (b->sparse_table)
             write_push(b, &w, ids);
         else
             ps_write_pull_rows(&w, "table", 0, 0, ids, BATCH);
         struct blob *body = finish(&w);
-        wait_for(start(b, b->features ? PS_EXCHANGE : PS_PULL_ROWS, body));
+        wait_for(start(b, b->sparse_table ? PS_EXCHANGE : PS_PULL_ROWS, body));
         blob_unref(body);
     }
 }
@@ -332,14 +332,15 @@ static double bench_dense(struct bench *b)
 int main(int argc, char **argv)
 {
     struct bench b = {.seconds = argc > 1 ? atof(argv[1]) : 1,
-                      .features = argc > 2 && !strcmp(argv[2], "features")};
-    b.keyed = b.features || (argc > 2 && !strcmp(argv[2], "keyed"));
+                      .sparse_table = argc > 2 && !strcmp(argv[2], "features")};
+    b.keyed = b.sparse_table || (argc > 2 && !strcmp(argv[2], "keyed"));
     make_net(&b);
     start_server(&b);
     start_client(&b);
     make_rows(&b);
     double pull = bench_rows(&b, PS_PULL_ROWS, "pull of rows");
-    double push = bench_rows(&b, PS_EXCHANGE, b.features ? "push of rows" : "push of rows (sgd)");
+    double push =
+        bench_rows(&b, PS_EXCHANGE, b.sparse_table ? "push of rows" : "push of rows (sgd)");
     double dense = bench_dense(&b);
     enrolment_leave(b.enrolment, clock_after(clock_now(), 5000), NULL);
     pthread_join(b.thread, NULL);

@@ -1,8 +1,8 @@
-/* A snapshot of a server with a keyed table of 10 million rows (Adam, 8 floats a row, most rows
- * behind) while a worker pushes: how long pushes are held, and what the keeping costs afterwards.
- * A second worker marks the moment (session_mark_now) and then reads all of it.
+/* A snapshot of a server with a hash-backed table of 10 million rows (Adam, 8 floats a row, most
+ * rows deferred) while a worker pushes: how long pushes are blocked, and the cost of copy-on-write
+ * afterwards. A second worker tags the version (session_tag_now) and then reads all of it.
  *
- * Goal: pushes are held for 50 ms at most.
+ * Goal: pushes are blocked for 50 ms at most.
  * usage: snapshot [ROWS [SAVES]]      default: 10,000,000 rows, 5 saves */
 #include "layers/net.h"
 
@@ -158,14 +158,14 @@ static void read_all(struct bench *b, const char *tag)
     static const char *const name[] = {"table"};
     struct job_slices table = slices_of(b, name);
     struct skiff_error err;
-    int64_t *ids = mem_must(PART * sizeof *ids);
-    float *rows = mem_must((size_t)PART * WIDTH * sizeof *rows);
+    int64_t *ids = mem_alloc_or_die(PART * sizeof *ids);
+    float *rows = mem_alloc_or_die((size_t)PART * WIDTH * sizeof *rows);
     for (int64_t at = 0; at < b->rows; at += PART) {
         size_t n = (size_t)(b->rows - at < PART ? b->rows - at : PART);
         for (size_t i = 0; i < n; i++)
             ids[i] = at + (int64_t)i;
         if (tag)
-            check(session_pull_kept_rows(b->workers[1], tag, &table, ids, n, WIDTH, rows, &err),
+            check(session_pull_snapshot_rows(b->workers[1], tag, &table, ids, n, WIDTH, rows, &err),
                   &err);
         else
             check(session_pull_rows(b->workers[1], &table, ids, n, WIDTH, rows, &err), &err);
@@ -197,7 +197,7 @@ static double save(struct bench *b, int i)
     clock_sleep(CLOCK_SECOND);
     snprintf(tag, sizeof tag, "save %d", i);
     double start = clock_seconds();
-    check(session_mark_now(b->workers[1], tag, &err), &err);
+    check(session_tag_now(b->workers[1], tag, &err), &err);
     double marked = clock_seconds();
     read_all(b, tag);
     double end = clock_seconds();
@@ -233,8 +233,8 @@ int main(int argc, char **argv)
     struct bench b = {.rows = argc > 1 ? atoll(argv[1]) : 10000000};
     int saves = argc > 2 ? atoi(argv[2]) : 5;
     double worst = 0;
-    b.took = mem_must(PUSHES * sizeof *b.took);
-    b.ended = mem_must(PUSHES * sizeof *b.ended);
+    b.took = mem_alloc_or_die(PUSHES * sizeof *b.took);
+    b.ended = mem_alloc_or_die(PUSHES * sizeof *b.ended);
     make_net(&b);
     start_server(&b);
     for (int i = 0; i < 2; i++)

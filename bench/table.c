@@ -1,9 +1,9 @@
-/* A table of kind hash with 10-wide rows under Adam (w, m, v: records of 136 bytes) against what
- * this machine can do with records of that size whose places are known: random reads, and reads
- * that are written back, prefetched, over the same memory and in turns.
- *   read    the whole record is copied
- *   weights only the 10 weights are
- *   write   all of the record is read, and written back changed
+/* A table of kind hash with 10-wide rows under Adam (w, m, v: rows of 136 bytes) against the limit
+ * of this machine for rows of that size at known addresses: random reads, and reads with
+ * write-back, prefetched, over the same memory and in turns.
+ *   read    copies the complete row
+ *   weights copies only the 10 weights
+ *   write   reads the complete row, changes it and writes it back
  * Goals: gather at least 60 % of read, Adam 60 % of write, at any size; no call of 1000 new rows
  * longer than 2 ms while the table grows; at most 1.3 times the payload (id and 30 floats, 128
  * bytes) of memory a row.
@@ -20,14 +20,14 @@
 #include "base/rng.h"
 #include "rules/rule.h"
 #include "table/table.h"
-#include "table_kit.h"
+#include "table_fixture.h"
 
 #define WIDTH 10
 #define BATCH 10000 /* ids of a call */
 #define GROW 1000   /* new ids of a call */
 #define ASKED ((size_t)2000000)
 #define ROUNDS 5
-#define RECORD (sizeof(struct record) + 3 * WIDTH * sizeof(float))
+#define RECORD (sizeof(struct table_row) + 3 * WIDTH * sizeof(float))
 #define PAYLOAD (8.0 + 3 * WIDTH * 4)
 
 struct bench {
@@ -36,15 +36,15 @@ struct bench {
     struct accessor accessor;
     struct table *table;
     size_t rows;
-    int64_t *ids;            /* ASKED, drawn from the table's */
-    struct record **records; /* theirs */
-    float *out;              /* of a batch */
+    int64_t *ids;                /* ASKED, drawn from the table's */
+    struct table_row **row_list; /* theirs */
+    float *out;                  /* of a batch */
     float *gradient;
     struct rule_params params;
     struct rule_step step;
 };
 
-static void nothing(void *self, size_t first, size_t n, struct record *const *records) {}
+static void nothing(void *self, size_t first, size_t n, struct table_row *const *row_list) {}
 
 static int by_time(const void *a, const void *b)
 {
@@ -75,7 +75,7 @@ static void grow(struct bench *b, double *took)
             ids[i] = id_of(c * GROW + i);
         double start = clock_cpu_thread();
         check(table_each(b->table, (const uint8_t *)ids, GROW, TABLE_MAKE | TABLE_CHANGE,
-                         sizeof(struct record), nothing, NULL, &err),
+                         sizeof(struct table_row), nothing, NULL, &err),
               &err);
         double now = (clock_cpu_thread() - start) * 1e3;
         took[c] = took[c] && took[c] < now ? took[c] : now;
@@ -84,9 +84,9 @@ static void grow(struct bench *b, double *took)
     pthread_join(b->preparer, NULL);
 }
 
-static void tell_times(const char *name, const double *took, size_t calls)
+static void print_times(const char *name, const double *took, size_t calls)
 {
-    double *sorted = mem_must(calls * sizeof *sorted), all = 0;
+    double *sorted = mem_alloc_or_die(calls * sizeof *sorted), all = 0;
     size_t over = 0;
     memcpy(sorted, took, calls * sizeof *sorted);
     qsort(sorted, calls, sizeof *sorted, by_time);
@@ -102,26 +102,26 @@ static void tell_times(const char *name, const double *took, size_t calls)
     free(sorted);
 }
 
-/* Twice: a host that takes a machine's memory away for a moment does so at another place each time,
- * what the table does itself comes again. */
+/* Twice: a host that steals memory for a moment does so at a different point each time; pauses of
+ * the table itself repeat. */
 static void grow_twice(struct bench *b)
 {
     size_t calls = b->rows / GROW;
-    double *took = mem_must(calls * sizeof *took);
+    double *took = mem_alloc_or_die(calls * sizeof *took);
     grow(b, took);
-    tell_times("once", took, calls);
+    print_times("once", took, calls);
     grow(b, took);
-    tell_times("the better of two (goal: none over 2 ms)", took, calls);
+    print_times("the better of two (goal: none over 2 ms)", took, calls);
     free(took);
     double each = (double)table_bytes(b->table) / (double)b->rows;
     printf("  memory: %.1f bytes a row, %.2f times the payload of %.0f (goal 1.30)\n", each,
            each / PAYLOAD, PAYLOAD);
 }
 
-static void note_records(void *self, size_t first, size_t n, struct record *const *records)
+static void note_records(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
-    struct record **to = *(struct record ***)self;
-    memcpy(to + first, records, n * sizeof *to);
+    struct table_row **to = *(struct table_row ***)self;
+    memcpy(to + first, row_list, n * sizeof *to);
 }
 
 static void draw(struct bench *b)
@@ -132,13 +132,13 @@ static void draw(struct bench *b)
     for (size_t i = 0; i < ASKED; i++)
         b->ids[i] = id_of(mt64_next(&r) % b->rows);
     check(table_each(b->table, (const uint8_t *)b->ids, ASKED, TABLE_LOOK, 8, note_records,
-                     &b->records, &err),
+                     &b->row_list, &err),
           &err);
 }
 
 /* ---- what the machine can do ---- */
 
-static void ask_for(struct record *const *r, size_t n, size_t bytes)
+static void ask_for(struct table_row *const *r, size_t n, size_t bytes)
 {
     for (size_t i = 0; i < n; i++) {
         const char *p = (const char *)r[i], *last = p + bytes - 1;
@@ -148,12 +148,12 @@ static void ask_for(struct record *const *r, size_t n, size_t bytes)
     }
 }
 
-typedef void block_fn(struct bench *b, size_t at, size_t n, struct record *const *r);
+typedef void block_fn(struct bench *b, size_t at, size_t n, struct table_row *const *r);
 
 /* The next block is asked for before this one is worked on, as the table does it. */
 static void by_blocks(struct bench *b, size_t first, size_t bytes, block_fn *work)
 {
-    struct record **r = b->records + first;
+    struct table_row **r = b->row_list + first;
     ask_for(r, TABLE_BLOCK, bytes);
     for (size_t at = 0; at < BATCH; at += TABLE_BLOCK) {
         size_t left = BATCH - at, n = left < TABLE_BLOCK ? left : TABLE_BLOCK, next = left - n;
@@ -162,19 +162,19 @@ static void by_blocks(struct bench *b, size_t first, size_t bytes, block_fn *wor
     }
 }
 
-static void copy_whole(struct bench *b, size_t at, size_t n, struct record *const *r)
+static void copy_whole(struct bench *b, size_t at, size_t n, struct table_row *const *r)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(b->out + (at + i) * RECORD / sizeof(float), r[i], RECORD);
 }
 
-static void copy_weights(struct bench *b, size_t at, size_t n, struct record *const *r)
+static void copy_weights(struct bench *b, size_t at, size_t n, struct table_row *const *r)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(b->out + (at + i) * WIDTH, r[i]->values, WIDTH * sizeof(float));
 }
 
-static void write_back(struct bench *b, size_t at, size_t n, struct record *const *r)
+static void write_back(struct bench *b, size_t at, size_t n, struct table_row *const *r)
 {
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < 3 * WIDTH; k++)
@@ -188,7 +188,7 @@ static void read_whole(struct bench *b, size_t first)
 
 static void read_weights(struct bench *b, size_t first)
 {
-    by_blocks(b, first, sizeof(struct record) + WIDTH * sizeof(float), copy_weights);
+    by_blocks(b, first, sizeof(struct table_row) + WIDTH * sizeof(float), copy_weights);
 }
 
 static void write_batch(struct bench *b, size_t first)
@@ -205,11 +205,11 @@ static void gather(struct bench *b, size_t first)
           &err);
 }
 
-static void adam_block(void *self, size_t first, size_t n, struct record *const *records)
+static void adam_block(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
     struct bench *b = self;
     for (size_t i = 0; i < n; i++) {
-        float *w = records[i]->values, *state[2] = {w + WIDTH, w + 2 * WIDTH};
+        float *w = row_list[i]->values, *state[2] = {w + WIDTH, w + 2 * WIDTH};
         rule_adam.apply(&b->params, &b->step, WIDTH, b->gradient + (first + i) * WIDTH, w, state);
     }
 }
@@ -255,7 +255,7 @@ static void measure(struct bench *b)
 static void run(size_t rows)
 {
     struct skiff_error err;
-    struct bench *b = mem_must(sizeof *b);
+    struct bench *b = mem_alloc_or_die(sizeof *b);
     struct accessor_options o = {.nparts = 3};
     float scalar[2] = {0.9f, 0.999f};
     for (int i = 0; i < 3; i++)
@@ -263,10 +263,10 @@ static void run(size_t rows)
     o.parts[0].fill = (struct fill){FILL_UNIFORM, -1, 1, fill_key(1, "table")};
     check(accessor_init(&b->accessor, &accessor_plain, &o, &err), &err);
     b->rows = rows / GROW * GROW;
-    b->ids = mem_must(ASKED * sizeof *b->ids);
-    b->records = mem_must(ASKED * sizeof *b->records);
-    b->out = mem_must(BATCH * RECORD);
-    b->gradient = mem_must(BATCH * WIDTH * sizeof *b->gradient);
+    b->ids = mem_alloc_or_die(ASKED * sizeof *b->ids);
+    b->row_list = mem_alloc_or_die(ASKED * sizeof *b->row_list);
+    b->out = mem_alloc_or_die(BATCH * RECORD);
+    b->gradient = mem_alloc_or_die(BATCH * WIDTH * sizeof *b->gradient);
     b->params = (struct rule_params){.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
     rule_adam.begin(&b->params, 1e-3f, true, scalar, &b->step);
     for (size_t i = 0; i < BATCH * WIDTH; i++)
@@ -278,7 +278,7 @@ static void run(size_t rows)
     fflush(stdout);
     table_destroy(b->table);
     free(b->ids);
-    free(b->records);
+    free(b->row_list);
     free(b->out);
     free(b->gradient);
     free(b);

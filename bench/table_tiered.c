@@ -1,9 +1,9 @@
 /* A table of which a tenth fits in memory, against one that is all in memory: batches as `skiff
  * synth` draws them (26 columns, vocabularies scaled to ROWS rows in all, ranks exp(u^2 log V)),
- * 10-wide rows under Adam. Of each batch the distinct rows are pulled, and updated; the rows of the
- * second next batch are fetched ahead. In turns:
- *   rows     nothing but that, on one thread, as a server that is never idle would
- *   training with the matrix products of the documents' CTR-DNN (batch 1000) between pull and
+ * 10-wide rows under Adam. The distinct rows of each batch are pulled and updated; the rows of the
+ * batch after next are prefetched. In turns:
+ *   rows     only that, on one thread, like a server that is never idle
+ *   training with the matrix products of the reference CTR-DNN (batch 1000) between pull and
  *            update, on the same thread
  * Goal: tiered at least 75 % of hash.
  * usage: table_tiered [ROWS [FOLDER]]    default: 5 million rows, a folder in TMPDIR or /tmp */
@@ -20,7 +20,7 @@
 #include "base/rng.h"
 #include "rules/rule.h"
 #include "table/table.h"
-#include "table_kit.h"
+#include "table_fixture.h"
 
 #define WIDTH 10
 #define SAMPLES 1000
@@ -76,11 +76,11 @@ static void draw(struct bench *b, struct batch *out)
     out->n = n;
 }
 
-static void adam_block(void *self, size_t first, size_t n, struct record *const *records)
+static void adam_block(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
     struct bench *b = self;
     for (size_t i = 0; i < n; i++) {
-        float *w = records[i]->values, *state[2] = {w + WIDTH, w + 2 * WIDTH};
+        float *w = row_list[i]->values, *state[2] = {w + WIDTH, w + 2 * WIDTH};
         rule_adam.apply(&b->params, &b->step, WIDTH, b->gradient + (first + i) * WIDTH, w, state);
     }
 }
@@ -116,13 +116,13 @@ static void run(struct bench *b, struct table *t, struct batch *batches, int n, 
     struct skiff_error err;
     struct took start = now();
     for (int i = 0; i < AHEAD && i < n; i++)
-        check(table_fetch_ahead(t, (uint8_t *)batches[i].ids, batches[i].n, &err), &err);
+        check(table_fetch_prefetch(t, (uint8_t *)batches[i].ids, batches[i].n, &err), &err);
     for (int i = 0; i < n; i++) {
         const uint8_t *ids = (const uint8_t *)batches[i].ids;
         if (i + AHEAD < n)
-            check(
-                table_fetch_ahead(t, (uint8_t *)batches[i + AHEAD].ids, batches[i + AHEAD].n, &err),
-                &err);
+            check(table_fetch_prefetch(t, (uint8_t *)batches[i + AHEAD].ids, batches[i + AHEAD].n,
+                                       &err),
+                  &err);
         check(table_pull(t, ids, batches[i].n, TABLE_MAKE, b->out, &err), &err);
         if (training)
             net(b);
@@ -150,7 +150,7 @@ static void fill(struct bench *b, struct table *t)
 
 static void compare(struct bench *b, const char *name, int n, bool training)
 {
-    struct batch *batches = mem_must((size_t)n * sizeof *batches);
+    struct batch *batches = mem_alloc_or_die((size_t)n * sizeof *batches);
     struct table_stats before, after;
     struct took took[2] = {0};
     double rows = 0;
@@ -213,11 +213,11 @@ static void prepare(struct bench *b)
     }
     b->rows = first;
     mt64_seed(&b->random, 7);
-    b->out = mem_must(SAMPLES * COLUMNS * WIDTH * sizeof *b->out);
-    b->gradient = mem_must(SAMPLES * COLUMNS * WIDTH * sizeof *b->gradient);
-    b->a = mem_must(SAMPLES * 400 * sizeof *b->a);
-    b->b = mem_must(400 * 400 * sizeof *b->b);
-    b->c = mem_must(SAMPLES * 400 * sizeof *b->c);
+    b->out = mem_alloc_or_die(SAMPLES * COLUMNS * WIDTH * sizeof *b->out);
+    b->gradient = mem_alloc_or_die(SAMPLES * COLUMNS * WIDTH * sizeof *b->gradient);
+    b->a = mem_alloc_or_die(SAMPLES * 400 * sizeof *b->a);
+    b->b = mem_alloc_or_die(400 * 400 * sizeof *b->b);
+    b->c = mem_alloc_or_die(SAMPLES * 400 * sizeof *b->c);
     b->params = (struct rule_params){.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
     rule_adam.begin(&b->params, 1e-3f, true, scalar, &b->step);
     for (size_t i = 0; i < SAMPLES * COLUMNS * WIDTH; i++)
@@ -226,7 +226,7 @@ static void prepare(struct bench *b)
 
 int main(int argc, char **argv)
 {
-    struct bench *b = mem_must(sizeof *b);
+    struct bench *b = mem_alloc_or_die(sizeof *b);
     char folder[256];
     omp_set_num_threads(1);
     snprintf(folder, sizeof folder, "%s/skiff_bench_XXXXXX",

@@ -1,4 +1,4 @@
-/* The documents' CTR-DNN, from the network's description to a prediction, with the public API only.
+/* The reference CTR-DNN, from the network's description to a prediction, with the public API only.
  *
  * Data is made up: every id of every slot has a weight, the click probability follows from their
  * sum, so the best AUC that any model can reach is known. The program trains on fresh batches, then
@@ -47,9 +47,9 @@ static struct skiff_var *layer(struct skiff_net *net, struct skiff_var *x, int i
                         SKIFF_PARAM(.initializer = skiff_init_normal(0, 1 / sqrt(inputs), 0)));
 }
 
-/* The slots share one table; their rows and the dense columns go side by side through three layers
- * to a softmax of two. A layer that fails gives NULL, and so do those after it: the error is told
- * once, by minimize. */
+/* The slots share one table; their rows and the dense columns go side by side through three
+ * layers to a softmax of two. A layer that fails gives NULL, and so do those after it: the error
+ * is reported once, by minimize. */
 static struct vars build(struct skiff_net *net)
 {
     struct skiff_var *ids[SLOTS], *parts[SLOTS + 1];
@@ -353,11 +353,10 @@ int main(int argc, char **argv)
         return perror("ctr_dnn: mkdtemp"), 1;
     int batches = (int)(100000 / size > 0 ? 100000 / size : 1);
     struct result here = test_in_place(&j, batches), saved = test_saved(&j, dir, batches);
-    printf("\n%-28s %8s %10s %8s\n", "on rows not seen before", "AUC", "log loss", "COPC");
+    printf("\n%-28s %8s %10s %8s\n", "on held-out rows", "AUC", "log loss", "COPC");
     printf("%-28s %8.4f %10.4f %8.3f\n", "after training", here.auc, here.log_loss, here.copc);
     printf("%-28s %8.4f %10.4f %8.3f\n", "saved and loaded", saved.auc, saved.log_loss, saved.copc);
-    printf("%-28s %8.4f\n\nthe inference model is in %s\n", "best that can be reached", here.best,
-           dir);
+    printf("%-28s %8.4f\n\nthe inference model is in %s\n", "best possible", here.best, dir);
     batch_deinit(&j.batch);
     skiff_executor_destroy(j.exe);
     skiff_scope_destroy(j.scope);

@@ -19,7 +19,7 @@ static void fail(const struct skiff_error *err)
     exit(1);
 }
 
-static void say(void *user, const char *line)
+static void on_log(void *user, const char *line)
 {
     (void)user;
     fprintf(stderr, "fleet: %s\n", line);
@@ -107,11 +107,11 @@ int main(int argc, char **argv)
     struct net n;
     struct skiff_strategy strategy = {.mode = argc > 1 ? argv[1] : "sync"};
     struct skiff_fleet *fleet = skiff_fleet_create();
-    skiff_fleet_on_say(fleet, say, NULL);
+    skiff_fleet_on_log(fleet, on_log, NULL);
     if (skiff_fleet_init_env(fleet, SKIFF_ROLE_ENV_AUTO, &err) < 0)
         fail(&err);
     build(&n);
-    struct skiff_optimizer *opt = skiff_optimizer_new(n.net, "sgd", .learning_rate = 0.05);
+    struct skiff_optimizer *opt = skiff_optimizer(n.net, "sgd", .learning_rate = 0.05);
     if (skiff_fleet_minimize(fleet, opt, n.loss, &strategy, NULL, &err) < 0)
         fail(&err);
     if (skiff_fleet_is_server(fleet)) {

@@ -2,7 +2,7 @@
 # check_interop.sh PYTHON...: proves that models saved by Skiff are read by real Paddle with the same results. Each PYTHON is an
 # interpreter that has PaddlePaddle (1.8 and 2.6, say). Loads models that Paddle saved (tests/data), saves them again in every form,
 # loads these with each Paddle, and compares values and predictions. Not part of `make test`, which needs no Paddle; the result of
-# the last run is in docs/interop.md.
+# the last run is in docs/reference/file-formats.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || {

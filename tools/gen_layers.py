@@ -188,7 +188,7 @@ class Layer:
     def results(self, call):
         """What kind of results there are, their names, and the lines that put them into c->outs."""
         if self.outs:
-            return "RESULT_LIST", [], ["struct skiff_var **outs = layer_call_room(c, %s);" % self.count(),
+            return "RESULT_LIST", [], ["struct skiff_var **outs = layer_call_reserve(c, %s);" % self.count(),
                                        "if (outs)\n        %s;" % call]
         if self.result != "struct skiff_var *":
             return self.struct_result(call)

@@ -13,7 +13,7 @@ As a module, where the script has the pieces at hand:
     from record_paddle import record
     record(exe, main_program, startup_program, feeds, fetch_list, "case_dir")
 
-docs/record.md says more.
+docs/guide/record.md says more.
 """
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""The documents' CTR-DNN in real Paddle 1.8.5: trained on MultiSlot files, judged on others after every epoch.
+"""The reference CTR-DNN in real Paddle 1.8.5: trained on MultiSlot files, evaluated on others after every epoch.
 PIPE: the pipe command, "cat" when it is not set. IN_MEMORY: set for an InMemoryDataset.
 usage: paddle_train.py SEED EPOCHS BATCH RATE OPTIMIZER THREADS VALID_FILE TRAIN_FILE..."""
 import math

@@ -20,7 +20,7 @@ predict = paddle.nn.functional.softmax(paddle.static.nn.fc(hidden, 2))
 loss = paddle.mean(paddle.nn.functional.cross_entropy(predict, label, use_softmax=False))
 auc, _, states = paddle.static.auc(predict, label)
 strategy = fleet.DistributedStrategy()
-strategy.a_sync = False  # every step waits for all workers; True: tables of features, see docs/tables.md
+strategy.a_sync = False  # every step waits for all workers; True: sparse tables, see docs/guide/tables.md
 fleet.distributed_optimizer(paddle.optimizer.Adam(0.003), strategy).minimize(loss)
 
 

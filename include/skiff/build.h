@@ -1,6 +1,6 @@
 /* Programs from the inside: blocks, variables, ops and attributes, for tools and language bindings.
- * What layers.h says in words ("fc"), this header says op by op; any op type of the registry can be
- * appended, whether or not a layer makes it.
+ * layers.h has layers by name ("fc"); this header appends op by op. Any op type of the registry can
+ * be appended, whether or not a layer makes it.
  *
  *     struct skiff_op *op = skiff_block_insert_op(b, -1, "scale");
  *     skiff_op_set_in(b, op, "X", 1, &(const char *){"x"});
@@ -24,13 +24,14 @@ struct skiff_op;
 
 /* ---- programs ---- */
 
-/* 1 or 2: which meaning op types have. Setting it binds the ops there are anew. */
+/* 1 or 2: which meaning op types have. Setting it binds the existing ops again. */
 SKIFF_API int skiff_program_generation(const struct skiff_program *p);
 SKIFF_API void skiff_program_set_generation(struct skiff_program *p, int generation);
 SKIFF_API int64_t skiff_program_version(const struct skiff_program *p);
 SKIFF_API void skiff_program_set_version(struct skiff_program *p, int64_t version);
-/* Two numbers of which one is another whenever a run of the program would do something else: it was
- * changed, or is run as another one (skiff/fleet.h). For those who keep what they made of it. */
+/* Two numbers, of which at least one changes whenever a run of the program would do something else:
+ * it was changed, or another program runs in its place (skiff/fleet.h). For callers that cache
+ * results of the program. */
 SKIFF_API void skiff_program_state(const struct skiff_program *p, uint64_t out[2]);
 /* op_role, op_role_var and op_namescope of ops that are appended from now on. */
 SKIFF_API int skiff_program_role(const struct skiff_program *p);
@@ -47,7 +48,7 @@ SKIFF_API enum skiff_status skiff_program_parse(const void *bytes, size_t n, con
                                                 struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_program_check(const struct skiff_program *p,
                                                 struct skiff_error *err);
-/* The differences in words, "" when there are none; free() it. */
+/* The differences as text, "" when there are none; free() it. */
 SKIFF_API char *skiff_program_differences(const struct skiff_program *a,
                                           const struct skiff_program *b);
 
@@ -139,7 +140,7 @@ struct skiff_attr {
     enum skiff_attr_type type;
     int n;
     union {
-        int64_t i; /* INT, LONG, BLOCK, BOOLEAN; SCALAR when it is whole */
+        int64_t i; /* INT, LONG, BLOCK, BOOLEAN; SCALAR when it is an integer */
         double f;  /* FLOAT, FLOAT64; SCALAR when is_real */
         const char *s;
         const int64_t *longs;       /* INTS, LONGS, BLOCKS, BOOLEANS */
@@ -237,13 +238,13 @@ SKIFF_API struct skiff_block *skiff_net_leave_block(struct skiff_net *net);
 /* Replaces the programs on top of the stack; NULL: as they are. */
 SKIFF_API void skiff_net_set_programs(struct skiff_net *net, struct skiff_program *main,
                                       struct skiff_program *startup);
-/* Counters of unique names that wait to be used: unique_name.switch. swap changes places with the
- * ones that the net counts with now. */
+/* Counters of unique names that are set aside: unique_name.switch. swap exchanges them with the
+ * net's current ones. */
 struct skiff_names;
 SKIFF_API struct skiff_names *skiff_names_create(const char *prefix); /* prefix NULL: none */
 SKIFF_API void skiff_names_destroy(struct skiff_names *n);            /* NULL is fine */
 SKIFF_API void skiff_net_swap_names(struct skiff_net *net, struct skiff_names *n);
-/* Makes the variable in the startup program too, filled by an op in front. */
+/* Also creates the variable in the startup program, filled by an op at its front. */
 SKIFF_API void skiff_net_init_var(struct skiff_net *net, struct skiff_var *v,
                                   const struct skiff_initializer *init);
 /* The op that fills a variable, at the front of its block. */

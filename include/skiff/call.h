@@ -20,13 +20,13 @@
 extern "C" {
 #endif
 
-/* Where a call goes: one of the first two. */
+/* The target of a call: one of the first two fields. */
 struct skiff_call_target {
     struct skiff_eager *eager; /* runs at once */
     struct skiff_net *net;     /* appended to its current block, with the names that Paddle gives;
                                   its program must be of generation 2 (skiff/build.h) */
     const char *default_dtype; /* paddle.set_default_dtype; NULL: float32 */
-    bool no_gradient;          /* what is appended stops gradients (paddle.no_grad) */
+    bool no_gradient;          /* appended variables stop gradients (paddle.no_grad) */
     uint64_t reserved[4];
 };
 
@@ -41,7 +41,7 @@ enum skiff_value_kind {
     SKIFF_VALUE_TENSOR,
     SKIFF_VALUE_TENSORS,
     SKIFF_VALUE_ATTR,  /* a number, truth value, text or list of them; types as text: "float32" */
-    SKIFF_VALUE_MIXED, /* whole numbers in attr, but tensors[i] where that is not NULL */
+    SKIFF_VALUE_MIXED, /* integers in attr, but tensors[i] where that is not NULL */
 };
 
 /* Memory is borrowed until the call is over. */
@@ -117,16 +117,16 @@ static inline struct skiff_value skiff_value_ints(const int64_t *longs, int n)
 }
 
 struct skiff_call_arg {
-    const char *name; /* NULL: by position; these come first */
+    const char *name; /* NULL: by position; these are first */
     struct skiff_value value;
 };
 
 /* Calls a function: "abs", "nn.functional.relu" ("paddle." in front is fine). `out` gets its
- * results, at most `room`; *n (may be NULL) how many there are. Tensors of eager mode are new
- * references; those that do not fit into `room` are given back. */
+ * results, at most `room`; *n (may be NULL) their number. Tensors of eager mode are new references;
+ * those beyond `room` are released. */
 SKIFF_API enum skiff_status skiff_call(const struct skiff_call_target *to, const char *function,
                                        int nargs, const struct skiff_call_arg *args,
-                                       union skiff_handle *out, int room, int *n,
+                                       union skiff_handle *out, int capacity, int *n,
                                        struct skiff_error *err);
 
 /* ---- what there is ---- */
@@ -135,13 +135,13 @@ struct skiff_function_info {
     const char *name;      /* "nn.functional.leaky_relu" */
     const char *arguments; /* as Python writes them: "x, negative_slope=0.01, name=None" */
     const char *text;      /* what it does, a line */
-    const char *ops;       /* what it is made of, as it stands in src/calls */
+    const char *ops;       /* its ops, as declared in src/calls */
     const char *module;    /* of Paddle's Python: "nn.functional.activation" */
     uint64_t reserved[4];
 };
 SKIFF_API int skiff_function_count(void);
 /* The i-th, in the order of their declarations; false past the last. A function with several names
- * comes once for each. */
+ * is listed once for each. */
 SKIFF_API bool skiff_function_at(int i, struct skiff_function_info *out);
 
 #ifdef __cplusplus

@@ -9,8 +9,8 @@
  *     struct skiff_var *all = skiff_static_rnn_output(r, now);          [steps, batch, ...]
  *     skiff_static_rnn_end(r);
  *
- * Whatever a begin or create returns belongs to the net. A failure is the net's (skiff_net_error);
- * calls after it do nothing. Switch and While: skiff/layers.h. */
+ * The objects that begin and create return belong to the net. The net keeps a failure
+ * (skiff_net_error), and later calls do nothing. Switch and While: skiff/layers.h. */
 #ifndef SKIFF_CONTROL_H
 #define SKIFF_CONTROL_H
 
@@ -20,21 +20,22 @@
 extern "C" {
 #endif
 
-/* A block that runs if the condition holds. is_scalar: one bool; otherwise it runs if nothing
- * that it reads from outside is without elements. */
+/* A block that runs if the condition holds. is_scalar: one bool; otherwise it runs if every outer
+ * variable that it reads has elements. */
 struct skiff_branch;
 SKIFF_API struct skiff_branch *skiff_branch_begin(struct skiff_net *net, int n,
                                                   struct skiff_var *const *conditions,
                                                   bool is_scalar);
-/* Within the block: a variable around it that gets the value of v. */
+/* Within the block: an outer variable that gets the value of v. */
 SKIFF_API struct skiff_var *skiff_branch_output(struct skiff_branch *b, struct skiff_var *v);
 SKIFF_API void skiff_branch_end(struct skiff_branch *b);
-/* inputs[mask]: only that one needs a value. mask: one int32. */
+/* inputs[mask]: only that input needs a value. mask: one int32. */
 SKIFF_API struct skiff_var *skiff_select_input(struct skiff_net *net, int n,
                                                struct skiff_var *const *inputs,
                                                struct skiff_var *mask);
 
-/* Rows by a condition, a bool for each row: blocks for those where it holds and for the others. */
+/* Rows by a condition, a bool for each row: one block for rows where it is true, one for the
+ * others. */
 struct skiff_if_else;
 SKIFF_API struct skiff_if_else *skiff_if_else_create(struct skiff_net *net,
                                                      struct skiff_var *condition, const char *name);
@@ -42,7 +43,7 @@ SKIFF_API void skiff_if_else_begin(struct skiff_if_else *e, bool side);
 SKIFF_API struct skiff_var *skiff_if_else_input(struct skiff_if_else *e, struct skiff_var *x);
 SKIFF_API void skiff_if_else_output(struct skiff_if_else *e, struct skiff_var *v);
 SKIFF_API void skiff_if_else_end(struct skiff_if_else *e);
-/* Output `at` of both sides, the rows in their places again; how many there are. */
+/* Output `at` of both branches, with rows in their original order; the number of outputs. */
 SKIFF_API struct skiff_var *skiff_if_else_result(struct skiff_if_else *e, int at);
 SKIFF_API int skiff_if_else_count(const struct skiff_if_else *e);
 
@@ -73,7 +74,7 @@ SKIFF_API struct skiff_dynamic_rnn *skiff_dynamic_rnn_create(struct skiff_net *n
 SKIFF_API void skiff_dynamic_rnn_begin(struct skiff_dynamic_rnn *r);
 SKIFF_API struct skiff_var *skiff_dynamic_rnn_input(struct skiff_dynamic_rnn *r,
                                                     struct skiff_var *x, int level);
-/* What is the same in every step; after the first input. */
+/* An input that is the same in every step; after the first input. */
 SKIFF_API struct skiff_var *skiff_dynamic_rnn_static_input(struct skiff_dynamic_rnn *r,
                                                            struct skiff_var *x);
 /* reorder: init has the order of the batch, not that of the lengths. */

@@ -1,5 +1,5 @@
-/* Eager execution: ops run when they are called, and are noted, so that backward can walk them
- * back. The ops, their kernels and their gradients are those of programs (skiff/build.h).
+/* Eager execution: ops run when they are called, and are recorded on a tape, which backward walks
+ * in reverse. The ops, their kernels and their gradients are those of programs (skiff/build.h).
  *
  *     struct skiff_eager *e = skiff_eager_create();
  *     struct skiff_eager_tensor *x = skiff_eager_tensor_create(e);
@@ -11,9 +11,9 @@
  *     skiff_eager_backward(e, 1, &y, NULL, false, &err);
  *     skiff_eager_grad_of(x);                                2 x
  *
- * Tensors and notes are counted: a tensor keeps what made it until backward has walked through it.
- * An engine and its tensors are for one thread at a time. Tensors may outlive the engine's owner:
- * it goes with its last tensor. */
+ * Tensors and tape nodes are reference-counted: a tensor keeps its node until backward has walked
+ * through it. An engine and its tensors are for one thread at a time. The engine is freed with its
+ * last tensor, so that tensors may outlive its owner. */
 #ifndef SKIFF_EAGER_H
 #define SKIFF_EAGER_H
 
@@ -30,7 +30,7 @@ struct skiff_eager_tensor;
 
 SKIFF_API struct skiff_eager *skiff_eager_create(void);
 SKIFF_API void skiff_eager_destroy(struct skiff_eager *e); /* NULL is fine */
-/* Where random ops draw from: paddle.seed. Without it the system seeds. */
+/* Seed of random ops: paddle.seed. Without it the system chooses one. */
 SKIFF_API void skiff_eager_seed(struct skiff_eager *e, uint64_t seed);
 /* State of the generator, as bytes; set takes what get gave. */
 #define SKIFF_GENERATOR_BYTES 2504
@@ -38,12 +38,12 @@ SKIFF_API void skiff_eager_get_generator(const struct skiff_eager *e,
                                          unsigned char out[SKIFF_GENERATOR_BYTES]);
 SKIFF_API void skiff_eager_set_generator(struct skiff_eager *e,
                                          const unsigned char in[SKIFF_GENERATOR_BYTES]);
-/* Are ops noted? True at first. Gives what it was. */
+/* Whether ops are recorded on the tape; initially true. Returns the previous value. */
 SKIFF_API bool skiff_eager_set_noting(struct skiff_eager *e, bool noting);
 SKIFF_API bool skiff_eager_noting(const struct skiff_eager *e);
-/* Which gradients backward leaves. 2 (the default), as in Paddle 2.x: those of leaves, added to
- * what they have. 1, as in Paddle 1.x: those of leaves, in place of what they have, and those of
- * all tensors that ops have made since the call. Returns the previous setting. */
+/* Which gradients backward keeps. 2 (the default), as in Paddle 2.x: those of leaves, added to
+ * their gradients. 1, as in Paddle 1.x: those of leaves, which replace their gradients, and those
+ * of all tensors that ops have made since the call. Returns the previous setting. */
 SKIFF_API int skiff_eager_set_generation(struct skiff_eager *e, int generation);
 
 /* Called after each op that has run, those of backward and of replayed programs too, with its type
@@ -66,32 +66,34 @@ SKIFF_API struct skiff_eager_tensor *skiff_eager_tensor_take(struct skiff_eager 
                                                              struct skiff_tensor *value);
 /* Another tensor with the same memory and no gradient. */
 SKIFF_API struct skiff_eager_tensor *skiff_eager_detach(struct skiff_eager_tensor *t);
-/* From now on `t` has the memory, and the place in the notes, of `from`. */
+/* From now on `t` has the memory and the tape node of `from`. */
 SKIFF_API void skiff_eager_become(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from);
-/* An op in place: `from`, which was computed of `t` after the mark and is nobody else's, gives it
- * its value and its place in the notes; the value that the ops have read stays for backward. Who
- * shares the memory of t sees the new value. */
-SKIFF_API uint64_t skiff_eager_mark(const struct skiff_eager *e);
+/* An op in place: `from` was computed from `t` after the mark and has no other owner. `t` takes its
+ * value and its tape node; the value that ops have read is kept for backward. Tensors that share
+ * the memory of t see the new value. */
+SKIFF_API uint64_t skiff_eager_tape_position(const struct skiff_eager *e);
 SKIFF_API void skiff_eager_take(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from,
                                 uint64_t mark);
 /* The same for a value that no op has computed: a new content, which skiff_eager_version does not
  * count. */
 SKIFF_API void skiff_eager_replace(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from);
-/* What it holds (skiff/executor.h), up to date. Who writes to it says so with
+/* The value (skiff/executor.h), with deferred updates applied. After writing to it, call
  * skiff_eager_touched. Valid as long as the tensor. */
 SKIFF_API struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t);
-/* The same for its type and shape only: rows that lag behind (sparse optimizers) stay there. */
+/* The same for its type and shape only: deferred updates of rows (sparse optimizers) are not
+ * applied. */
 SKIFF_API const struct skiff_tensor *skiff_eager_form(const struct skiff_eager_tensor *t);
 SKIFF_API void skiff_eager_touched(struct skiff_eager_tensor *t);
-/* Paddle's inplace_version: how often ops, or callers who said so, have changed the value. */
+/* Paddle's inplace_version: how often ops, or calls of skiff_eager_touched, have changed the
+ * value. */
 SKIFF_API unsigned skiff_eager_version(const struct skiff_eager_tensor *t);
 SKIFF_API bool skiff_eager_stop_gradient(const struct skiff_eager_tensor *t);
 SKIFF_API void skiff_eager_set_stop_gradient(struct skiff_eager_tensor *t, bool stop);
 SKIFF_API bool skiff_eager_is_leaf(const struct skiff_eager_tensor *t);
 /* Borrowed; NULL: none. */
 SKIFF_API struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t);
-/* Its gradient, if there is one, goes, or becomes zero (selected rows always go), also for others
- * who hold it; if nobody does, the zeros are made when somebody asks for them. */
+/* Removes its gradient, or sets it to zero (selected rows are always removed), also for other
+ * holders. Without other holders, the zeros are made when they are first read. */
 SKIFF_API void skiff_eager_clear_grad(struct skiff_eager_tensor *t, bool to_zero);
 SKIFF_API void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tensor *grad);
 /* backward leaves the gradient also in this interior tensor. */
@@ -105,12 +107,12 @@ SKIFF_API const char *skiff_eager_name(const struct skiff_eager_tensor *t);
 SKIFF_API void skiff_eager_set_user(struct skiff_eager_tensor *t, void *user);
 SKIFF_API void *skiff_eager_user(const struct skiff_eager_tensor *t);
 
-/* Called with the tensor's whole gradient during backward. Gives a new reference to what takes its
- * place, or NULL: it stays; *failed set: backward ends, the message is in err. */
+/* Called with the tensor's complete gradient during backward. Returns a new reference to a
+ * replacement, or NULL to keep the gradient. *failed set: backward ends with the message in err. */
 typedef struct skiff_eager_tensor *(*skiff_eager_hook)(void *user, struct skiff_eager_tensor *grad,
                                                        bool *failed, struct skiff_error *err);
-/* Gives a number for remove; 0: the tensor has stop_gradient. `end` (or NULL) is called with user
- * when the hook goes. */
+/* Returns a number for remove; 0: the tensor has stop_gradient. `end` (or NULL) is called with user
+ * when the hook is removed. */
 SKIFF_API int64_t skiff_eager_add_hook(struct skiff_eager_tensor *t, skiff_eager_hook hook,
                                        void *user, void (*end)(void *user));
 SKIFF_API bool skiff_eager_remove_hook(struct skiff_eager_tensor *t, int64_t number);
@@ -156,25 +158,26 @@ SKIFF_API bool skiff_eager_attr_type(const char *type, const char *attr, enum sk
 /* Is `slot` an input (outputs: an output) that the op declares? */
 SKIFF_API bool skiff_eager_has_slot(const char *type, const char *slot, bool output);
 
-/* A note with a gradient of the caller's own (PyLayer). `backward` gets the gradients of the
- * outputs (NULL: zero) and gives new references for those of the inputs (NULL: none). */
+/* A tape node with a gradient function of the caller (PyLayer). `backward` gets the gradients of
+ * the outputs (NULL: zero) and returns new references to those of the inputs (NULL: none). */
 struct skiff_eager_own {
     enum skiff_status (*backward)(void *user, struct skiff_eager_tensor *const *out_grads,
                                   struct skiff_eager_tensor **in_grads, struct skiff_error *err);
-    void (*end)(void *user); /* when the note goes */
+    void (*end)(void *user); /* when the node is freed */
     void *user;
     const char *name;
 };
-SKIFF_API void skiff_eager_note_own(struct skiff_eager *e, int nins,
-                                    struct skiff_eager_tensor *const *ins, int nouts,
-                                    struct skiff_eager_tensor *const *outs,
-                                    const struct skiff_eager_own *own);
+SKIFF_API void skiff_eager_custom_op(struct skiff_eager *e, int nins,
+                                     struct skiff_eager_tensor *const *ins, int nouts,
+                                     struct skiff_eager_tensor *const *outs,
+                                     const struct skiff_eager_own *own);
 
 /* ---- programs ---- */
 
-/* A program whose ops run as if they were called one after the other, with gradients: what tracing
- * wrote, a model that is trained on. `ins`: names of what a run is given (data, parameters, state),
- * `outs`: of what it gives. Ops that run blocks are SKIFF_UNSUPPORTED. The program may go. */
+/* A program whose ops run as if they were called one after the other, with gradients: a traced
+ * function, or a model that is trained further. `ins`: names of a run's inputs (data, parameters,
+ * state), `outs`: names of its results. Ops that run blocks are SKIFF_UNSUPPORTED. The program may
+ * be destroyed afterwards. */
 struct skiff_eager_replay;
 SKIFF_API enum skiff_status
 skiff_eager_replay_create(struct skiff_eager *e, const struct skiff_program *p, int nins,
@@ -211,16 +214,17 @@ skiff_eager_grad(struct skiff_eager *e, int n, struct skiff_eager_tensor *const 
 /* ---- ranks ---- */
 
 /* Gradients of parameters are averaged over the ranks of a ring (skiff/collective.h) by every
- * backward that reaches one of them, in buckets, while it goes on; selected rows are gathered. All
- * ranks have the same parameters in the same order, and make the same backwards. A parameter that
- * was not reached counts zero; one that was reached nowhere has no gradient. What was added up
- * before (set_sync false) is averaged with it. */
+ * backward that reaches one of them, in buckets, during backward; selected rows are gathered. All
+ * ranks have the same parameters in the same order, and make the same backward calls. A parameter
+ * that was not reached counts as zero; one that no rank reached has no gradient. Gradients
+ * accumulated before (set_sync false) are averaged, too. */
 struct skiff_eager_reducer;
 struct skiff_eager_reducer_options {
     int ring;
     const bool *sparse; /* by parameter: its gradients are selected rows; NULL: none */
     size_t bucket_bytes, first_bucket_bytes; /* 0: 25 MB, 1 MB */
-    void (*waits)(void *user, bool begins);  /* around waits for other ranks; NULL: nobody asks */
+    void (*waits)(void *user, bool begins);  /* called before and after waits for other ranks; may
+                                               be NULL */
     void *user;
     uint64_t reserved[4];
 };
@@ -236,7 +240,7 @@ SKIFF_API void skiff_eager_reducer_set_sync(struct skiff_eager_reducer *r, bool 
 
 /* ---- optimizers ---- */
 
-/* A parameter and what its optimizer shall know of it. */
+/* A parameter and its settings for the optimizer. */
 struct skiff_eager_parameter {
     struct skiff_eager_tensor *tensor;    /* gets a reference */
     const char *name;                     /* accumulators are named after it; copied */
@@ -246,10 +250,10 @@ struct skiff_eager_parameter {
     uint64_t reserved[4];
 };
 struct skiff_eager_optimizer;
-/* type, o: as for skiff_optimizer_create in programs of 2.x (o->generation 1: of 1.x); the rate is
- * said in each step. What the functions in `o` get is named as the parameter. names: whose counters
- * number the accumulators (<parameter>_moment1_0); it must outlive the optimizer; NULL: own
- * ones. */
+/* type, o: as for skiff_optimizer_create in programs of 2.x (o->generation 1: of 1.x); each step
+ * gets the learning rate. Functions in `o` get a variable with the name of the parameter. names:
+ * whose counters number the accumulators (<parameter>_moment1_0); it must outlive the optimizer;
+ * NULL: own ones. */
 SKIFF_API enum skiff_status skiff_eager_optimizer_create(struct skiff_eager *e, const char *type,
                                                          const struct skiff_optimizer_options *o,
                                                          const struct skiff_eager_parameter *params,
@@ -261,7 +265,8 @@ SKIFF_API void skiff_eager_optimizer_destroy(struct skiff_eager_optimizer *opt);
  * the optimizer's rule. */
 SKIFF_API enum skiff_status skiff_eager_optimizer_step(struct skiff_eager_optimizer *opt,
                                                        double rate, struct skiff_error *err);
-/* The parameters' gradients become zeros, or go (to_zero false). Selected rows always go. */
+/* Sets the parameters' gradients to zero, or removes them (to_zero false). Selected rows are always
+ * removed. */
 SKIFF_API void skiff_eager_optimizer_clear_grad(struct skiff_eager_optimizer *opt, bool to_zero);
 /* The i-th accumulator, borrowed, and its name; made by the first step of its parameter. NULL past
  * the last. */

@@ -1,5 +1,5 @@
-/* Exchange of bytes between workers, for what datasets do together (global shuffle). Fleet's
- * workers have one over the network; anybody else may fill it in. */
+/* Exchange of bytes between workers, for operations over all datasets (global shuffle). Fleet's
+ * workers have one over the network; other callers may supply their own. */
 #ifndef SKIFF_EXCHANGE_H
 #define SKIFF_EXCHANGE_H
 
@@ -17,8 +17,8 @@ struct skiff_exchange {
     int rank, size; /* this worker, all workers */
     /* All workers call it the same number of times. send[i], send_bytes[i] are for worker i (also
      * for this one) and borrowed for the call. On success recv[i] is what worker i sent: malloc'ed,
-     * the caller frees it; NULL when it is empty. May block until all workers have come; when one
-     * of them is lost it fails, and nothing has to be freed. */
+     * the caller frees it; NULL when it is empty. May block until all workers have called it. When
+     * a worker is lost it fails, and nothing has to be freed. */
     enum skiff_status (*alltoall)(void *arg, const void *const *send, const size_t *send_bytes,
                                   void **recv, size_t *recv_bytes, struct skiff_error *err);
     /* Returns when all workers have called it. May block; fails when one of them is lost. */

@@ -5,8 +5,8 @@
  *     skiff_executor_run(exe, skiff_net_startup(net), NULL, 0, NULL, 0, NULL, &err);
  *     skiff_executor_run(exe, skiff_net_main(net), feeds, nfeeds, names, 1, &loss, &err);
  *
- * Programs may be changed and destroyed between two runs; what was compiled of them is found out to
- * be stale by itself. A program that is part of a job (skiff/fleet.h) takes part in it by being
+ * Programs may be changed and destroyed between two runs: the executor notices that a compiled
+ * program is out of date. A program that is part of a job (skiff/fleet.h) takes part in it by being
  * run. Threads: one executor, one thread; several executors may share a scope and a program. */
 #ifndef SKIFF_EXECUTOR_H
 #define SKIFF_EXECUTOR_H
@@ -26,7 +26,7 @@ struct skiff_scope;
 struct skiff_executor;
 
 /* A tensor of the caller's. dtype: "float32", "int64", ...; elements are zero at first. NULL on bad
- * arguments (err says why). */
+ * arguments, with the reason in err. */
 SKIFF_API struct skiff_tensor *skiff_tensor_create(const char *dtype, int ndim, const int64_t *dims,
                                                    struct skiff_error *err);
 SKIFF_API void skiff_tensor_destroy(struct skiff_tensor *t); /* NULL is fine */
@@ -37,8 +37,8 @@ SKIFF_API enum skiff_status skiff_tensor_resize(struct skiff_tensor *t, const ch
 /* Cuts the rows into sequences: one level of `n` lengths, whose sum must be dimension 0. */
 SKIFF_API enum skiff_status skiff_tensor_set_lengths(struct skiff_tensor *t, const int64_t *lengths,
                                                      int64_t n, struct skiff_error *err);
-/* These and all below that only look at a tensor answer NULL with NULL, or with 0 (dim: -1, kind:
- * "none"): what skiff_scope_find did not find may be asked. */
+/* These and all calls below that only read a tensor accept NULL, and return NULL or 0 for it (dim:
+ * -1, kind: "none"). A result of skiff_scope_find can therefore be passed unchecked. */
 SKIFF_API const char *skiff_tensor_dtype(const struct skiff_tensor *t);
 SKIFF_API int skiff_tensor_ndim(const struct skiff_tensor *t);
 SKIFF_API int64_t skiff_tensor_dim(const struct skiff_tensor *t, int i);
@@ -50,8 +50,8 @@ SKIFF_API const int64_t *skiff_tensor_rows(const struct skiff_tensor *t, size_t 
 
 /* "none" (not written yet), "tensor", "rows" (selected rows), "array" (of tensors). */
 SKIFF_API const char *skiff_tensor_kind(const struct skiff_tensor *t);
-/* Looks at memory of the caller's, which must stay until the tensor is resized, borrows anew or is
- * destroyed; for feeds. The lod is dropped. */
+/* Borrows memory of the caller, which must stay valid until the tensor is resized, borrows other
+ * memory or is destroyed; for feeds. The lod is dropped. */
 SKIFF_API enum skiff_status skiff_tensor_borrow(struct skiff_tensor *t, const char *dtype, int ndim,
                                                 const int64_t *dims, const void *data,
                                                 struct skiff_error *err);
@@ -77,31 +77,31 @@ SKIFF_API int64_t skiff_tensor_items(const struct skiff_tensor *t);
 SKIFF_API const struct skiff_tensor *skiff_tensor_item(const struct skiff_tensor *t, int64_t i);
 
 SKIFF_API struct skiff_scope *skiff_scope_create(void);
-/* A scope in front of another, which lives as long as it does. */
+/* A child scope; its parent must outlive it. */
 SKIFF_API struct skiff_scope *skiff_scope_create_child(struct skiff_scope *parent);
 SKIFF_API void skiff_scope_destroy(struct skiff_scope *s);
 /* The value of a variable, borrowed: data can be read and, until the next run, written. NULL: there
- * is none. Find it anew after every run: rows that an optimizer has left behind are brought up to
- * date when a variable is found. */
+ * is none. Call it again after every run: deferred updates of rows are applied when a variable is
+ * found. */
 SKIFF_API struct skiff_tensor *skiff_scope_find(struct skiff_scope *s, const char *name);
 /* Sets a variable to a copy of the tensor. */
 SKIFF_API enum skiff_status skiff_scope_set(struct skiff_scope *s, const char *name,
                                             const struct skiff_tensor *t, struct skiff_error *err);
 
-/* As skiff_scope_find, and also values that nobody has written yet. */
+/* As skiff_scope_find, and also values that were not written yet. */
 SKIFF_API struct skiff_tensor *skiff_scope_peek(struct skiff_scope *s, const char *name);
-/* The same, made in this scope when it is nowhere. */
+/* The same; creates the variable in this scope when no scope has it. */
 SKIFF_API struct skiff_tensor *skiff_scope_var(struct skiff_scope *s, const char *name);
 /* Calls `each` with the names of this scope (not its parent's), in order of creation. */
 SKIFF_API void skiff_scope_names(const struct skiff_scope *s,
                                  void (*each)(void *user, const char *name), void *user);
 
-/* Who runs programs, for ops that speak to it: print and assert, py_func. Functions may be NULL,
- * and are called by the thread that runs. It outlives the executor. */
+/* Callbacks for ops that need the program's host: print and assert, py_func. Functions may be NULL,
+ * and are called on the thread that runs. The struct must outlive the executor. */
 struct skiff_host {
     void *user;
-    void (*print)(void *user, const char *text); /* whole lines */
-    /* Fills `out` with what function `id` makes of `in`; entries may be NULL. */
+    void (*print)(void *user, const char *text); /* complete lines */
+    /* Fills `out` with the results of function `id` for `in`; entries may be NULL. */
     enum skiff_status (*call)(void *user, int id, const struct skiff_tensor *const *in, int nin,
                               struct skiff_tensor *const *out, int nout, struct skiff_error *err);
 };
@@ -123,10 +123,10 @@ struct skiff_feed {
 SKIFF_API struct skiff_executor *
 skiff_executor_create(struct skiff_scope *scope, const struct skiff_executor_options *options);
 SKIFF_API void skiff_executor_destroy(struct skiff_executor *e);
-/* Gives the memory of what was compiled of a program back now. */
+/* Frees the memory of a compiled program now. */
 SKIFF_API void skiff_executor_forget(struct skiff_executor *e, const struct skiff_program *p);
-/* Runs the program once. out[i] is the value of fetches[i]: made when out[i] is NULL, reused
- * otherwise; yours. */
+/* Runs the program once. out[i] is the value of fetches[i]: created when out[i] is NULL, reused
+ * otherwise; the caller owns it. */
 SKIFF_API enum skiff_status skiff_executor_run(struct skiff_executor *e,
                                                const struct skiff_program *p,
                                                const struct skiff_feed *feeds, int nfeeds,

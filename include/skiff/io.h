@@ -1,10 +1,10 @@
 /* Files: variables, parameters, whole models, in Paddle's own formats, both ways.
  *
- * Loading is all or nothing: everything is read and checked before the scope changes. Saving too:
- * whatever is killed when, a load finds all of the old files or all of the new ones. Beside them
- * lies a __skiff_manifest__ (of a prefix: PREFIX.skiff_manifest.yaml) with sizes and checksums,
- * which every load compares with; without it nothing is compared. Threads: one user of the scope at
- * a time. */
+ * Loading is all or nothing: everything is read and checked before the scope changes. Saving is all
+ * or nothing, too: whenever the process is killed, a load finds all of the old files or all of the
+ * new ones. A save also writes __skiff_manifest__ (of a prefix: PREFIX.skiff_manifest.yaml) with
+ * sizes and checksums. Every load compares with it; without it nothing is compared. Threads: one
+ * user of the scope at a time. */
 #ifndef SKIFF_IO_H
 #define SKIFF_IO_H
 
@@ -53,14 +53,14 @@ skiff_save_inference_prefix(struct skiff_scope *s, const struct skiff_program *p
                             const char *const *feeds, int nfeeds, const char *const *targets,
                             int ntargets, const char *prefix, struct skiff_error *err);
 
-struct skiff_model; /* a program with the names of what it takes and gives */
+struct skiff_model; /* a program with the names of its inputs and outputs */
 
 struct skiff_model_files {
     const char *model, *params; /* file names in the folder; NULL: the default */
     uint64_t reserved[4];
 };
 
-/* save_inference_model with file names of one's own: params NULL is one file per parameter. */
+/* save_inference_model with given file names; params NULL: one file per parameter. */
 SKIFF_API enum skiff_status
 skiff_save_inference_files(struct skiff_scope *s, const struct skiff_program *p,
                            const char *const *feeds, int nfeeds, const char *const *targets,
@@ -74,16 +74,16 @@ SKIFF_API enum skiff_status skiff_load_inference_model(struct skiff_scope *s, co
                                                        struct skiff_model **out,
                                                        struct skiff_error *err);
 SKIFF_API void
-skiff_model_destroy(struct skiff_model *m); /* NULL is fine; the program goes with it */
+skiff_model_destroy(struct skiff_model *m); /* NULL is fine; also destroys the program */
 SKIFF_API const struct skiff_program *skiff_model_program(const struct skiff_model *m);
 SKIFF_API int skiff_model_feeds(const struct skiff_model *m);
 SKIFF_API const char *skiff_model_feed(const struct skiff_model *m, int i); /* NULL past the last */
 SKIFF_API int skiff_model_targets(const struct skiff_model *m);
 SKIFF_API const char *skiff_model_target(const struct skiff_model *m, int i);
 
-/* For those who list or read files of a saved folder by themselves: a save into it that was cut
- * after it had become true is put in its place. All calls that load do it first. */
-SKIFF_API enum skiff_status skiff_model_settle(const char *folder, struct skiff_error *err);
+/* For callers that list or read files of a saved folder themselves: completes a save that was
+ * interrupted after its commit. All calls that load do this first. */
+SKIFF_API enum skiff_status skiff_model_recover(const char *folder, struct skiff_error *err);
 
 /* A program file (__model__, .pdmodel, ProgramDesc bytes), read and written. */
 SKIFF_API enum skiff_status skiff_program_read(const char *path, struct skiff_program **out,
@@ -91,11 +91,11 @@ SKIFF_API enum skiff_status skiff_program_read(const char *path, struct skiff_pr
 SKIFF_API enum skiff_status skiff_program_write(const struct skiff_program *p, const char *path,
                                                 struct skiff_error *err);
 
-/* A program that was read (a file, a model, bytes) was written by somebody else: its ops that act
- * outside of it (save, save_combine, load, load_combine, send, recv, ...) are refused when it is
- * run, by name and place, unless they are allowed here: ops "save,load", in place of what was
- * allowed before. Their files must lie below dir, a folder that is there, wherever links lead; NULL
- * when none of the ops has files. Programs that were built by calls may do everything. */
+/* A program that was read (a file, a model, bytes) is not trusted. Its ops that act outside of it
+ * (save, save_combine, load, load_combine, send, recv, ...) are refused when it runs, with name and
+ * position, unless they are allowed here. ops "save,load" replaces what was allowed before. Their
+ * files must be below dir, an existing folder, also through links; NULL when none of the ops has
+ * files. Programs that were built by calls are not restricted. */
 SKIFF_API enum skiff_status skiff_program_allow(struct skiff_program *p, const char *ops,
                                                 const char *dir, struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_model_allow(struct skiff_model *m, const char *ops,
@@ -114,7 +114,7 @@ SKIFF_API void skiff_state_destroy(struct skiff_state *s); /* NULL is fine */
 SKIFF_API enum skiff_status skiff_state_read(const char *path, struct skiff_state **out,
                                              struct skiff_error *err);
 /* PREFIX.pdparams and, when it is there, PREFIX.pdopt; or one file per name in dir (save_vars). All
- * of one save, whoever saves there meanwhile. */
+ * files are of one save, even if another process saves there meanwhile. */
 SKIFF_API enum skiff_status skiff_state_read_prefix(const char *prefix, struct skiff_state **out,
                                                     struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_state_read_files(const char *dir, const char *const *names, int n,
@@ -122,7 +122,7 @@ SKIFF_API enum skiff_status skiff_state_read_files(const char *dir, const char *
                                                    struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_state_write(const struct skiff_state *s, const char *path,
                                               struct skiff_error *err);
-/* A copy of the tensor under that name, instead of one that is there. */
+/* Stores a copy of the tensor under that name; replaces an existing one. */
 SKIFF_API enum skiff_status skiff_state_set(struct skiff_state *s, const char *name,
                                             const struct skiff_tensor *t, struct skiff_error *err);
 SKIFF_API int skiff_state_count(const struct skiff_state *s);
@@ -134,8 +134,8 @@ SKIFF_API enum skiff_status skiff_state_get(const struct skiff_state *s, int i,
 /* ---- objects ---- */
 
 /* What paddle.save writes beyond states: numbers, texts, arrays, and tuples, lists and dicts of
- * them, as a pickle. Reading executes nothing; what a pickle cannot be without executing is refused
- * by name. */
+ * them, as a pickle. Reading executes nothing: a pickle that needs execution is refused, with the
+ * name of the call. */
 struct skiff_pickle;
 struct skiff_object; /* of a pickle, and as long as it */
 enum skiff_object_kind {
@@ -163,16 +163,16 @@ SKIFF_API double skiff_object_float(const struct skiff_object *o);
 /* Of a text (UTF-8) or bytes; not ended by 0. */
 SKIFF_API const char *skiff_object_text(struct skiff_pickle *p, const struct skiff_object *o,
                                         size_t *out_n);
-/* Of a tuple or list; of a dict: keys and values in turns. The same object may stand in several
- * places, also inside of itself. */
+/* Of a tuple or list; of a dict: keys and values alternate. The same object may occur several
+ * times, also inside itself. */
 SKIFF_API size_t skiff_object_count(const struct skiff_object *o);
 SKIFF_API const struct skiff_object *skiff_object_item(const struct skiff_object *o, size_t i);
 /* A copy of the array; bfloat16 is numpy's uint16, as in Paddle. */
 SKIFF_API enum skiff_status skiff_object_array(struct skiff_pickle *p, const struct skiff_object *o,
                                                struct skiff_tensor **out, struct skiff_error *err);
 
-/* Writing: open, the pieces of one object in order, end. path NULL: into memory. The file is
- * there, whole, after end; close instead of end leaves what was there before. */
+/* Writing: open, the pieces of one object in order, end. path NULL: into memory. end makes the
+ * complete file appear; close instead of end leaves the old file, if any. */
 struct skiff_pickler;
 SKIFF_API enum skiff_status skiff_pickler_open(const char *path, int protocol,
                                                struct skiff_pickler **out, struct skiff_error *err);
@@ -186,10 +186,10 @@ SKIFF_API enum skiff_status skiff_pickler_bytes(struct skiff_pickler *p, const v
                                                 size_t n, struct skiff_error *err);
 SKIFF_API enum skiff_status
 skiff_pickler_array(struct skiff_pickler *p, const struct skiff_tensor *t, struct skiff_error *err);
-/* A tuple, list or dict: begin, its items (keys and values in turns), finish. */
+/* A tuple, list or dict: begin, its items (keys and values alternate), finish. */
 SKIFF_API void skiff_pickler_begin(struct skiff_pickler *p, enum skiff_object_kind kind);
 SKIFF_API void skiff_pickler_finish(struct skiff_pickler *p, enum skiff_object_kind kind);
-/* Both end the pickler. In memory, *out_bytes gets what was written; free() it. */
+/* Both end the pickler. In memory, *out_bytes gets the bytes; free() them. */
 SKIFF_API enum skiff_status skiff_pickler_end(struct skiff_pickler *p, void **out_bytes,
                                               size_t *out_n, struct skiff_error *err);
 SKIFF_API void skiff_pickler_close(struct skiff_pickler *p); /* NULL is fine */

@@ -1,5 +1,5 @@
-/* The words networks are built with: Fluid 1.8's layers, one call for one call, giving the same
- * ops, variable names, attributes and shapes (docs/layers.md lists Fluid name -> C name).
+/* Layers: Fluid 1.8's layers, one call for each, with the same ops, variable names, attributes and
+ * shapes (docs/reference/layers.md lists Fluid name -> C name).
  *
  *     struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(13));
  *     struct skiff_var *h = skiff_fc(net, x, 400, .act = "relu");
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define SKIFF_ZERO \
-    (-2147483647 - 1) /* an option that is 0, where leaving it out means another value */
+    (-2147483647 - 1) /* an option with value 0, where the default is another value */
 #define SKIFF_MAX_DIMS 9
 /* All zero, in C and in C++: struct skiff_clip c = SKIFF_CLEAR; */
 #ifdef __cplusplus
@@ -331,7 +331,7 @@ SKIFF_UNARY_LAYERS(SKIFF_DECLARE_UNARY)
 #define skiff_floor skiff_layer_floor
 #define skiff_ceil skiff_layer_ceil
 
-/* Arguments as in Fluid; what is 0 takes Fluid's default. */
+/* Arguments as in Fluid; 0 means Fluid's default. */
 struct skiff_act_options {
     double alpha, slope, offset, threshold, beta, factor;
     struct skiff_var *factor_var; /* pow */
@@ -596,7 +596,7 @@ SKIFF_API struct skiff_var *skiff_layer_ones_like(struct skiff_net *net, struct 
                                                   struct skiff_var *out);
 SKIFF_API struct skiff_var *skiff_layer_assign(struct skiff_net *net, struct skiff_var *input,
                                                struct skiff_var *output); /* NULL: new */
-/* assign of an array; dtype "float32", "int32", "int64" or "bool" says what values points to. */
+/* assign of an array; dtype ("float32", "int32", "int64" or "bool") is the type of values. */
 SKIFF_API struct skiff_var *skiff_layer_assign_value(struct skiff_net *net, struct skiff_dims shape,
                                                      const char *dtype, const void *values,
                                                      struct skiff_var *output);

@@ -1,4 +1,4 @@
-/* Metrics over what has been seen so far, outside of a program: fluid.metrics. */
+/* Metrics over all samples so far, outside of a program: fluid.metrics. */
 #ifndef SKIFF_METRIC_H
 #define SKIFF_METRIC_H
 

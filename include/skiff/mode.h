@@ -1,5 +1,5 @@
-/* Modes of a job of trainers and parameter servers: the rows of <skiff/mode_list.h>. What each of
- * them promises when something fails stands in docs/consistency.md. */
+/* Modes of a job of trainers and parameter servers: the rows of <skiff/mode_list.h>.
+ * docs/internals/consistency.md says what each of them guarantees when something fails. */
 #ifndef SKIFF_MODE_H
 #define SKIFF_MODE_H
 
@@ -18,8 +18,10 @@ enum skiff_split_mode {
 };
 
 enum skiff_mode_flags {
-    SKIFF_MODE_WAITS = 1, /* a step waits for all trainers; otherwise what arrives is applied */
-    SKIFF_MODE_MEETS = 2, /* threads of a trainer meet in every step and send one gradient */
+    SKIFF_MODE_WAITS = 1, /* a step waits for all trainers; otherwise servers apply gradients as
+                            they arrive */
+    SKIFF_MODE_MEETS = 2, /* threads of a trainer wait for each other in every step and send one
+                            gradient */
     SKIFF_MODE_ADDS = 4,  /* trainers update by themselves; servers add differences */
 };
 

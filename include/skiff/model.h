@@ -1,6 +1,6 @@
 /* A network of your own for the command `skiff`: a shared object that `runner.model: ./mymodel.so`
- * loads (docs/networks.md). Whatever uses one, such as train, infer and check-data, calls `build`,
- * which reads its sizes from the config and appends the network to the net:
+ * loads (docs/guide/networks.md). Every command that uses it, such as train, infer and check-data,
+ * calls `build`. That function reads sizes from the config and appends the network to the net:
  *
  *     #include <skiff/model.h>
  *
@@ -16,8 +16,8 @@
  *
  *     cc -shared -fPIC $(pkg-config --cflags skiff) -o mymodel.so mymodel.c
  *
- * It is not linked with the library: the command that loads it has all of <skiff/...>. Errors stay
- * in the net and in the config, whose makers report them. */
+ * It is not linked with the library: the command that loads it has all calls of <skiff/...>. Errors
+ * stay in the net and in the config; the command reports them. */
 #ifndef SKIFF_MODEL_H
 #define SKIFF_MODEL_H
 
@@ -28,8 +28,8 @@ extern "C" {
 #endif
 
 /* What the user set: the keys under hyper_parameters. A key that is absent gives the fallback; so
- * does a value of the wrong type, which the config's owner reports. Asking for a key makes it a
- * known one. Returned texts live as long as the config. */
+ * does a value of the wrong type, which the command reports. Reading a key makes it a known one.
+ * Returned texts live as long as the config. */
 struct skiff_model_config;
 struct skiff_model_config_class {
     int64_t (*integer)(const struct skiff_model_config *c, const char *key, int64_t fallback);
@@ -66,7 +66,7 @@ static inline const char *skiff_model_text(const struct skiff_model_config *c, c
 }
 
 #define SKIFF_MODEL_MAX_LAYERS 16
-/* Sizes of layers; what the list `key` says, or the defaults, which end with 0. */
+/* Sizes of layers; the list `key`, or the defaults, which end with 0. */
 struct skiff_model_sizes {
     int64_t size[SKIFF_MODEL_MAX_LAYERS];
     int n;
@@ -90,17 +90,17 @@ struct skiff_model_net {
     int ninputs;
     struct skiff_var *loss;
     bool loss_is_sum; /* over the samples of the batch; otherwise their mean */
-    /* What was predicted (the last column, 0 .. 1) and what came: for AUC, log loss, calibration.
-     * NULL: the model has no such thing. */
+    /* The prediction (the last column, 0 .. 1) and the label: for AUC, log loss, calibration. NULL:
+     * the model has none. */
     struct skiff_var *predict, *label;
     bool not_probability;       /* predictions order samples, no more */
     struct skiff_auc auc;       /* auc NULL: none */
-    struct skiff_var *accuracy; /* share of samples that are right, or NULL */
+    struct skiff_var *accuracy; /* share of samples that are classified correctly, or NULL */
     uint64_t reserved[4];
 };
 
-/* Appends to out->inputs; returns v. More than fit are left out, which the caller's loop bounds
- * prevent. */
+/* Appends to out->inputs; returns v. Inputs beyond its size are dropped; the caller's loop bounds
+ * must prevent this. */
 static inline struct skiff_var *skiff_model_input(struct skiff_model_net *out, struct skiff_var *v)
 {
     if (out->ninputs < SKIFF_MODEL_MAX_INPUTS)

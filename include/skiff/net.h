@@ -2,10 +2,10 @@
  * that give unique names, and the first error.
  *
  * Errors: a layer that fails returns NULL; NULL flows through later layers without further effect,
- * and the first error is reported once, by skiff_net_check, skiff_optimizer_minimize or whoever
- * runs the net. No check is needed after every line. Ownership: variables belong to their program;
- * programs made by skiff_net_create belong to the net; programs pushed by the caller stay the
- * caller's and must outlive their use. Threads: one net, one thread. */
+ * and the first error is reported once, by skiff_net_check, skiff_optimizer_minimize or the call
+ * that runs the net. No check is needed after every line. Ownership: variables belong to their
+ * program; programs made by skiff_net_create belong to the net; programs pushed by the caller stay
+ * the caller's and must outlive their use. Threads: one net, one thread. */
 #ifndef SKIFF_NET_H
 #define SKIFF_NET_H
 
@@ -32,7 +32,7 @@ SKIFF_API struct skiff_program *skiff_net_startup(const struct skiff_net *net);
 
 /* OK, or the first error of any call on this net since the last skiff_net_forget. */
 SKIFF_API enum skiff_status skiff_net_check(const struct skiff_net *net, struct skiff_error *err);
-SKIFF_API void skiff_net_forget(struct skiff_net *net); /* drops the error; building goes on */
+SKIFF_API void skiff_net_forget(struct skiff_net *net); /* drops the error; building continues */
 
 /* program_guard: layers append to these programs until the pop. startup NULL: as before. */
 SKIFF_API void skiff_net_push_programs(struct skiff_net *net, struct skiff_program *main,
@@ -55,23 +55,23 @@ SKIFF_API struct skiff_program *skiff_program_clone(const struct skiff_program *
 SKIFF_API enum skiff_status skiff_program_clone_for_test(const struct skiff_program *p,
                                                          struct skiff_program **out,
                                                          struct skiff_error *err);
-/* From now on whoever runs or clones p runs or clones `as`, which must not lead back to p and stays
- * as long as p needs it. NULL: p itself again. */
+/* From now on running or cloning p runs or clones `as`, which must not lead back to p and must live
+ * as long as p uses it. NULL: p itself again. */
 SKIFF_API void skiff_program_run_as(struct skiff_program *p, struct skiff_program *as);
-/* What save_inference_model keeps: what the targets need of the feeds. */
+/* The program of save_inference_model: the ops that compute the targets from the feeds. */
 SKIFF_API enum skiff_status skiff_program_prune(const struct skiff_program *p,
                                                 const char *const *feeds, int nfeeds,
                                                 const char *const *targets, int ntargets,
                                                 struct skiff_program **out,
                                                 struct skiff_error *err);
-/* The ops that the targets need, as they are: no feed and fetch ops, is_test unchanged. A feed ends
- * the way back; one that nobody needs is ignored. */
+/* The ops that the targets need, unchanged: no feed and fetch ops, is_test as it was. A feed ends
+ * the search for inputs; an unused one is ignored. */
 SKIFF_API enum skiff_status skiff_program_cut(const struct skiff_program *p,
                                               const char *const *feeds, int nfeeds,
                                               const char *const *targets, int ntargets,
                                               struct skiff_program **out, struct skiff_error *err);
 /* The same for training: the optimizer ops at these positions of block 0 (updates NULL: all of the
- * program) stay with all they need. targets may be empty. */
+ * program) are kept with all ops that they need. targets may be empty. */
 SKIFF_API enum skiff_status
 skiff_program_cut_training(const struct skiff_program *p, const char *const *feeds, int nfeeds,
                            const char *const *targets, int ntargets, const int64_t *updates,
@@ -81,14 +81,14 @@ skiff_program_cut_training(const struct skiff_program *p, const char *const *fee
 SKIFF_API enum skiff_status skiff_program_replicate(const struct skiff_program *p, int devices,
                                                     bool scale_one, struct skiff_program **out,
                                                     struct skiff_error *err);
-/* What the joint program calls a variable of that device; free() it. */
+/* The name that the joint program gives to a variable of that device; free() it. */
 SKIFF_API char *skiff_program_replica_name(const struct skiff_program *joint, const char *name,
                                            int device);
 SKIFF_API void skiff_program_set_seed(struct skiff_program *p, int seed); /* random_seed */
 SKIFF_API int skiff_program_seed(const struct skiff_program *p);
 SKIFF_API char *skiff_program_text(const struct skiff_program *p); /* readable; free() it */
 
-/* Variables: NULL is answered with NULL, 0 or false. */
+/* Variables: for NULL these return NULL, 0 or false. */
 SKIFF_API struct skiff_var *skiff_program_var(const struct skiff_program *p, const char *name);
 SKIFF_API const char *skiff_var_name(const struct skiff_var *v);
 SKIFF_API const char *skiff_var_dtype(const struct skiff_var *v); /* "float32", ... */
@@ -99,8 +99,8 @@ SKIFF_API bool skiff_var_persistable(const struct skiff_var *v);
 SKIFF_API void skiff_var_set_persistable(struct skiff_var *v, bool on);
 SKIFF_API bool skiff_var_stop_gradient(const struct skiff_var *v);
 SKIFF_API void skiff_var_set_stop_gradient(struct skiff_var *v, bool on);
-/* minimize clips its gradient to [min, max] before it flows on (Fluid's ErrorClipByValue);
- * INFINITY for both: as it was. */
+/* minimize clips its gradient to [min, max] before it flows on (Fluid's ErrorClipByValue); INFINITY
+ * for both: no clipping. */
 SKIFF_API void skiff_var_set_error_clip(struct skiff_var *v, double min, double max);
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
  *
  * or, to keep the optimizer object:
  *
- *     struct skiff_optimizer *opt = skiff_optimizer_new(net, "sgd", .learning_rate = 0.1);
+ *     struct skiff_optimizer *opt = skiff_optimizer(net, "sgd", .learning_rate = 0.1);
  *     skiff_optimizer_minimize(opt, loss, NULL, &err); */
 #ifndef SKIFF_OPTIMIZER_H
 #define SKIFF_OPTIMIZER_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* What a function says about each parameter. */
+/* A test of each parameter. */
 struct skiff_param_test {
     bool (*call)(const struct skiff_var *param, void *user);
     void *user;
@@ -27,14 +27,14 @@ struct skiff_param_factor {
 
 /* Hyperparameters, named as in Fluid; 0 means the optimizer's own default (in comments; where 2.x
  * has another it holds in programs of 2.x), SKIFF_ZERO means 0. A field that the optimizer does not
- * have is not looked at. skiff_optimizer_info lists the fields of each with their defaults. */
+ * have is ignored. skiff_optimizer_info lists the fields of each with their defaults. */
 struct skiff_optimizer_options {
     double learning_rate; /* adam, adamw, adamax, lamb: 0.001; others: needed (2.x: 0.001 for sgd,
                              momentum, adadelta) */
     struct skiff_var *learning_rate_var; /* a schedule (skiff_lr_*), instead of the number */
     struct skiff_regularizer regularization;
     struct skiff_clip grad_clip;
-    const char *name; /* goes into the names of accumulators */
+    const char *name; /* part of the names of accumulators */
 
     double momentum;     /* momentum (2.x: 0.9), lars_momentum: needed; rmsprop: 0 */
     bool use_nesterov;   /* momentum */
@@ -67,7 +67,7 @@ struct skiff_optimizer;
  * lars_momentum; adamw in programs of 2.x. The object belongs to the net. NULL after an error. */
 SKIFF_API struct skiff_optimizer *skiff_optimizer_create(struct skiff_net *net, const char *type,
                                                          const struct skiff_optimizer_options *o);
-#define skiff_optimizer_new(net, type, ...) \
+#define skiff_optimizer(net, type, ...) \
     skiff_optimizer_create(net, type, &(struct skiff_optimizer_options){__VA_ARGS__})
 
 struct skiff_minimize_options {
@@ -94,7 +94,7 @@ SKIFF_API enum skiff_status skiff_net_gradients(struct skiff_net *net, struct sk
                                                 struct skiff_var *const *target_grads,
                                                 const struct skiff_minimize_options *o,
                                                 struct skiff_var **out, struct skiff_error *err);
-/* What the last of these calls, or minimize, warns of; NULL: nothing. Valid until the next one. */
+/* The warning of the last of these calls or of minimize; NULL: none. Valid until the next call. */
 SKIFF_API const char *skiff_net_warning(const struct skiff_net *net);
 /* The first half of minimize: as skiff_net_backward, without parameters that are not trainable. */
 SKIFF_API enum skiff_status skiff_optimizer_backward(struct skiff_optimizer *opt,
@@ -124,10 +124,10 @@ SKIFF_API enum skiff_status skiff_net_minimize(struct skiff_net *net, struct ski
 #define skiff_minimize(net, loss, err, type, ...) \
     skiff_net_minimize(net, loss, type, &(struct skiff_optimizer_options){__VA_ARGS__}, err)
 
-/* Gradient merge, in place, after minimize: gradients are added up over k_steps runs of main, and
+/* Gradient merge, in place, after minimize: gradients are summed over k_steps runs of main, and
  * every k-th run updates parameters by their sums, or means (avg), as a step with the rows of all
- * of them would. Counters and sums are persistable variables that startup sets. Before
- * skiff_collective_transpile, which then sums over ranks in the k-th run alone. */
+ * of them would. Counters and sums are persistable variables that startup sets. Call it before
+ * skiff_collective_transpile, which then sums over ranks in the k-th run only. */
 SKIFF_API enum skiff_status skiff_gradient_merge(struct skiff_program *main,
                                                  struct skiff_program *startup, int k_steps,
                                                  bool avg, struct skiff_error *err);
@@ -173,7 +173,7 @@ struct skiff_optimizer_info {
 /* The i-th from 0; NULL past the last. */
 SKIFF_API const struct skiff_optimizer_info *skiff_optimizer_info(int i, int generation);
 
-/* fluid.clip.set_gradient_clip: for these parameters (NULL: all there are now). */
+/* fluid.clip.set_gradient_clip: for these parameters (NULL: all that exist now). */
 SKIFF_API void skiff_net_set_gradient_clip(struct skiff_net *net, const struct skiff_clip *clip,
                                            const char *const *params, int n);
 

@@ -5,9 +5,9 @@
  * skiff_error, which may be NULL, and leaves its outputs untouched. An error is a plain value: copy
  * it, keep it, send it to another thread.
  *
- * Structs that a caller fills in and hands over by pointer (options) end with `reserved`, which
- * must be zero, as is all that an initializer leaves out: fields to come take its place, so that
- * programs compiled before run on (docs/decisions/0005-abi.md). */
+ * Structs that a caller fills in and passes by pointer (options) end with `reserved`, which must be
+ * zero. Initializers clear fields that they do not name. Later fields take the place of reserved
+ * words, so that programs compiled earlier keep working (docs/internals/decisions/0005-abi.md). */
 #ifndef SKIFF_STATUS_H
 #define SKIFF_STATUS_H
 

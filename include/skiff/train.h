@@ -36,11 +36,11 @@ SKIFF_API void skiff_dataset_set_files(struct skiff_dataset *d, const char *cons
 /* A program that turns a file (its standard input) into MultiSlot text. NULL or "cat": none. */
 SKIFF_API void skiff_dataset_set_pipe_command(struct skiff_dataset *d, const char *command);
 /* A setting of the reader: "format" (multislot, criteo, slot_text, ...), "hash", "hash_size", ...
- * as docs/config.md lists them; and "cache" (true), "bad_lines" (a number), "drop_last" (true),
- * "split_files" (true: a QueueDataset with fewer files than threads cuts plain files),
- * "parse_ins_id", "parse_content", "parse_logkey" (true: lines begin with `1 <text>` for each),
- * "merge_by_lineid" (the size of a group, Paddle's default is 2; 0: any): global_shuffle makes one
- * sample of those with the same ins_id; "line_is_batch" (true: Paddle's input_type 1). */
+ * as listed in docs/reference/configuration.md; and "cache" (true), "bad_lines" (a number),
+ * "drop_last" (true), "split_files" (true: a QueueDataset with fewer files than threads cuts plain
+ * files), "parse_ins_id", "parse_content", "parse_logkey" (true: lines begin with `1 <text>` for
+ * each), "merge_by_lineid" (the size of a group, Paddle's default is 2; 0: any): global_shuffle
+ * makes one sample of those with the same ins_id; "line_is_batch" (true: Paddle's input_type 1). */
 SKIFF_API void skiff_dataset_set(struct skiff_dataset *d, const char *key, const char *value);
 
 /* InMemoryDataset. */
@@ -83,12 +83,12 @@ struct skiff_train_options {
     /* debug: every 100 batches of thread 0, the mean time of every op and of reading. */
     void (*print_debug)(void *user, const char *text);
     /* Fetch handler: every period_secs on a thread of its own, with the values of thread 0 after a
-     * batch; values[i] is NULL for a variable that nobody writes. Borrowed for the call. */
+     * batch; values[i] is NULL for a variable that no op writes. Borrowed for the call. */
     const char *const *handler_vars;
     int nhandler_vars;
     double handler_period_secs; /* 60 */
     void (*handler)(void *user, const struct skiff_tensor *const *values);
-    /* Once it gives true, threads end after their running batch; asked by all of them. */
+    /* Once it returns true, threads end after their current batch. All threads call it. */
     bool (*wants_stop)(void *user);
     void *user;
     uint64_t reserved[4];
@@ -99,8 +99,8 @@ struct skiff_train_result {
     double seconds;
     double read_seconds, compute_seconds; /* summed over the threads */
     bool stopped;
-    /* Of this pass, exact over all samples and threads; NAN where the program does not say what
-     * they are of. loss: the mean of what is minimized, each batch by its samples. The others: of
+    /* Of this pass, exact over all samples and threads; NAN where the program has no such variable.
+     * loss: the mean of the minimized variable, batches weighted by their samples. The others: of
      * the prediction and label of the program's first auc op; auc is NAN with labels of one class,
      * copc is clicks over predicted clicks. */
     double loss, auc, log_loss, copc;

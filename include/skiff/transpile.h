@@ -1,4 +1,4 @@
-/* Splitting a training program into what trainers and what parameter servers run: Paddle's
+/* Splitting a training program into the programs of trainers and of parameter servers: Paddle's
  * DistributeTranspiler and GeoSgdTranspiler.
  *
  *     struct skiff_split_config config = skiff_split_config_default();
@@ -8,7 +8,8 @@
  *     skiff_split_trainer(s, &main_t, &startup_t, &err);
  *     skiff_split_server(s, "10.0.0.1:6170", &main_s, &startup_s, &err);
  *
- * Every process of a job that says the same gets the same placement; nothing is negotiated. */
+ * Every process of a job that gives the same arguments gets the same placement; nothing is
+ * negotiated. */
 #ifndef SKIFF_TRANSPILE_H
 #define SKIFF_TRANSPILE_H
 
@@ -19,9 +20,9 @@
 extern "C" {
 #endif
 
-/* A table of features: rows with statistics of shows and clicks, admission, expiry and rules of
- * their own, Paddle's MemorySparseTable. settings: "<path> <value>" lines, paths as under
- * table_parameters.<table>; "": the defaults (docs/tables.md). */
+/* A sparse table: rows with statistics of shows and clicks, admission, expiry and update rules;
+ * Paddle's MemorySparseTable. settings: "<path> <value>" lines, paths as under
+ * table_parameters.<table>; "": the defaults (docs/guide/tables.md). */
 struct skiff_table_settings {
     const char *table, *settings;
     uint64_t reserved[4];
@@ -40,7 +41,7 @@ struct skiff_split_config {
     bool geo_sgd_mode;
     int geo_sgd_need_push_nums;
     int rpc_send_thread_num, rpc_get_thread_num, rpc_prefetch_thread_num;
-    /* Distributed tables that are tables of features; borrowed until skiff_split_create is back. */
+    /* Distributed tables that are sparse tables; borrowed until skiff_split_create returns. */
     const struct skiff_table_settings *tables;
     int ntables;
     bool tables_only;  /* dense parameters and their updates stay with the trainer */
@@ -62,7 +63,7 @@ struct skiff_split_job {
     int trainer_id;                             /* servers: 0 */
     const char *pservers;                       /* "ip:port,ip:port"; the order counts */
     int trainers;
-    bool sync_mode; /* the argument of transpile; a job is sync when config and argument say so */
+    bool sync_mode; /* the argument of transpile; a job is sync when config and argument are true */
     uint64_t reserved[4];
 };
 
@@ -83,15 +84,16 @@ SKIFF_API enum skiff_status skiff_split_server(const struct skiff_split *s, cons
                                                struct skiff_program **startup,
                                                struct skiff_error *err);
 
-/* What follows lives as long as the split. */
+/* The results below live as long as the split. */
 SKIFF_API enum skiff_split_mode skiff_split_mode_of(const struct skiff_split *s);
 SKIFF_API const char *const *skiff_split_endpoints(const struct skiff_split *s, int *out_n);
 SKIFF_API const char *const *skiff_split_tables(const struct skiff_split *s, int *out_n);
-SKIFF_API const char *skiff_split_notes(const struct skiff_split *s); /* lines; "" when none */
+SKIFF_API const char *skiff_split_warnings(const struct skiff_split *s); /* lines; "" when none */
 
 /* Where a slice of a variable lives: Paddle's VarsDistributed. */
 struct skiff_placement {
-    const char *slice, *origin; /* names; a slice of an accumulator keeps the name of the whole */
+    const char *slice, *origin; /* names; a slice of an accumulator keeps the name of the
+                                  accumulator */
     const char *kind;           /* "Param", "RemotePrefetch" (remote), "Optimizer" (state) */
     bool is_slice;              /* a part of the origin */
     bool sparse;                /* gradients (GEO: differences) come as rows */
@@ -101,7 +103,7 @@ struct skiff_placement {
     const int64_t *dims; /* of the slice */
     const char *endpoint;
     int server;  /* index of the endpoint */
-    bool remote; /* trainers pull the rows they need and do not hold it */
+    bool remote; /* trainers pull the rows that they need and do not hold the table */
     bool state;  /* an accumulator: only servers have it */
 };
 SKIFF_API int skiff_split_placements(const struct skiff_split *s);

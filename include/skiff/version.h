@@ -1,5 +1,5 @@
-/* The version of Skiff. This is its one place: the build reads the three numbers for the name of
- * the shared library, skiff.pc, the Debian package and the Python wheel.
+/* The version of Skiff, defined only here. The build reads the three numbers for the name of the
+ * shared library, skiff.pc, the Debian package and the Python wheel.
  *
  * Programs that were compiled with one 0.x.y run with the library of every later one as long as the
  * first number stays. */

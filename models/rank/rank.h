@@ -1,10 +1,9 @@
-/* What the models of rank/ share: the inputs of Criteo-shaped data and their embeddings.
+/* Shared by the models of rank/: the inputs of Criteo-shaped data and their embeddings.
  *
  * Keys: sparse_inputs_slots (27: the label and 26 features), sparse_feature_number (1000001),
  * sparse_feature_dim (9), dense_input_dim (13; 0: none), multi_value (False; True: a feature may
- * have any number of ids, whose rows are added up), distributed_embedding (0; 1: in a job with
- * servers rows are made when their ids come; table_parameters apply, with servers and without),
- * num_field (taken, no effect: fields are counted). */
+ * have any number of ids, whose rows are summed), distributed_embedding (0; 1: in a job with
+ * servers rows are created on first use). */
 #ifndef MODELS_RANK_RANK_H
 #define MODELS_RANK_RANK_H
 

@@ -1,4 +1,8 @@
-/* Block: its variables and ops, and ops of any type put into it. */
+/* Block: its variables and ops, and ops of any type put into it.
+ *
+ * A variable that is there must agree with what create_var asks for, as in Fluid; one that could
+ * not be completed is removed again. Vars and Ops are created on demand and found again by address
+ * (program.c): one variable is one Python object. No lock but the interpreter's. */
 #include "native.h"
 
 #include <string.h>

@@ -1,5 +1,9 @@
 /* Calls between the ranks of a collective job: the world, rings, calls on Tensors, what was started
- * without waiting, and the reducer of DataParallel. */
+ * without waiting, and the reducer of DataParallel.
+ *
+ * Calls that wait release the interpreter lock. Ctrl-C wakes a thread that aborts the world, and
+ * how the process ends is reported to the other ranks: both are explained where they stand. A
+ * started call works on a copy, so that a script may use the tensor meanwhile. */
 #include "native.h"
 
 #include <pthread.h>
@@ -12,8 +16,8 @@
 
 /* ---- the end of the process ----
  *
- * The others must hear how this rank ended: a script that has finished leaves, one that failed is
- * named by them with its exit status. Only on_exit knows the status (see fleet.c). */
+ * The other ranks must learn how this rank ended: a script that has finished leaves the job; of one
+ * that failed they report the exit status. Only on_exit knows the status (see fleet.c). */
 
 static void on_process_exit(int status, void *unused)
 {
@@ -28,9 +32,9 @@ static void on_process_exit(int status, void *unused)
 
 /* ---- Ctrl-C ----
  *
- * A rank that waits for others must not wait on. Its handler only wakes a thread, which gives the
- * world up: the wait ends with an error, which KeyboardInterrupt takes the place of, and the others
- * hear of it. */
+ * A rank that waits for others must stop waiting. The signal handler only wakes a thread, which
+ * aborts the world: the wait ends with an error, KeyboardInterrupt replaces it, and the other ranks
+ * are notified. */
 
 static sem_t interrupts;
 static volatile sig_atomic_t interrupted;
@@ -91,7 +95,7 @@ bool collective_unwatch(void)
 
 /* ---- errors ---- */
 
-/* What another rank did, or that it is gone, is a RuntimeError, as in Paddle. */
+/* A fault or the loss of another rank is a RuntimeError, as in Paddle. */
 static PyObject *raise_between_ranks(struct skiff_error *err)
 {
     if (err->code == SKIFF_PEER || err->code == SKIFF_TIMEOUT || err->code == SKIFF_IO ||
@@ -145,12 +149,12 @@ static bool works_end(const PyObject *tensor, int ring);
 
 /* ---- the world ---- */
 
-void say_who_is_missing(void *user, const char *line)
+void log_who_is_missing(void *user, const char *line)
 {
     fprintf(stderr, "skiff: %s\n", line);
 }
 
-/* There is no world yet that could be given up: Ctrl-C ends the process while ranks meet. */
+/* There is no world yet to abort: Ctrl-C ends the process during the rendezvous. */
 static PyObject *world_open(PyObject *self, PyObject *unused)
 {
     struct skiff_error err;
@@ -158,7 +162,7 @@ static PyObject *world_open(PyObject *self, PyObject *unused)
     struct sigaction at_once = {.sa_handler = SIG_DFL}, before;
     sigaction(SIGINT, &at_once, &before);
     Py_BEGIN_ALLOW_THREADS;
-    status = skiff_world_open(&(struct skiff_world_options){.say = say_who_is_missing}, &err);
+    status = skiff_world_open(&(struct skiff_world_options){.on_log = log_who_is_missing}, &err);
     Py_END_ALLOW_THREADS;
     sigaction(SIGINT, &before, NULL);
     if (status < 0)
@@ -454,8 +458,8 @@ static PyObject *recv(PyObject *self, PyObject *args)
 
 /* ---- started without waiting ----
  *
- * The call works on a copy, which nobody else can move or free, and which is written to the tensor
- * when the call is waited for, or when nobody can any more. */
+ * The call works on a private copy, which is written to the tensor when the call is waited for, or
+ * when its last reference is dropped. */
 
 struct work_object {
     PyObject_HEAD;
@@ -542,7 +546,7 @@ static PyObject *finish(PyObject *self, PyObject *tensor)
     return none_if(works_end(tensor, -1));
 }
 
-enum started { START_ALL_REDUCE, START_BROADCAST, START_RECV };
+enum started { STARTED_ALL_REDUCE, STARTED_BROADCAST, STARTED_RECV };
 
 /* start(what, ring, tensor, how or rank) -> CollectiveWork */
 static PyObject *start(PyObject *self, PyObject *args)
@@ -561,10 +565,10 @@ static PyObject *start(PyObject *self, PyObject *args)
     o->copy = skiff_tensor_create("float32", 0, NULL, &err);
     status = o->copy ? skiff_tensor_copy(o->copy, from, &err) : err.code;
     if (status == SKIFF_OK)
-        status = what == START_ALL_REDUCE
+        status = what == STARTED_ALL_REDUCE
                      ? skiff_collective_start_all_reduce(ring, o->copy, (enum skiff_reduction)how,
                                                          &o->w, &err)
-                 : what == START_BROADCAST
+                 : what == STARTED_BROADCAST
                      ? skiff_collective_start_broadcast(ring, o->copy, how, &o->w, &err)
                      : skiff_collective_start_recv(ring, o->copy, how, &o->w, &err);
     if (status < 0) {
@@ -588,7 +592,7 @@ struct reducer_object {
 };
 static PyTypeObject *reducer_class;
 
-/* Other threads of Python go on while backward waits. */
+/* Other threads of Python continue while backward waits. */
 static void let_others_run(void *user, bool begins)
 {
     static PyThreadState *kept; /* one backward at a time */
@@ -654,7 +658,8 @@ static PyObject *reducer_set_sync(struct reducer_object *o, PyObject *sync)
 static PyMethodDef functions[] = {
     METHOD0("world_open", world_open, "Joins the job that the environment names."),
     METHOD0("world_close", world_close, "Leaves the job."),
-    METHOD1("world_abandon", world_abandon, "This rank cannot go on: the others hear why."),
+    METHOD1("world_abandon", world_abandon,
+            "This rank cannot continue: notifies the others of the reason."),
     METHOD0("world_is_open", world_is_open, "Has this process joined?"),
     METHOD0("world_rank", world_rank, "Its number."),
     METHOD0("world_size", world_size, "How many ranks."),
@@ -683,7 +688,7 @@ static PyMethodDef functions[] = {
 
 static PyMethodDef work_methods[] = {
     METHOD0("wait", work_wait, "Waits; the tensor has its value then."),
-    METHOD0("done", work_done, "Would wait come back at once?"),
+    METHOD0("done", work_done, "Would wait return at once?"),
     {0}};
 static PyType_Slot work_slots[] = {{Py_tp_dealloc, work_dealloc},
                                    {Py_tp_methods, work_methods},
@@ -698,7 +703,7 @@ static PyType_Slot reducer_slots[] = {
     {Py_tp_new, reducer_new},
     {Py_tp_dealloc, reducer_dealloc},
     {Py_tp_methods, reducer_methods},
-    {Py_tp_doc, (void *)"Averages gradients over the ranks of a ring while backward goes on."},
+    {Py_tp_doc, (void *)"Averages gradients over the ranks of a ring during backward."},
     {0, NULL}};
 static PyType_Spec reducer_spec = {"skiff._native.Reducer", sizeof(struct reducer_object), 0,
                                    Py_TPFLAGS_DEFAULT, reducer_slots};

@@ -1,4 +1,8 @@
-/* Branches and recurrent nets: faces of <skiff/control.h>. */
+/* Branches and recurrent networks: bindings of <skiff/control.h>.
+ *
+ * One object struct serves all four classes, since each is a pointer to what the net owns; the
+ * object keeps the net alive and never frees the pointer. Python's classes call begin and end;
+ * order and nesting are checked in C. */
 #include "native.h"
 
 #include <skiff/control.h>
@@ -348,7 +352,7 @@ static PyMethodDef static_methods[] = {
     METHOD0("begin", static_begin, "Begins the block."),
     METHOD("input", static_input, "The step of a sequence."),
     METHOD("memory", static_memory, "A value from the step before."),
-    METHOD("memory_like", static_memory_like, "The same, beginning with a constant."),
+    METHOD("memory_like", static_memory_like, "The same, with a constant initial value."),
     METHOD("update", static_update, "What a memory becomes."),
     METHOD("output", static_output, "A result of all steps."),
     METHOD0("end", static_end, "Ends the block."),
@@ -358,7 +362,7 @@ static PyMethodDef dynamic_methods[] = {
     METHOD("input", dynamic_input, "The step of sequences."),
     METHOD("static_input", dynamic_static_input, "The same in every step."),
     METHOD("memory", dynamic_memory, "A value from the step before."),
-    METHOD("memory_like", dynamic_memory_like, "The same, beginning with a constant."),
+    METHOD("memory_like", dynamic_memory_like, "The same, with a constant initial value."),
     METHOD("update", dynamic_update, "What a memory becomes."),
     METHOD("output", dynamic_output, "One more result."),
     METHOD0("end", dynamic_end, "Ends the block."),

@@ -1,5 +1,10 @@
 /* Python values to C and back. Every failure leaves a TypeError or ValueError that names the
- * argument. */
+ * argument.
+ *
+ * Pointers into Python objects stay valid as long as a struct keep, which lives for one call: it
+ * holds references and memory, and keep_end releases all of it, also after an error. Numbers of
+ * numpy, and floats without a fraction where an int is wanted, are accepted, because Paddle's
+ * scripts pass them. */
 #include "native.h"
 
 #include <stdlib.h>
@@ -119,7 +124,7 @@ bool text_or_none(PyObject *o, const char *what, const char **out)
 bool int_of(PyObject *o, const char *what, int64_t *out)
 {
     PyObject *i = PyNumber_Index(o);
-    if (!i) { /* numpy.float32(3.0) and 3.0 count as whole numbers, 3.5 does not */
+    if (!i) { /* numpy.float32(3.0) and 3.0 count as integers, 3.5 does not */
         PyErr_Clear();
         double f = PyUnicode_Check(o) ? -1.0 : PyFloat_AsDouble(o);
         if (PyErr_Occurred() || PyUnicode_Check(o) || (double)(int64_t)f != f) {

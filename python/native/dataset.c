@@ -1,4 +1,9 @@
-/* Dataset, and training from it. */
+/* Dataset, and training from it.
+ *
+ * Training and loading run without the interpreter lock. Callbacks (printing, the fetch handler)
+ * come from training threads and take it; the first exception of one stops the training, which then
+ * raises it. Ctrl-C sets a flag that training reads between batches. A dataset that another thread
+ * uses is refused at once (busy), because C allows one user at a time. */
 #include "native.h"
 
 #include <signal.h>
@@ -127,7 +132,13 @@ static PyObject *dataset_set(struct dataset_object *o, PyObject *args, PyObject 
 }
 
 /* Calls without the interpreter lock that take the dataset and a number or two. */
-enum dataset_call { LOAD, PRELOAD, WAIT, SHUFFLE, RELEASE };
+enum dataset_call {
+    DATASET_CALL_LOAD,
+    DATASET_CALL_PRELOAD,
+    DATASET_CALL_WAIT,
+    DATASET_CALL_SHUFFLE,
+    DATASET_CALL_RELEASE
+};
 
 static PyObject *call(struct dataset_object *o, enum dataset_call what, uint64_t number)
 {
@@ -138,19 +149,19 @@ static PyObject *call(struct dataset_object *o, enum dataset_call what, uint64_t
     o->busy = true;
     Py_BEGIN_ALLOW_THREADS;
     switch (what) {
-    case LOAD:
+    case DATASET_CALL_LOAD:
         status = skiff_dataset_load(o->d, &err);
         break;
-    case PRELOAD:
+    case DATASET_CALL_PRELOAD:
         status = skiff_dataset_preload(o->d, (int)number, &err);
         break;
-    case WAIT:
+    case DATASET_CALL_WAIT:
         status = skiff_dataset_wait_preload(o->d, &err);
         break;
-    case SHUFFLE:
+    case DATASET_CALL_SHUFFLE:
         status = skiff_dataset_local_shuffle(o->d, number, &err);
         break;
-    case RELEASE:
+    case DATASET_CALL_RELEASE:
         status = skiff_dataset_release(o->d, &err);
         break;
     }
@@ -163,7 +174,7 @@ static PyObject *call(struct dataset_object *o, enum dataset_call what, uint64_t
 
 static PyObject *dataset_load(struct dataset_object *o, PyObject *unused)
 {
-    return call(o, LOAD, 0);
+    return call(o, DATASET_CALL_LOAD, 0);
 }
 
 static PyObject *dataset_preload(struct dataset_object *o, PyObject *args, PyObject *keywords)
@@ -171,12 +182,12 @@ static PyObject *dataset_preload(struct dataset_object *o, PyObject *args, PyObj
     int threads = 0;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|i", KEYWORDS("threads"), &threads))
         return NULL;
-    return call(o, PRELOAD, (uint64_t)(threads < 0 ? 0 : threads));
+    return call(o, DATASET_CALL_PRELOAD, (uint64_t)(threads < 0 ? 0 : threads));
 }
 
 static PyObject *dataset_wait(struct dataset_object *o, PyObject *unused)
 {
-    return call(o, WAIT, 0);
+    return call(o, DATASET_CALL_WAIT, 0);
 }
 
 static PyObject *dataset_shuffle(struct dataset_object *o, PyObject *args, PyObject *keywords)
@@ -184,12 +195,12 @@ static PyObject *dataset_shuffle(struct dataset_object *o, PyObject *args, PyObj
     unsigned long long seed = 0;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|K", KEYWORDS("seed"), &seed))
         return NULL;
-    return call(o, SHUFFLE, seed);
+    return call(o, DATASET_CALL_SHUFFLE, seed);
 }
 
 static PyObject *dataset_release(struct dataset_object *o, PyObject *unused)
 {
-    return call(o, RELEASE, 0);
+    return call(o, DATASET_CALL_RELEASE, 0);
 }
 
 static PyObject *dataset_slots_shuffle(struct dataset_object *o, PyObject *args, PyObject *keywords)
@@ -302,7 +313,7 @@ static PyObject *reader_next(struct reader_object *r)
 /* ---- training ---- */
 
 /* What callbacks from threads without the interpreter lock need. The first exception stops. */
-struct training {
+struct train_callbacks {
     PyObject *print, *debug, *handler;
     int nhandled;
     PyObject *type, *value, *trace; /* of the first exception */
@@ -319,7 +330,7 @@ static void on_interrupt(int number)
     before_training.sa_handler(number);
 }
 
-static void keep_exception(struct training *t)
+static void keep_exception(struct train_callbacks *t)
 {
     if (t->type)
         PyErr_Clear();
@@ -328,7 +339,7 @@ static void keep_exception(struct training *t)
     __atomic_store_n(&t->stop, 1, __ATOMIC_RELAXED);
 }
 
-static void call_with_text(struct training *t, PyObject *callable, const char *text)
+static void call_with_text(struct train_callbacks *t, PyObject *callable, const char *text)
 {
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
@@ -342,13 +353,13 @@ static void call_with_text(struct training *t, PyObject *callable, const char *t
 
 static void on_print(void *user, const char *text)
 {
-    struct training *t = user;
+    struct train_callbacks *t = user;
     call_with_text(t, t->print, text);
 }
 
 static void on_debug(void *user, const char *text)
 {
-    struct training *t = user;
+    struct train_callbacks *t = user;
     call_with_text(t, t->debug, text);
 }
 
@@ -378,7 +389,7 @@ static PyObject *copies(const struct skiff_tensor *const *values, int n)
 
 static void on_values(void *user, const struct skiff_tensor *const *values)
 {
-    struct training *t = user;
+    struct train_callbacks *t = user;
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *list = copies(values, t->nhandled);
     PyObject *r = list ? PyObject_CallFunctionObjArgs(t->handler, list, NULL) : NULL;
@@ -391,7 +402,7 @@ static void on_values(void *user, const struct skiff_tensor *const *values)
 
 static bool wants_stop(void *user)
 {
-    struct training *t = user;
+    struct train_callbacks *t = user;
     return interrupted || __atomic_load_n(&t->stop, __ATOMIC_RELAXED);
 }
 
@@ -429,8 +440,8 @@ static bool train_parse(PyObject *options, struct train_arguments *a)
     return ok;
 }
 
-static bool train_options(struct keep *k, const struct train_arguments *a, struct training *t,
-                          struct skiff_train_options *o)
+static bool train_options(struct keep *k, const struct train_arguments *a,
+                          struct train_callbacks *t, struct skiff_train_options *o)
 {
     const char **names;
     int ninfo;
@@ -499,7 +510,7 @@ PyObject *executor_train(struct skiff_executor *e, struct program_object *p,
                          struct dataset_object *d, PyObject *keywords, bool infer)
 {
     struct keep k = {0};
-    struct training t = {0};
+    struct train_callbacks t = {0};
     struct skiff_train_options o = {0};
     struct skiff_train_result r = {0};
     struct skiff_error err;

@@ -1,4 +1,9 @@
-/* EagerTensor and the calls that run ops at once. One engine serves the process. */
+/* EagerTensor and the calls that run ops at once. One engine serves the process; the interpreter
+ * lock guards it.
+ *
+ * An EagerTensor owns a reference to the C tensor, which the tape may keep longer. Tape nodes whose
+ * backward is Python's, and hooks of gradients, are callbacks of the engine; their exceptions end
+ * backward and are raised unchanged. Ops are called in C; paddle/ adds names only. */
 #include "native.h"
 
 #include <stdlib.h>
@@ -256,7 +261,7 @@ PyObject *eager_wrap_list(struct skiff_eager_tensor **t, int n)
     return list;
 }
 
-/* What a hook or a backward of Python's has raised goes on as it is. */
+/* An exception of a Python hook or backward propagates unchanged. */
 static PyObject *raise_unless_raised(const struct skiff_error *err)
 {
     if (PyErr_Occurred())
@@ -372,7 +377,7 @@ static PyObject *eager_remove_hook(struct eager_object *o, PyObject *number)
     return PyBool_FromLong(skiff_eager_remove_hook(o->t, n));
 }
 
-/* ---- notes of Python's own ---- */
+/* ---- tape nodes with a backward in Python ---- */
 
 struct own {
     PyObject *callable;
@@ -427,8 +432,8 @@ static PyObject *eager_note(PyObject *self, PyObject *args)
     if (own) {
         *own = (struct own){callable, nin, nout};
         Py_INCREF(callable);
-        skiff_eager_note_own(engine, nin, in, nout, out,
-                             &(struct skiff_eager_own){own_backward, own_end, own, "PyLayer"});
+        skiff_eager_custom_op(engine, nin, in, nout, out,
+                              &(struct skiff_eager_own){own_backward, own_end, own, "PyLayer"});
     }
     keep_end(&k);
     if (!own)
@@ -629,7 +634,7 @@ static PyObject *eager_rows(struct eager_object *o, PyObject *unused)
 
 static int eager_getbuffer(struct eager_object *o, Py_buffer *view, int flags)
 {
-    /* the view keeps the memory it has looked at, whatever the tensor becomes later */
+    /* the view keeps its memory, even if the tensor gets other memory later */
     struct skiff_eager_tensor *holder = skiff_eager_detach(o->t);
     if (tensor_view(skiff_eager_value(o->t), (PyObject *)o, holder, view, flags) == 0)
         return 0;
@@ -678,7 +683,7 @@ static PyObject *eager_set_generator(PyObject *self, PyObject *state)
 
 static PyObject *eager_mark(PyObject *self, PyObject *unused)
 {
-    return PyLong_FromUnsignedLongLong(skiff_eager_mark(engine));
+    return PyLong_FromUnsignedLongLong(skiff_eager_tape_position(engine));
 }
 
 /* eager_scalar(number, dtype): a tensor without dimensions */
@@ -729,18 +734,19 @@ static PyObject *eager_set_noting(PyObject *self, PyObject *value)
 
 static PyMethodDef methods[] = {
     METHOD("set", eager_set, "Another content."),
-    METHOD0("_numpy", eager_numpy, "A numpy array of its own."),
+    METHOD0("_numpy", eager_numpy, "A new numpy array."),
     METHOD0("_item", eager_item, "Its only element as a number, or None."),
     METHOD0("_detach", eager_detach, "A tensor with the same memory and no gradient."),
-    METHOD1("_become", eager_become, "Takes memory and place in the notes of another tensor."),
+    METHOD1("_become", eager_become, "Takes the memory and the tape node of another tensor."),
     {"_take", (PyCFunction)(void (*)(void))eager_take, METH_VARARGS,
-     PyDoc_STR("Takes value and place in the notes of a result, in its own memory.")},
+     PyDoc_STR("Takes the value and the tape node of a result, in its own memory.")},
     METHOD0("_clear_grad", eager_clear_grad, "Its gradient becomes zero."),
     METHOD1("_set_name", eager_set_name, "What messages call it."),
-    METHOD0("_touched", eager_touched, "Somebody has written to its memory."),
+    METHOD0("_touched", eager_touched, "Its memory was written to."),
     METHOD0("_retain_grad", eager_retain, "backward leaves the gradient here too."),
-    METHOD0("_rows", eager_rows, "Ids of selected rows; None for others."),
-    METHOD1("_add_hook", eager_add_hook, "A number for _remove_hook; 0: no gradient comes."),
+    METHOD0("_rows", eager_rows, "Ids of selected rows; otherwise None."),
+    METHOD1("_add_hook", eager_add_hook,
+            "A number for _remove_hook; 0: the tensor gets no gradient."),
     METHOD1("_remove_hook", eager_remove_hook, "Whether it was there."),
     {0}};
 
@@ -750,7 +756,7 @@ static PyGetSetDef attributes[] = {
     ATTRIBUTE("_count", get_count, NULL, "How many elements it has."),
     ATTRIBUTE("_dtype", get_dtype, NULL, "Name of its data type."),
     ATTRIBUTE("_kind", get_kind, NULL, "none, tensor or rows."),
-    ATTRIBUTE("stop_gradient", get_stop, set_stop, "Whether no gradient goes to it."),
+    ATTRIBUTE("stop_gradient", get_stop, set_stop, "Whether it gets no gradient."),
     ATTRIBUTE("is_leaf", get_leaf, NULL, "Whether no op has made it."),
     ATTRIBUTE("inplace_version", get_version, NULL, "How often it was changed in place."),
     ATTRIBUTE("_grad", get_gradient, set_gradient, "Its gradient, or None."),
@@ -761,11 +767,12 @@ static PyMethodDef functions[] = {
     {"eager_one", eager_one, METH_VARARGS, PyDoc_STR("Runs an op with one result.")},
     METHOD("eager_backward", eager_backward, "Gradients into the leaves."),
     METHOD("eager_grad", eager_grad, "Gradients of outputs by inputs."),
-    {"eager_note", eager_note, METH_VARARGS, PyDoc_STR("Notes a gradient of one's own.")},
+    {"eager_note", eager_note, METH_VARARGS,
+     PyDoc_STR("Records a tape node with a custom gradient.")},
     METHOD1("eager_seed", eager_seed, "Seeds the generator."),
     METHOD0("eager_generator", eager_generator, "State of the generator."),
     METHOD1("eager_set_generator", eager_set_generator, "Another state of the generator."),
-    METHOD0("eager_mark", eager_mark, "How many notes have been made: for _take."),
+    METHOD0("eager_mark", eager_mark, "How many tape nodes have been made: for _take."),
     {"eager_scalar", eager_scalar, METH_VARARGS, PyDoc_STR("A tensor of one number.")},
     METHOD0("eager_noting", eager_noting, "Whether ops are noted."),
     METHOD1("eager_set_noting", eager_set_noting, "Sets it; gives what it was."),

@@ -1,4 +1,9 @@
-/* EagerOptimizer: updates of parameters in eager mode (skiff/eager.h). */
+/* EagerOptimizer: updates of parameters in eager mode (skiff/eager.h).
+ *
+ * Parameters are given once, with their rate, regularizer and flags; a step gets the current
+ * learning rate and reads the gradients from the tensors. Accumulators belong to the C optimizer
+ * and are seen by name in state and set_state; missing ones are an AssertionError, as in Paddle.
+ * The net is kept because its counters name the accumulators. */
 #include "native.h"
 
 #include <string.h>

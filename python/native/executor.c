@@ -1,11 +1,16 @@
-/* Executor: runs programs in scopes. */
+/* Executor: runs programs in scopes.
+ *
+ * A C executor is tied to one scope, so an Executor has a handle for each scope that it was used
+ * with; handles keep their scope alive. Feeds borrow the memory of arrays for the time of a run,
+ * fetched values are new tensors. Runs release the interpreter lock; `busy` refuses a second thread
+ * meanwhile. Destroyed and changed programs are noticed by C (program.version). */
 #include "native.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* An executor per scope: C's are tied to one. */
-struct seat {
+struct executor_handle {
     struct scope_object *scope;
     struct skiff_executor *exe;
 };
@@ -14,9 +19,9 @@ struct executor_object {
     PyObject_HEAD;
     struct skiff_executor_options options;
     struct scope_object *scope; /* the default */
-    struct seat *seats;
-    int nseats;
-    struct skiff_tensor **spares; /* feeds that look at arrays, one per position */
+    struct executor_handle *handles;
+    int nhandles;
+    struct skiff_tensor **spares; /* feeds that borrow arrays, one per position */
     int nspares;
     bool busy; /* a thread without the interpreter lock runs it */
 };
@@ -57,20 +62,20 @@ static PyObject *executor_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     return (PyObject *)e;
 }
 
-static void seats_close(struct executor_object *e)
+static void handles_close(struct executor_object *e)
 {
-    for (int i = 0; i < e->nseats; i++) {
-        skiff_executor_destroy(e->seats[i].exe);
-        Py_DECREF((PyObject *)e->seats[i].scope);
+    for (int i = 0; i < e->nhandles; i++) {
+        skiff_executor_destroy(e->handles[i].exe);
+        Py_DECREF((PyObject *)e->handles[i].scope);
     }
-    free(e->seats);
-    e->seats = NULL;
-    e->nseats = 0;
+    free(e->handles);
+    e->handles = NULL;
+    e->nhandles = 0;
 }
 
 static void executor_dealloc(struct executor_object *e)
 {
-    seats_close(e);
+    handles_close(e);
     for (int i = 0; i < e->nspares; i++)
         skiff_tensor_destroy(e->spares[i]);
     free(e->spares);
@@ -85,25 +90,25 @@ static PyObject *get_scope(struct executor_object *e, void *unused)
 }
 
 /* The C executor of a scope (None: the default); NULL with an exception. */
-static struct skiff_executor *seat_of(struct executor_object *e, PyObject *scope)
+static struct skiff_executor *handle_of(struct executor_object *e, PyObject *scope)
 {
     struct scope_object *s = scope && scope != Py_None ? (struct scope_object *)scope : e->scope;
     if (!is_a((PyObject *)s, CLASS_SCOPE)) {
         PyErr_SetString(PyExc_TypeError, "scope must be a Scope");
         return NULL;
     }
-    for (int i = 0; i < e->nseats; i++)
-        if (e->seats[i].scope == s)
-            return e->seats[i].exe;
-    struct seat *grown = realloc(e->seats, (size_t)(e->nseats + 1) * sizeof(*grown));
+    for (int i = 0; i < e->nhandles; i++)
+        if (e->handles[i].scope == s)
+            return e->handles[i].exe;
+    struct executor_handle *grown = realloc(e->handles, (size_t)(e->nhandles + 1) * sizeof(*grown));
     if (!grown) {
         PyErr_NoMemory();
         return NULL;
     }
-    e->seats = grown;
+    e->handles = grown;
     Py_INCREF((PyObject *)s);
-    e->seats[e->nseats] = (struct seat){s, skiff_executor_create(s->s, &e->options)};
-    return e->seats[e->nseats++].exe;
+    e->handles[e->nhandles] = (struct executor_handle){s, skiff_executor_create(s->s, &e->options)};
+    return e->handles[e->nhandles++].exe;
 }
 
 /* ---- run ---- */
@@ -232,7 +237,7 @@ static PyObject *executor_run(struct executor_object *e, PyObject *args, PyObjec
                                      &as_numpy))
         return NULL;
     struct run r = {.e = e, .program = (struct program_object *)program};
-    struct skiff_executor *exe = seat_of(e, scope);
+    struct skiff_executor *exe = handle_of(e, scope);
     if (!exe || !busy_begin(e))
         return NULL;
     if (!names_of(&r.k, fetch, "fetch", &r.fetches, &r.nfetches) || !feeds_take(&r, feed) ||
@@ -261,7 +266,7 @@ static PyObject *train(struct executor_object *e, PyObject *args, PyObject *keyw
                           &program, dataset_class, &dataset))
         return NULL;
     PyObject *scope = keywords ? PyDict_GetItemString(keywords, "scope") : NULL;
-    struct skiff_executor *exe = seat_of(e, scope);
+    struct skiff_executor *exe = handle_of(e, scope);
     if (!exe || !busy_begin(e))
         return NULL;
     PyObject *result = executor_train(exe, (struct program_object *)program,
@@ -288,8 +293,8 @@ static PyObject *executor_forget(struct executor_object *e, PyObject *args, PyOb
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("program"),
                                      base_class[CLASS_PROGRAM], &program))
         return NULL;
-    for (int i = 0; i < e->nseats; i++)
-        skiff_executor_forget(e->seats[i].exe, ((struct program_object *)program)->p);
+    for (int i = 0; i < e->nhandles; i++)
+        skiff_executor_forget(e->handles[i].exe, ((struct program_object *)program)->p);
     Py_RETURN_NONE;
 }
 
@@ -297,7 +302,7 @@ static PyObject *executor_close(struct executor_object *e, PyObject *unused)
 {
     if (!busy_begin(e))
         return NULL;
-    seats_close(e);
+    handles_close(e);
     e->busy = false;
     Py_RETURN_NONE;
 }
@@ -306,7 +311,7 @@ static PyMethodDef methods[] = {
     METHOD("run", executor_run, "Runs a program once: see _native.pyi."),
     METHOD("train", executor_train_method, "One pass over a dataset."),
     METHOD("infer", executor_infer_method, "The same without backward and optimizer ops."),
-    METHOD("forget", executor_forget, "Gives back what was compiled of a program."),
+    METHOD("forget", executor_forget, "Frees the compiled form of a program."),
     METHOD0("close", executor_close, "Drops everything that was compiled."),
     {0}};
 

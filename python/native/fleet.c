@@ -1,4 +1,9 @@
-/* Fleet: this process's part in a job of workers and servers. */
+/* Fleet: this process's part in a job of workers and servers.
+ *
+ * Calls that wait for the job run without the interpreter lock; log lines come from the job's
+ * threads, which take it. C keeps pointers to programs and texts of the strategy, so the object
+ * keeps their owners. The end of the process is the delicate part, and is explained at the top:
+ * servers must learn whether a worker has finished or failed. */
 #include "native.h"
 
 #include <stdatomic.h>
@@ -12,22 +17,22 @@
 
 /* ---- the end of the process ----
  *
- * A script may end between init_worker and stop_worker. Only the exit status tells whether it has
- * finished (0: it leaves the job) or failed (others: servers count it as dead, and say so at once),
- * and only on_exit knows the status. The interpreter is gone by then, so workers that are still at
- * work keep what C looks at, and nobody is told anything any more. A process that is killed, or
- * ends by os._exit, is missed by the servers within seconds. */
+ * A script may end between init_worker and stop_worker. Only the exit status shows whether it has
+ * finished (0: it leaves the job) or failed (otherwise servers count it as dead, and log it at
+ * once), and only on_exit knows the status. The interpreter has ended by then, so workers that are
+ * still active keep the memory that C uses, and callbacks are not called any more. A process that
+ * is killed, or ends by os._exit, is missed by the servers within seconds. */
 
 static struct skiff_fleet **at_work; /* guarded by the interpreter lock, as long as there is one */
-static size_t nat_work;
+static size_t at_work_count;
 static pid_t own_process;   /* children of a fork have none of the threads */
-static atomic_bool quiet;   /* the interpreter ends: nothing is said any more */
-static atomic_int speaking; /* threads that say something just now */
+static atomic_bool quiet;   /* the interpreter ends: no more log lines */
+static atomic_int speaking; /* threads that are logging now */
 
 static size_t at_work_find(const struct skiff_fleet *f)
 {
     size_t i = 0;
-    while (i < nat_work && at_work[i] != f)
+    while (i < at_work_count && at_work[i] != f)
         i++;
     return i;
 }
@@ -35,8 +40,8 @@ static size_t at_work_find(const struct skiff_fleet *f)
 static void at_work_remove(const struct skiff_fleet *f)
 {
     size_t i = at_work_find(f);
-    if (i < nat_work)
-        at_work[i] = at_work[--nat_work];
+    if (i < at_work_count)
+        at_work[i] = at_work[--at_work_count];
 }
 
 static void on_process_exit(int status, void *unused)
@@ -45,8 +50,8 @@ static void on_process_exit(int status, void *unused)
     if (getpid() != own_process)
         return;
     snprintf(reason, sizeof reason, "has ended with exit status %d, without stop_worker", status);
-    while (nat_work) {
-        struct skiff_fleet *f = at_work[--nat_work];
+    while (at_work_count) {
+        struct skiff_fleet *f = at_work[--at_work_count];
         if (status == 0)
             skiff_fleet_stop_worker(f, NULL);
         else
@@ -55,7 +60,7 @@ static void on_process_exit(int status, void *unused)
 }
 
 /* Runs by atexit, before the interpreter ends: a thread that waited for its lock then would be
- * ended, and the network thread must go on. */
+ * ended, and the network thread must continue. */
 static PyObject *fall_silent(PyObject *self, PyObject *unused)
 {
     atomic_store(&quiet, true);
@@ -87,22 +92,22 @@ static bool watch_exit(void)
 
 static bool at_work_add(struct skiff_fleet *f)
 {
-    if (at_work_find(f) < nat_work)
+    if (at_work_find(f) < at_work_count)
         return true;
-    struct skiff_fleet **grown = realloc(at_work, (nat_work + 1) * sizeof *grown);
+    struct skiff_fleet **grown = realloc(at_work, (at_work_count + 1) * sizeof *grown);
     if (!grown) {
         PyErr_NoMemory();
         return false;
     }
     at_work = grown;
-    at_work[nat_work++] = f;
+    at_work[at_work_count++] = f;
     return true;
 }
 
 /* The process ends (or is a child of the one that works): on_process_exit has the last word. */
 static bool stays_at_work(const struct skiff_fleet *f)
 {
-    return at_work_find(f) < nat_work && (!Py_IsInitialized() || getpid() != own_process);
+    return at_work_find(f) < at_work_count && (!Py_IsInitialized() || getpid() != own_process);
 }
 
 /* ---- life ---- */
@@ -125,7 +130,7 @@ static int fleet_traverse(struct fleet_object *o, visitproc visit, void *arg)
     Py_VISIT(o->main);
     Py_VISIT(o->startup);
     Py_VISIT(o->given);
-    Py_VISIT(o->say);
+    Py_VISIT(o->on_log);
     return 0;
 }
 
@@ -136,15 +141,15 @@ static int fleet_clear(struct fleet_object *o)
     return 0;
 }
 
-/* Dropped by everybody, perhaps in a cycle that the collector takes apart next, with what C looks
- * at: a worker that has not left the job is lost. Threads are joined, which may want to say
- * something: the lock must be free. */
+/* The last reference is gone, perhaps in a cycle that the collector breaks next, together with the
+ * memory that C uses: a worker that has not left the job is lost. Threads are joined and may log:
+ * the lock must be free. */
 static void fleet_finalize(struct fleet_object *o)
 {
     struct skiff_fleet *f = o->f;
     if (!f)
         return;
-    skiff_fleet_on_say(f, NULL, NULL);
+    skiff_fleet_on_log(f, NULL, NULL);
     if (stays_at_work(f)) {
         Py_XINCREF(o->given);
         return;
@@ -166,7 +171,7 @@ static void fleet_dealloc(struct fleet_object *o)
         Py_END_ALLOW_THREADS;
     }
     Py_CLEAR(o->given);
-    Py_CLEAR(o->say);
+    Py_CLEAR(o->on_log);
     class_free((PyObject *)o);
 }
 
@@ -597,29 +602,30 @@ static PyObject *fleet_save_inference(struct fleet_object *o, PyObject *args, Py
 
 /* ---- lines for logs ---- */
 
-static void say_now(struct fleet_object *o, const char *line)
+static void log_now(struct fleet_object *o, const char *line)
 {
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *s = o->say ? PyUnicode_DecodeUTF8(line, (Py_ssize_t)strlen(line), "replace") : NULL;
-    PyObject *r = s ? PyObject_CallFunctionObjArgs(o->say, s, NULL) : NULL;
+    PyObject *s =
+        o->on_log ? PyUnicode_DecodeUTF8(line, (Py_ssize_t)strlen(line), "replace") : NULL;
+    PyObject *r = s ? PyObject_CallFunctionObjArgs(o->on_log, s, NULL) : NULL;
     if (s && !r)
-        PyErr_WriteUnraisable(o->say); /* nobody waits for it */
+        PyErr_WriteUnraisable(o->on_log); /* no thread waits for it */
     Py_XDECREF(s);
     Py_XDECREF(r);
     PyGILState_Release(gil);
 }
 
-static void on_say(void *user, const char *line)
+static void log_callback(void *user, const char *line)
 {
     atomic_fetch_add(&speaking, 1);
     if (!atomic_load(&quiet))
-        say_now(user, line);
+        log_now(user, line);
     atomic_fetch_sub(&speaking, 1);
 }
 
 /* Without the interpreter lock, which a script may hold for longer than others wait for our
  * heartbeats. */
-static void on_say_to_fd(void *user, const char *line)
+static void on_log_to_fd(void *user, const char *line)
 {
     struct fleet_object *o = user;
     atomic_fetch_add(&speaking, 1);
@@ -628,37 +634,38 @@ static void on_say_to_fd(void *user, const char *line)
     atomic_fetch_sub(&speaking, 1);
 }
 
-static bool say_to_fd(struct fleet_object *o, PyObject *number)
+static bool log_to_fd(struct fleet_object *o, PyObject *number)
 {
     int64_t fd;
     bool server = skiff_fleet_is_server(o->f);
-    if (!int_of(number, "say", &fd))
+    if (!int_of(number, "on_log", &fd))
         return false;
     o->fd = (int)fd;
     snprintf(o->label, sizeof o->label, "%s %d", server ? "server" : "worker",
              server ? skiff_fleet_server_index(o->f) : skiff_fleet_worker_index(o->f));
-    skiff_fleet_on_say(o->f, on_say_to_fd, o);
+    skiff_fleet_on_log(o->f, on_log_to_fd, o);
     return true;
 }
 
-static PyObject *fleet_on_say(struct fleet_object *o, PyObject *args, PyObject *keywords)
+static PyObject *fleet_on_log(struct fleet_object *o, PyObject *args, PyObject *keywords)
 {
-    PyObject *say;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("say"), &say) || !watch_exit())
+    PyObject *on_log;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("on_log"), &on_log) ||
+        !watch_exit())
         return NULL;
-    bool to_fd = PyLong_Check(say);
-    if (say != Py_None && !to_fd && !PyCallable_Check(say)) {
-        PyErr_SetString(PyExc_TypeError, "say must be callable, or a file descriptor");
+    bool to_fd = PyLong_Check(on_log);
+    if (on_log != Py_None && !to_fd && !PyCallable_Check(on_log)) {
+        PyErr_SetString(PyExc_TypeError, "on_log must be callable, or a file descriptor");
         return NULL;
     }
-    skiff_fleet_on_say(o->f, NULL, NULL);
-    Py_CLEAR(o->say);
-    if (to_fd && !say_to_fd(o, say))
+    skiff_fleet_on_log(o->f, NULL, NULL);
+    Py_CLEAR(o->on_log);
+    if (to_fd && !log_to_fd(o, on_log))
         return NULL;
-    if (say != Py_None && !to_fd) {
-        Py_INCREF(say);
-        o->say = say;
-        skiff_fleet_on_say(o->f, on_say, o);
+    if (on_log != Py_None && !to_fd) {
+        Py_INCREF(on_log);
+        o->on_log = on_log;
+        skiff_fleet_on_log(o->f, log_callback, o);
     }
     Py_RETURN_NONE;
 }
@@ -691,7 +698,8 @@ static PyObject *join_job(PyObject *self, PyObject *args, PyObject *keywords)
 }
 
 static PyMethodDef functions[] = {
-    METHOD("join_job", join_job, "Waits for the others of the program's job, as a run would."),
+    METHOD("join_job", join_job,
+           "Waits for the other processes of the program's job, as a run would."),
     METHOD("leave_job", leave_job, "This process has done its part of the program's job."),
     {0}};
 
@@ -704,7 +712,8 @@ static PyMethodDef methods[] = {
     METHOD0("run_server", fleet_run_server, "Serves until the job is complete."),
     METHOD0("stop_server", fleet_stop_server, "Ends run_server; from any thread."),
     METHOD("init_worker", fleet_init_worker, "Joins the job."),
-    METHOD0("stop_worker", fleet_stop_worker, "Says that this worker has finished."),
+    METHOD0("stop_worker", fleet_stop_worker,
+            "Notifies the servers that this worker has finished."),
     METHOD0("barrier_worker", fleet_barrier, "Waits for all workers."),
     METHOD("all_reduce", fleet_all_reduce, "Numbers over all workers: sum, max, min; a list."),
     METHOD("auc", fleet_auc, "AUC over all workers, of the buckets of an auc layer."),
@@ -714,29 +723,24 @@ static PyMethodDef methods[] = {
     METHOD0("flush", fleet_flush, "All that this worker has queued has reached the servers."),
     METHOD("save_tables", fleet_save_tables, "Paddle's shard files, written by the servers."),
     METHOD("load_tables", fleet_load_tables, "From such files."),
-    METHOD("begin_save", fleet_begin_save, "Nobody else saves tables to the folder until"),
-    METHOD0("end_save", fleet_end_save, "..."),
+    METHOD("begin_save", fleet_begin_save, "Locks a folder for saves of tables, until"),
+    METHOD0("end_save", fleet_end_save, "... this call."),
     METHOD("save_cache", fleet_save_cache, "The rows with the most shows; how many."),
     METHOD("shrink", fleet_shrink, "Statistics fade, old rows go."),
     METHOD0("revert", fleet_revert, "Forgets what the next patch would hold."),
     METHOD("pull_dense", fleet_pull_dense, "The servers' dense parameters, into the scope."),
     METHOD("push_dense", fleet_push_dense, "The scope's dense parameters, to the servers."),
     METHOD("table_state", fleet_table_state, "Counts of one table, over all servers."),
-    METHOD("on_say", fleet_on_say, "Who gets what happens, one line each."),
+    METHOD("on_log", fleet_on_log, "Sets the callback for log lines."),
     {0}};
 
-static struct fact facts[] = {{.yes = skiff_fleet_is_initialized},
-                              {.yes = skiff_fleet_is_worker},
-                              {.yes = skiff_fleet_is_server},
-                              {.yes = skiff_fleet_is_first_worker},
-                              {.number = skiff_fleet_worker_index},
-                              {.number = skiff_fleet_server_index},
-                              {.number = skiff_fleet_worker_num},
-                              {.number = skiff_fleet_server_num},
-                              {.text = skiff_fleet_server_endpoints},
-                              {.text = skiff_fleet_worker_endpoints},
-                              {.text = skiff_fleet_notes},
-                              {.yes = skiff_fleet_is_working}};
+static struct fact facts[] = {
+    {.yes = skiff_fleet_is_initialized},    {.yes = skiff_fleet_is_worker},
+    {.yes = skiff_fleet_is_server},         {.yes = skiff_fleet_is_first_worker},
+    {.number = skiff_fleet_worker_index},   {.number = skiff_fleet_server_index},
+    {.number = skiff_fleet_worker_num},     {.number = skiff_fleet_server_num},
+    {.text = skiff_fleet_server_endpoints}, {.text = skiff_fleet_worker_endpoints},
+    {.text = skiff_fleet_warnings},         {.yes = skiff_fleet_is_working}};
 #define FACT(name, i, doc)                                           \
     {                                                                \
         name, (getter)(void (*)(void))get_fact, NULL, doc, &facts[i] \
@@ -756,7 +760,7 @@ static PyGetSetDef attributes[] = {
     FACT("is_working", 11, "In the job: joined, and not left."),
     ATTRIBUTE("main_program", get_main, NULL, "The program of the role, or None before split."),
     ATTRIBUTE("startup_program", get_startup, NULL, "Its startup program, or None."),
-    ATTRIBUTE("tables", fleet_get_tables, NULL, "Names of its tables of features."),
+    ATTRIBUTE("tables", fleet_get_tables, NULL, "Names of its sparse tables."),
     {0}};
 
 static PyType_Slot slots[] = {{Py_tp_new, fleet_new},

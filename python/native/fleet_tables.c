@@ -1,4 +1,8 @@
-/* Tables of features of a Fleet: settings, saves, loads, shrinks. */
+/* Sparse tables of a Fleet: settings, saves, loads, shrinks.
+ *
+ * Settings are pairs of a table's name and lines in Paddle's words; C reads and checks them
+ * (table/table_config.h). Calls go to all servers and may take minutes; they release the
+ * interpreter lock. */
 #include "native.h"
 
 #include <skiff/fleet.h>
@@ -91,7 +95,7 @@ PyObject *fleet_save_tables(struct fleet_object *o, PyObject *args, PyObject *ke
     return answer(ok, status, &err, &k);
 }
 
-/* scope: dense parameters come from it, not from files. */
+/* scope: the source of dense parameters, instead of files. */
 PyObject *fleet_load_tables(struct fleet_object *o, PyObject *args, PyObject *keywords)
 {
     struct keep k = {0};

@@ -1,5 +1,8 @@
 /* Remote files: src/fs, for fleet.utils.HDFSClient and datasets. Settings are None (those of the
- * process) or (uri, user, passwd, hadoop_bin, options). */
+ * process) or (uri, user, passwd, hadoop_bin, options).
+ *
+ * All calls wait for a network and release the interpreter lock. A path that is not there is a
+ * FileNotFoundError, like that of open(). */
 #include "native.h"
 
 #include <string.h>
@@ -43,7 +46,7 @@ static bool settings_of(PyObject *o, struct fs_settings *s, const struct fs_sett
 /* path, perhaps another text, settings: what most functions take. */
 struct fs_call {
     const char *path, *other;
-    struct fs_settings room;
+    struct fs_settings capacity;
     const struct fs_settings *settings;
     struct skiff_error err;
 };
@@ -56,7 +59,7 @@ static bool parse(struct fs_call *c, PyObject *args, PyObject *keywords, bool tw
                                                   &c->other, &settings)
                     : PyArg_ParseTupleAndKeywords(
                           args, keywords, "s|O", KEYWORDS("path", "settings"), &c->path, &settings);
-    return good && settings_of(settings, &c->room, &c->settings);
+    return good && settings_of(settings, &c->capacity, &c->settings);
 }
 
 static PyObject *finish(struct fs_call *c, enum skiff_status status)
@@ -201,7 +204,7 @@ static PyObject *copy(PyObject *self, PyObject *args, PyObject *keywords)
     return finish(&c, status);
 }
 
-/* A whole file into memory of its own. */
+/* A complete file into new memory. */
 static enum skiff_status read_all(struct fs_call *c, struct buf *out)
 {
     struct fs_reader *r;
@@ -270,7 +273,7 @@ static PyObject *write_file(PyObject *self, PyObject *args, PyObject *keywords)
     Py_ssize_t n;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "sy#|O", KEYWORDS("path", "bytes", "settings"),
                                      &c.path, &bytes, &n, &settings) ||
-        !settings_of(settings, &c.room, &c.settings))
+        !settings_of(settings, &c.capacity, &c.settings))
         return NULL;
     enum skiff_status status;
     Py_BEGIN_ALLOW_THREADS;
@@ -297,7 +300,7 @@ static PyMethodDef functions[] = {
     METHOD("fs_copy", copy, "Copies a file or a folder, from anywhere to anywhere."),
     METHOD("fs_read", read_file, "The bytes of a file."),
     METHOD("fs_start", start_of, "Its first 64 bytes, or all when it has fewer."),
-    METHOD("fs_write", write_file, "A file of these bytes: whole, or not at all."),
+    METHOD("fs_write", write_file, "A file of these bytes: completely, or not at all."),
     {0}};
 
 bool fs_init(PyObject *m)

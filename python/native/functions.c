@@ -1,5 +1,8 @@
 /* Function: a callable made of a row of src/calls. Arguments are parsed here, by position and by
- * name, with Python's own TypeErrors; the rest is done in C. Mode: to which target calls go. */
+ * name, with Python's own TypeErrors; the rest is done in C. Mode: to which target calls go.
+ *
+ * The Mode object decides whether a call runs ops at once or appends them to the current program.
+ * Vectorcall is used because an eager step is many short calls. */
 #include "native.h"
 
 #include <stdio.h>
@@ -29,7 +32,8 @@ struct function_object {
 };
 
 static PyTypeObject *mode_class, *function_class;
-/* What the door was told: programs go to that net; the mode; what makes numbers of types. */
+/* State of the dispatcher: the net of programs; the mode; the function that converts types to
+ * numbers. */
 static struct net_object *door_net;
 static struct mode_object *door_mode;
 static PyObject *door_dtype;
@@ -38,7 +42,7 @@ static PyObject *door_dtype;
 
 enum { FEW = 64, MOST_RESULTS = 4096 };
 
-struct calling {
+struct function_call {
     const struct function *f;
     bool eager;
     PyObject *trace; /* NULL: none */
@@ -49,7 +53,7 @@ struct calling {
     int used;
 };
 
-static int64_t *longs_room(struct calling *c, Py_ssize_t n, union skiff_handle **tensors)
+static int64_t *longs_reserve(struct function_call *c, Py_ssize_t n, union skiff_handle **tensors)
 {
     if (c->used + n <= FEW) {
         c->used += (int)n;
@@ -66,7 +70,7 @@ static bool is_tensor(PyObject *o)
 }
 
 /* The tensor of the target. 0: o is none; -1: exception. */
-static int tensor_take(struct calling *c, PyObject *o, union skiff_handle *out)
+static int tensor_take(struct function_call *c, PyObject *o, union skiff_handle *out)
 {
     bool eager = PyObject_TypeCheck(o, base_class[CLASS_EAGER]);
     if (c->eager) {
@@ -86,7 +90,7 @@ static int tensor_take(struct calling *c, PyObject *o, union skiff_handle *out)
     return 1;
 }
 
-static bool wrong_type(const struct calling *c, const struct row_arg *arg, PyObject *o,
+static bool wrong_type(const struct function_call *c, const struct row_arg *arg, PyObject *o,
                        const char *wanted)
 {
     PyErr_Format(PyExc_TypeError, "The type of '%s' in %s must be %s, but received %S.", arg->name,
@@ -96,8 +100,8 @@ static bool wrong_type(const struct calling *c, const struct row_arg *arg, PyObj
 
 /* ---- lists ---- */
 
-static bool item_take(struct calling *c, const struct row_arg *arg, PyObject *o, int64_t *number,
-                      union skiff_handle *tensor)
+static bool item_take(struct function_call *c, const struct row_arg *arg, PyObject *o,
+                      int64_t *number, union skiff_handle *tensor)
 {
     tensor->var = NULL;
     if (PyLong_Check(o))
@@ -113,11 +117,11 @@ static bool item_take(struct calling *c, const struct row_arg *arg, PyObject *o,
     return false;
 }
 
-static bool list_take(struct calling *c, const struct row_arg *arg, PyObject *o,
+static bool list_take(struct function_call *c, const struct row_arg *arg, PyObject *o,
                       struct skiff_value *v);
 
 /* A tensor of eager mode where numbers are wanted. */
-static bool list_of_tensor(struct calling *c, const struct row_arg *arg, PyObject *o,
+static bool list_of_tensor(struct function_call *c, const struct row_arg *arg, PyObject *o,
                            struct skiff_value *v)
 {
     if (!c->eager || !PyObject_TypeCheck(o, base_class[CLASS_EAGER]))
@@ -126,7 +130,7 @@ static bool list_of_tensor(struct calling *c, const struct row_arg *arg, PyObjec
     return keep_object(&c->k, list) && list_take(c, arg, list, v);
 }
 
-static bool list_take(struct calling *c, const struct row_arg *arg, PyObject *o,
+static bool list_take(struct function_call *c, const struct row_arg *arg, PyObject *o,
                       struct skiff_value *v)
 {
     bool single = PyLong_Check(o), mixed = false;
@@ -145,7 +149,7 @@ static bool list_take(struct calling *c, const struct row_arg *arg, PyObject *o,
     }
     Py_ssize_t n = single ? 1 : PySequence_Size(items);
     union skiff_handle *tensors;
-    int64_t *longs = longs_room(c, n, &tensors);
+    int64_t *longs = longs_reserve(c, n, &tensors);
     for (Py_ssize_t i = 0; longs && i < n; i++) {
         PyObject *item = single                ? o
                          : PyList_Check(items) ? PyList_GetItem(items, i)
@@ -162,14 +166,14 @@ static bool list_take(struct calling *c, const struct row_arg *arg, PyObject *o,
     return longs != NULL;
 }
 
-static bool tensors_take(struct calling *c, const struct row_arg *arg, PyObject *o,
+static bool tensors_take(struct function_call *c, const struct row_arg *arg, PyObject *o,
                          struct skiff_value *v)
 {
     if (!PyList_Check(o) && !PyTuple_Check(o))
         return wrong_type(c, arg, o, "a list or tuple of Variables");
     Py_ssize_t n = PySequence_Size(o);
     union skiff_handle *tensors;
-    if (!longs_room(c, n, &tensors))
+    if (!longs_reserve(c, n, &tensors))
         return false;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PyList_Check(o) ? PyList_GetItem(o, i) : PyTuple_GetItem(o, i);
@@ -185,7 +189,7 @@ static bool tensors_take(struct calling *c, const struct row_arg *arg, PyObject 
 
 /* ---- single values ---- */
 
-static bool float_take(struct calling *c, const struct row_arg *arg, PyObject *o,
+static bool float_take(struct function_call *c, const struct row_arg *arg, PyObject *o,
                        struct skiff_attr *out)
 {
     out->type = SKIFF_ATTR_FLOAT;
@@ -203,8 +207,8 @@ static bool float_take(struct calling *c, const struct row_arg *arg, PyObject *o
     return true;
 }
 
-/* "3" is the int, "1.5" the float; what is neither raises what float() says. */
-static bool number_from_text(struct calling *c, const struct row_arg *arg, PyObject *text,
+/* "3" is the int, "1.5" the float; other texts raise the error of float(). */
+static bool number_from_text(struct function_call *c, const struct row_arg *arg, PyObject *text,
                              struct skiff_attr *out)
 {
     PyObject *number = PyObject_CallFunctionObjArgs((PyObject *)&PyLong_Type, text, NULL);
@@ -221,7 +225,7 @@ static bool is_list_type(enum skiff_attr_type t)
 }
 
 /* "SAME", numbers, or pairs of them, which become one list. */
-static bool window_take(struct calling *c, const struct row_arg *arg, PyObject *o,
+static bool window_take(struct function_call *c, const struct row_arg *arg, PyObject *o,
                         struct skiff_value *v)
 {
     PyObject *first = PyList_Check(o) && PyList_Size(o)     ? PyList_GetItem(o, 0)
@@ -247,7 +251,7 @@ static bool window_take(struct calling *c, const struct row_arg *arg, PyObject *
     return ok;
 }
 
-static bool attr_take(struct calling *c, const struct row_arg *arg, PyObject *o,
+static bool attr_take(struct function_call *c, const struct row_arg *arg, PyObject *o,
                       struct skiff_value *v)
 {
     struct skiff_attr *out = &v->attr;
@@ -287,7 +291,7 @@ static bool attr_take(struct calling *c, const struct row_arg *arg, PyObject *o,
             wrong_type(c, arg, o, "an int"));
 }
 
-static bool dtype_take(struct calling *c, PyObject *o, struct skiff_value *v)
+static bool dtype_take(struct function_call *c, PyObject *o, struct skiff_value *v)
 {
     v->kind = SKIFF_VALUE_ATTR;
     v->attr = (struct skiff_attr){.type = SKIFF_ATTR_INT};
@@ -302,7 +306,7 @@ static bool dtype_take(struct calling *c, PyObject *o, struct skiff_value *v)
     return keep_object(&c->k, number) && int_of(number, "dtype", &v->attr.i);
 }
 
-static bool value_take(struct calling *c, int i, PyObject *o)
+static bool value_take(struct function_call *c, int i, PyObject *o)
 {
     const struct row_arg *arg = &c->f->args[i];
     struct skiff_value *v = &c->values[i];
@@ -348,22 +352,22 @@ static bool too_many(const struct function *f, Py_ssize_t n)
     return false;
 }
 
-static bool some_missing(const struct calling *c)
+static bool some_missing(const struct function_call *c)
 {
     char text[512] = "";
-    int missing = 0, told = 0;
+    int missing = 0, reported = 0;
     for (int i = 0; i < c->f->nrequired; i++)
         missing += c->values[i].kind == SKIFF_VALUE_DEFAULT;
     for (int i = 0; i < c->f->nrequired; i++) {
         if (c->values[i].kind != SKIFF_VALUE_DEFAULT)
             continue;
-        const char *joint = !told                ? ""
-                            : told + 1 < missing ? ", "
-                            : missing > 2        ? ", and "
-                                                 : " and ";
+        const char *joint = !reported                ? ""
+                            : reported + 1 < missing ? ", "
+                            : missing > 2            ? ", and "
+                                                     : " and ";
         size_t n = strlen(text);
         snprintf(text + n, sizeof(text) - n, "%s'%s'", joint, c->f->args[i].name);
-        told++;
+        reported++;
     }
     PyErr_Format(PyExc_TypeError, "%s() missing %d required positional argument%s: %s", c->f->name,
                  missing, missing == 1 ? "" : "s", text);
@@ -379,7 +383,7 @@ static int key_find(const struct function_object *o, PyObject *key)
     return name ? function_arg(o->f, name) : -1;
 }
 
-static bool keyword_take(struct calling *c, const struct function_object *o, PyObject *key,
+static bool keyword_take(struct function_call *c, const struct function_object *o, PyObject *key,
                          PyObject *value)
 {
     int i = key_find(o, key);
@@ -392,8 +396,8 @@ static bool keyword_take(struct calling *c, const struct function_object *o, PyO
     return false;
 }
 
-static bool args_take(struct calling *c, const struct function_object *o, PyObject *const *args,
-                      Py_ssize_t n, PyObject *names)
+static bool args_take(struct function_call *c, const struct function_object *o,
+                      PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     const struct function *f = c->f;
     if (n > f->nargs)
@@ -415,12 +419,12 @@ static bool args_take(struct calling *c, const struct function_object *o, PyObje
 
 /* ---- results ---- */
 
-static PyObject *result_wrap(const struct calling *c, union skiff_handle t)
+static PyObject *result_wrap(const struct function_call *c, union skiff_handle t)
 {
     return c->eager ? eager_wrap(t.eager) : var_wrap(net_main(door_net), t.var);
 }
 
-static PyObject *results_wrap(const struct calling *c, const union skiff_handle *out, int n)
+static PyObject *results_wrap(const struct function_call *c, const union skiff_handle *out, int n)
 {
     if (!c->f->gives_list && n == 1)
         return result_wrap(c, out[0]);
@@ -438,7 +442,7 @@ static PyObject *results_wrap(const struct calling *c, const union skiff_handle 
 }
 
 /* Refusals for which Paddle has a class that does not follow from the status. */
-static bool raise_other_class(const struct calling *c, const struct skiff_error *err)
+static bool raise_other_class(const struct function_call *c, const struct skiff_error *err)
 {
     struct {
         const char *start;
@@ -461,7 +465,7 @@ static bool raise_other_class(const struct calling *c, const struct skiff_error 
 
 /* Paddle's classes: two types where one is wanted are a wrong value, a type that no kernel takes is
  * a RuntimeError. */
-static void raise_call_error(const struct calling *c, struct skiff_error *err)
+static void raise_call_error(const struct function_call *c, struct skiff_error *err)
 {
     const char *first = NULL;
     if (raise_other_class(c, err))
@@ -486,7 +490,7 @@ static void raise_call_error(const struct calling *c, struct skiff_error *err)
     raise_error(err);
 }
 
-static struct skiff_call_target target_of(const struct calling *c)
+static struct skiff_call_target target_of(const struct function_call *c)
 {
     struct skiff_call_target to = {0};
     if (door_mode->dtype && PyUnicode_Check(door_mode->dtype))
@@ -499,19 +503,19 @@ static struct skiff_call_target target_of(const struct calling *c)
     return to;
 }
 
-static PyObject *function_run(struct calling *c)
+static PyObject *function_run(struct function_call *c)
 {
     struct skiff_error err;
     struct skiff_call_target to = target_of(c);
     union skiff_handle few[RESULTS_MAX], *out = few;
-    int room = RESULTS_MAX, n;
+    int capacity = RESULTS_MAX, n;
     if (c->f->gives_list) {
-        room = MOST_RESULTS;
-        out = keep_alloc(&c->k, (size_t)room * sizeof(*out));
+        capacity = MOST_RESULTS;
+        out = keep_alloc(&c->k, (size_t)capacity * sizeof(*out));
         if (!out)
             return NULL;
     }
-    if (function_call(c->f, &to, c->values, out, room, &n, &err) < 0) {
+    if (function_call(c->f, &to, c->values, out, capacity, &n, &err) < 0) {
         raise_call_error(c, &err);
         return NULL;
     }
@@ -522,7 +526,7 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
                                      PyObject *names)
 {
     struct function_object *o = (struct function_object *)self;
-    struct calling c;
+    struct function_call c;
     c.f = o->f;
     c.used = 0;
     memset(&c.k, 0, sizeof(c.k));
@@ -560,7 +564,7 @@ static PyObject *function_repr(struct function_object *o)
     return PyUnicode_FromFormat("<function paddle.%s.%s>", o->f->module, o->f->name);
 }
 
-/* A name says it all to pickle and copy. */
+/* The name is enough for pickle and copy. */
 static PyObject *function_reduce(struct function_object *o, PyObject *unused)
 {
     return PyUnicode_FromString(o->f->name);

@@ -1,4 +1,4 @@
-/* What ops say to who runs the program: print ops go to a Python function, py_func calls one. */
+/* Callbacks of ops: print ops call a Python function, and so does py_func. */
 #include "native.h"
 
 #include <stdio.h>

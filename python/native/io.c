@@ -1,4 +1,8 @@
-/* Files: variables, parameters, models, programs. */
+/* Files: variables, parameters, models, programs (<skiff/io.h>).
+ *
+ * The functions convert arguments and release the interpreter lock while files are read or written;
+ * formats and atomic saves are C's. A file that is not there is a FileNotFoundError
+ * (raise_file_error), so that `except` clauses written for Paddle work. */
 #include "native.h"
 #include "store/manifest.h"
 
@@ -240,7 +244,7 @@ static PyObject *load_inference_model(PyObject *self, PyObject *args, PyObject *
     return result;
 }
 
-static PyObject *settle(PyObject *self, PyObject *args, PyObject *keywords)
+static PyObject *recover(PyObject *self, PyObject *args, PyObject *keywords)
 {
     PyObject *object;
     struct keep k = {0};
@@ -248,7 +252,7 @@ static PyObject *settle(PyObject *self, PyObject *args, PyObject *keywords)
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("folder"), &object))
         return NULL;
     const char *folder = path_of(&k, object, "folder");
-    bool ok = folder && status_ok(UNLOCKED(skiff_model_settle(folder, &err)), &err);
+    bool ok = folder && status_ok(UNLOCKED(skiff_model_recover(folder, &err)), &err);
     keep_end(&k);
     return done(ok);
 }
@@ -420,7 +424,7 @@ static PyMethodDef functions[] = {
     METHOD("save_inference_model", save_inference_model, "A folder with __model__ and parameters."),
     METHOD("save_inference_prefix", save_inference_prefix, "PREFIX.pdmodel and PREFIX.pdiparams."),
     METHOD("load_inference_model", load_inference_model, "(program, feed names, target names)."),
-    METHOD("settle", settle, "Puts a save into the folder that was cut in its place."),
+    METHOD("recover", recover, "Puts a save into the folder that was cut in its place."),
     METHOD("is_manifest", is_manifest, "Is it the name of a manifest?"),
     METHOD("remove_manifest", remove_manifest, "Of a folder, or of the files of a prefix."),
     METHOD("read_tensor", read_tensor, "A tensor file."),

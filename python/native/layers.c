@@ -1,12 +1,17 @@
-/* Layers: one function for each of the table in src/layers/table.h, which says what arguments and
- * results it has; operators on variables; the submodule. */
+/* Layers: one function for each row of the table in src/layers/table.h, which lists its arguments
+ * and results; operators on variables; the submodule.
+ *
+ * The table is generated from the headers, so that a layer declared in C is in Python without code
+ * here. One function reads the arguments of all rows by their types, and one builds all results.
+ * Arrays of initial values get their type from other arguments, and are therefore converted
+ * last. */
 #include "layers/table.h"
 
 #include <string.h>
 
 #include "native.h"
 
-struct call {
+struct layer_build {
     struct layer_call c;
     struct net_object *object;
     struct keep k;
@@ -29,7 +34,7 @@ static bool pair_of(PyObject *o, const char *what, int out[2])
     return true;
 }
 
-static bool arg_take(struct call *c, const struct layer_arg *arg, PyObject *o,
+static bool arg_take(struct layer_build *c, const struct layer_arg *arg, PyObject *o,
                      union layer_value *out)
 {
     struct skiff_var **vars;
@@ -81,7 +86,7 @@ static bool arg_take(struct call *c, const struct layer_arg *arg, PyObject *o,
     return false;
 }
 
-static bool args_take(struct call *c, const struct layer_spec *spec, PyObject *args,
+static bool args_take(struct layer_build *c, const struct layer_spec *spec, PyObject *args,
                       PyObject *keywords)
 {
     Py_ssize_t n = PyTuple_Size(args) - 1, at = 0;
@@ -118,14 +123,14 @@ static bool args_take(struct call *c, const struct layer_spec *spec, PyObject *a
     return true;
 }
 
-/* The memory of an ARG_ARRAY, in the type and shape that two other arguments say. */
-static bool array_take(struct call *c, const struct layer_spec *spec, const struct layer_arg *arg,
-                       union layer_value *out)
+/* The memory of an ARG_ARRAY, in the type and shape of two other arguments. */
+static bool array_take(struct layer_build *c, const struct layer_spec *spec,
+                       const struct layer_arg *arg, union layer_value *out)
 {
     const char *dtype = c->c.a[layer_arg_find(spec, "dtype")].text;
     const struct skiff_dims *shape = &c->c.a[layer_arg_find(spec, "shape")].dims;
     size_t want = 1, size;
-    struct array a;
+    struct array_view a;
     if (!c->array || !dtype) {
         PyErr_Format(PyExc_TypeError, "%s must be an array, and dtype its type", arg->name);
         return false;
@@ -144,7 +149,7 @@ static bool array_take(struct call *c, const struct layer_spec *spec, const stru
     return true;
 }
 
-static bool arrays_take(struct call *c, const struct layer_spec *spec)
+static bool arrays_take(struct layer_build *c, const struct layer_spec *spec)
 {
     for (int i = 0; i < spec->nargs; i++)
         if (spec->args[i].type == ARG_ARRAY && !array_take(c, spec, &spec->args[i], &c->c.a[i]))
@@ -154,7 +159,7 @@ static bool arrays_take(struct call *c, const struct layer_spec *spec)
 
 /* ---- results ---- */
 
-static PyObject *vars_list(struct call *c, int from, int to)
+static PyObject *vars_list(struct layer_build *c, int from, int to)
 {
     PyObject *list = PyList_New(to - from);
     for (int i = from; list && i < to; i++) {
@@ -166,7 +171,7 @@ static PyObject *vars_list(struct call *c, int from, int to)
 }
 
 /* A tuple, one for each name; the last name's may be a list. */
-static PyObject *vars_tuple(struct call *c, int names)
+static PyObject *vars_tuple(struct layer_build *c, int names)
 {
     int singles = c->c.nouts > names ? names - 1 : c->c.nouts;
     PyObject *all = vars_list(c, 0, singles);
@@ -181,7 +186,7 @@ static PyObject *vars_tuple(struct call *c, int names)
     return tuple;
 }
 
-static PyObject *call_result(struct call *c, const struct layer_spec *spec)
+static PyObject *call_result(struct layer_build *c, const struct layer_spec *spec)
 {
     if (!net_ok(c->object))
         return NULL;
@@ -195,7 +200,7 @@ static PyObject *call_result(struct call *c, const struct layer_spec *spec)
 static PyObject *call_layer(const struct layer_spec *spec, PyObject *args, PyObject *keywords)
 {
     PyObject *net = PyTuple_Size(args) ? PyTuple_GetItem(args, 0) : NULL, *result = NULL;
-    struct call c = {.array = NULL};
+    struct layer_build c = {.array = NULL};
     if (!net || !PyObject_TypeCheck(net, net_class)) {
         PyErr_Format(PyExc_TypeError, "%s: the first argument must be a Net", spec->name);
         return NULL;

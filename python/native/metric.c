@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* Two histograms of the same length. writable: they are changed in place, so they must be int64. */
-static bool buckets_of(struct keep *k, PyObject *pos, PyObject *neg, bool writable, struct array *p,
-                       struct array *n)
+static bool buckets_of(struct keep *k, PyObject *pos, PyObject *neg, bool writable,
+                       struct array_view *p, struct array_view *n)
 {
     bool ok =
         writable
@@ -29,7 +29,7 @@ static PyObject *auc_update(PyObject *self, PyObject *args, PyObject *keywords)
 {
     PyObject *pos, *neg, *predictions, *labels;
     struct keep k = {0};
-    struct array p, n, x, y;
+    struct array_view p, n, x, y;
     struct skiff_error err;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOO",
                                      KEYWORDS("stat_pos", "stat_neg", "predictions", "labels"),
@@ -62,7 +62,7 @@ static PyObject *auc_area(PyObject *self, PyObject *args, PyObject *keywords)
 {
     PyObject *pos, *neg;
     struct keep k = {0};
-    struct array p, n;
+    struct array_view p, n;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO", KEYWORDS("stat_pos", "stat_neg"), &pos,
                                      &neg))
         return NULL;

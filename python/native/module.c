@@ -1,4 +1,9 @@
-/* The module: classes, exceptions, start. */
+/* The module: classes, exceptions, start.
+ *
+ * Classes are made from specs, as the limited API wants. Python packages may subclass them:
+ * made_class is the class that C creates objects of, base_class the module's own, with which
+ * arguments are compared. Errors of C become exceptions in one place (raise_error): the status
+ * selects the type, the message is unchanged. */
 #include "native.h"
 
 #include <errno.h>

@@ -1,14 +1,14 @@
-/* What the files of the native module share.
+/* Declarations shared by the files of the native module.
  *
  * The module is built against the limited API of Python 3.9 (abi3), so that one file serves every
  * Python from 3.9 on. Two things are declared here because the headers hide them at that level,
  * although every such Python exports them with the same layout (they entered the stable ABI in 3.10
  * and 3.11 as they were): PyUnicode_AsUTF8AndSize and the buffer protocol.
  *
- * Lifetimes: a Program object owns its C program; Block, Var and Op objects refer to their Program
- * object, which remembers them (so that one variable is one object) in a dict by address. Nothing
- * of a C program is freed before the program. Nets and executors that may know a program are told
- * when it goes. All of this is guarded by the interpreter lock. */
+ * Lifetimes: a Program object owns its C program; Block, Var and Op objects refer to their
+ * Program object, which remembers them (so that one variable is one object) in a dict by
+ * address. Nothing of a C program is freed before the program. Nets and executors that may know
+ * a program are notified when it goes. All of this is guarded by the interpreter lock. */
 #ifndef PYTHON_NATIVE_H
 #define PYTHON_NATIVE_H
 
@@ -77,7 +77,7 @@ struct net_object {
     PyObject_HEAD;
     struct skiff_net *net;
     PyObject *frames; /* list of (main, startup), one per program guard, the first ones at 0 */
-    PyObject *keeps;  /* list of what C may call or look at as long as the net lives */
+    PyObject *keeps;  /* list of objects that C may call or read as long as the net lives */
     struct net_object *next, *before; /* live nets */
 };
 
@@ -88,7 +88,7 @@ struct scope_object {
 };
 
 /* The memory of a tensor, held by the Tensor and by every buffer taken of it. */
-struct box {
+struct tensor_memory {
     struct skiff_tensor *t; /* own; NULL when it is a variable of a scope */
     int refs;
     struct scope_object *scope; /* or NULL */
@@ -97,7 +97,7 @@ struct box {
 
 struct tensor_object {
     PyObject_HEAD;
-    struct box *box;
+    struct tensor_memory *storage;
 };
 
 struct eager_object {
@@ -116,7 +116,7 @@ struct fleet_object {
     struct skiff_fleet *f;
     PyObject *main, *startup; /* Programs of the fleet's, once they were asked for */
     PyObject *given;          /* list: what C looks at as long as the fleet lives */
-    PyObject *say;            /* callable, or NULL */
+    PyObject *on_log;         /* callable, or NULL */
     int fd;                   /* or lines go here, behind the label */
     char label[32];
 };
@@ -139,8 +139,8 @@ extern PyTypeObject *net_class, *dataset_class;
 
 /* An instance without __init__; NULL with an exception. */
 PyObject *class_alloc(PyTypeObject *type);
-PyObject *class_made(PyObject *o); /* calls o._skiff_made() if it is there; NULL (and o is gone)
-                                      after an exception */
+PyObject *class_made(PyObject *o); /* calls o._skiff_made() if it exists; NULL (and o is released)
+                                     after an exception */
 void class_free(PyObject *o);      /* end of a dealloc: frees the memory, lets go of the type */
 bool is_a(PyObject *o, enum class_id id);
 
@@ -160,13 +160,13 @@ PyObject *eager_wrap(struct skiff_eager_tensor *t);
 struct skiff_eager *eager_engine(void); /* the process' one */
 PyObject *tensor_of_scope(struct scope_object *s, const char *name);
 struct skiff_tensor *tensor_value(struct tensor_object *o); /* settled */
-PyObject *tensor_numpy_copy(struct skiff_tensor *from);     /* a numpy array of its own */
-/* A buffer of o that looks at t; holder: who keeps the memory. After a failure, and when the buffer
- * is released, tensor_view_end gives it back. */
+PyObject *tensor_numpy_copy(struct skiff_tensor *from);     /* a new numpy array */
+/* A buffer of o that borrows t; holder: the owner of the memory. After a failure, and when the
+ * buffer is released, tensor_view_end releases it. */
 int tensor_view(struct skiff_tensor *t, PyObject *o, void *holder, Py_buffer *view, int flags);
 void *tensor_view_end(Py_buffer *view);
 
-/* A program's memory goes: nets forget it. */
+/* A program is about to be freed: nets forget it. */
 void nets_forget(struct skiff_program *p);
 
 /* Methods of Net in optimizer.c. */
@@ -220,7 +220,7 @@ bool longs_of(struct keep *k, PyObject *o, const char *what, int64_t **out, int6
 bool doubles_of(struct keep *k, PyObject *o, const char *what, double **out, int *n);
 bool initializer_of(struct keep *k, PyObject *o, struct skiff_initializer *out);
 bool regularizer_of(PyObject *o, struct skiff_regularizer *out);
-/* net: who keeps a callable alive; NULL: none may be given. */
+/* net: keeps a callable alive; NULL: callables are refused. */
 bool clip_of(struct keep *k, PyObject *o, struct net_object *net, struct skiff_clip *out);
 /* optimizer.c: the optimizer of that type; NULL: there is none. One option of it by name; false
  * with an exception. */
@@ -231,7 +231,7 @@ bool optimizer_option_set(struct keep *k, struct net_object *net,
 /* *out NULL: defaults; SKIFF_NO_PARAM for False. */
 bool param_attr_of(struct keep *k, PyObject *o, struct net_object *net,
                    const struct skiff_param_attr **out);
-/* The type of the value's own; `wanted` (or -1) helps where a Python value does not say. */
+/* The value's own type; `wanted` (or -1) decides where a Python value has none. */
 bool attr_of(struct keep *k, PyObject *o, const char *what, int wanted, struct skiff_attr *out);
 /* A callable of params (clip, lamb), kept by the net; NULL with an exception. */
 void *net_predicate(struct net_object *net, PyObject *callable);
@@ -246,21 +246,23 @@ PyObject *attr_object(const struct skiff_attr *a);
 
 /* ---- arrays ---- */
 
-struct array { /* memory of a Python object, contiguous */
+struct array_view { /* memory of a Python object, contiguous */
     const void *data;
     const char *dtype;
     int ndim;
     int64_t dims[SKIFF_MAX_DIMS];
 };
 /* dtype: what lists of numbers become (NULL: by their content). */
-bool array_of(struct keep *k, PyObject *o, const char *what, const char *dtype, struct array *out);
+bool array_of(struct keep *k, PyObject *o, const char *what, const char *dtype,
+              struct array_view *out);
 /* To exactly that type, by numpy where it is another. */
-bool array_as(struct keep *k, PyObject *o, const char *what, const char *dtype, struct array *out);
-size_t array_bytes(const struct array *a);
+bool array_as(struct keep *k, PyObject *o, const char *what, const char *dtype,
+              struct array_view *out);
+size_t array_bytes(const struct array_view *a);
 PyObject *numpy_asarray(PyObject *o); /* a view of a Tensor */
 /* Writes an array, Tensor or list into t. */
 bool tensor_assign(struct skiff_tensor *t, PyObject *value, const char *dtype);
-/* The tensor of a feed: a Tensor's own, or *spare, made to look at the array's memory. */
+/* The tensor of a feed: a Tensor's own, or *spare, which borrows the array's memory. */
 const struct skiff_tensor *feed_of(struct keep *k, PyObject *value, const char *name,
                                    const char *dtype, struct skiff_tensor **spare);
 
@@ -275,7 +277,7 @@ bool op_init(PyObject *m);
 bool net_init(PyObject *m);
 bool control_init(PyObject *m);
 bool host_init(PyObject *m);
-extern const struct skiff_host python_host; /* what executors tell things to */
+extern const struct skiff_host python_host; /* callbacks of executors */
 bool optimizer_init(PyObject *m);
 bool tensor_init(PyObject *m);
 bool scope_init(PyObject *m);
@@ -286,7 +288,7 @@ bool split_init(PyObject *m);
 bool metric_init(PyObject *m);
 bool fleet_init(PyObject *m);
 bool ranks_init(PyObject *m);
-/* Methods of Fleet about tables of features (fleet_tables.c). */
+/* Methods of Fleet about sparse tables (fleet_tables.c). */
 struct skiff_strategy;
 PyObject *fleet_finish(enum skiff_status status, const struct skiff_error *err);
 bool fleet_tables_of(struct keep *k, PyObject *o, struct skiff_strategy *s);
@@ -316,7 +318,7 @@ bool collective_init(PyObject *m);
  * true with the exception when it came. */
 bool collective_watch(void);
 bool collective_unwatch(void);
-void say_who_is_missing(void *user, const char *line); /* of skiff_world_options */
+void log_who_is_missing(void *user, const char *line); /* of skiff_world_options */
 struct skiff_eager *eager_engine(void);
 /* A list of Tensors and Nones (NULL); NULL with an exception. */
 struct skiff_eager_tensor **eager_list(struct keep *k, PyObject *o, const char *what, int *n);

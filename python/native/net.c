@@ -1,4 +1,9 @@
-/* Net: where layers append. */
+/* Net: where layers append.
+ *
+ * A net has a stack of (main, startup) pairs; `with program_guard` pushes one. All nets are in a
+ * list, so that each forgets a program that is destroyed: C would otherwise keep a pointer to it
+ * (nets_forget). Callables of parameters run while C builds; their exception is kept and raised by
+ * the building call. The interpreter lock guards all of it. */
 #include "native.h"
 
 #include <stdlib.h>
@@ -350,7 +355,7 @@ void *net_predicate(struct net_object *net, PyObject *callable)
     return p;
 }
 
-/* What the function says of the parameter; NULL after an exception, which whoever builds raises
+/* The function's result for the parameter; NULL after an exception, which the building call raises
  * (net_ok, minimize). */
 static PyObject *predicate_answer(const struct predicate *p, const struct skiff_var *param)
 {

@@ -1,4 +1,9 @@
-/* Objects in files: what paddle.save and paddle.load write and read beyond states (skiff/io.h). */
+/* Objects in files: what paddle.save and paddle.load write and read beyond states (skiff/io.h).
+ *
+ * Python objects are walked here and written by C's pickler, not by Python's pickle, so that the
+ * bytes are Paddle's in every version of Python. Reading gives only lists, dicts, numbers, texts
+ * and Tensors: no code from a file runs. An object that is reached twice is one object again, also
+ * if it contains itself. */
 #include "native.h"
 
 #include <stdlib.h>
@@ -199,14 +204,14 @@ out:
 
 /* ---- reading ---- */
 
-struct reading {
+struct pickle_reader {
     struct skiff_pickle *from;
-    PyObject *known; /* dict: address -> object, for what stands in several places */
+    PyObject *known; /* dict: address -> object, for objects that occur several times */
 };
 
-static PyObject *read_value(struct reading *r, const struct skiff_object *o);
+static PyObject *read_value(struct pickle_reader *r, const struct skiff_object *o);
 
-static PyObject *read_array(struct reading *r, const struct skiff_object *o)
+static PyObject *read_array(struct pickle_reader *r, const struct skiff_object *o)
 {
     struct skiff_tensor *t;
     struct skiff_error err;
@@ -215,7 +220,7 @@ static PyObject *read_array(struct reading *r, const struct skiff_object *o)
     return eager_wrap(skiff_eager_tensor_take(eager_engine(), t));
 }
 
-static bool remember(struct reading *r, const struct skiff_object *o, PyObject *made)
+static bool remember(struct pickle_reader *r, const struct skiff_object *o, PyObject *made)
 {
     PyObject *key = PyLong_FromVoidPtr((void *)(uintptr_t)o);
     bool ok = key && PyDict_SetItem(r->known, key, made) == 0;
@@ -223,7 +228,7 @@ static bool remember(struct reading *r, const struct skiff_object *o, PyObject *
     return ok;
 }
 
-static bool fill_dict(struct reading *r, const struct skiff_object *o, PyObject *dict)
+static bool fill_dict(struct pickle_reader *r, const struct skiff_object *o, PyObject *dict)
 {
     bool ok = true;
     for (size_t i = 0; ok && i + 1 < skiff_object_count(o); i += 2) {
@@ -236,7 +241,7 @@ static bool fill_dict(struct reading *r, const struct skiff_object *o, PyObject 
     return ok;
 }
 
-static bool fill_list(struct reading *r, const struct skiff_object *o, PyObject *list)
+static bool fill_list(struct pickle_reader *r, const struct skiff_object *o, PyObject *list)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < skiff_object_count(o); i++) {
@@ -248,7 +253,7 @@ static bool fill_list(struct reading *r, const struct skiff_object *o, PyObject 
 }
 
 /* Remembered before it is filled, as it may hold itself. */
-static PyObject *read_container(struct reading *r, const struct skiff_object *o,
+static PyObject *read_container(struct pickle_reader *r, const struct skiff_object *o,
                                 enum skiff_object_kind kind)
 {
     PyObject *made = kind == SKIFF_OBJECT_DICT ? PyDict_New() : PyList_New(0), *tuple;
@@ -266,7 +271,7 @@ static PyObject *read_container(struct reading *r, const struct skiff_object *o,
     return NULL;
 }
 
-static PyObject *read_plain(struct reading *r, const struct skiff_object *o,
+static PyObject *read_plain(struct pickle_reader *r, const struct skiff_object *o,
                             enum skiff_object_kind kind)
 {
     size_t n;
@@ -292,7 +297,7 @@ static PyObject *read_plain(struct reading *r, const struct skiff_object *o,
     }
 }
 
-static PyObject *read_value(struct reading *r, const struct skiff_object *o)
+static PyObject *read_value(struct pickle_reader *r, const struct skiff_object *o)
 {
     enum skiff_object_kind kind = skiff_object_kind(o);
     bool shared = kind == SKIFF_OBJECT_DICT || kind == SKIFF_OBJECT_LIST ||
@@ -319,7 +324,7 @@ static PyObject *read_value(struct reading *r, const struct skiff_object *o)
 static PyObject *read_object(PyObject *self, PyObject *source)
 {
     struct keep k = {0};
-    struct reading r = {0};
+    struct pickle_reader r = {0};
     struct skiff_error err;
     PyObject *result = NULL;
     char *bytes;

@@ -1,4 +1,8 @@
-/* Op, and the registry of op types. */
+/* Op, and the registry of op types.
+ *
+ * An Op refers to its Program object and is valid as long as that. Attributes have a type in C that
+ * Python does not know: an int is INT or LONG, a list may be of ints or longs. The op's declaration
+ * in the registry decides, else the value, unless the caller names a type. */
 #include "native.h"
 
 #include <stdlib.h>
@@ -238,7 +242,7 @@ static PyObject *op_all_attrs(struct op_object *o, PyObject *unused)
     return dict;
 }
 
-/* Python's int is INT or LONG, its float FLOAT: `type` says what else is meant. */
+/* Python's int is INT or LONG, its float FLOAT, unless `type` names another type. */
 static bool attr_force(struct skiff_attr *a, const char *type)
 {
     enum skiff_attr_type t;

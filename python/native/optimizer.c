@@ -1,4 +1,9 @@
-/* Gradients and optimizers. */
+/* Gradients and optimizers: bindings of append_backward and of optimizers on programs
+ * (<skiff/optimizer.h>).
+ *
+ * An optimizer remembers variables of the programs it has worked on, so the object keeps these
+ * programs alive. Regularizers and clips are descriptions (specs.c), converted anew in each call.
+ * Warnings of C become Python warnings, which may be errors. */
 #include "native.h"
 
 #include <math.h>

@@ -1,4 +1,9 @@
-/* Program, and how its parts become Python objects. */
+/* Program, and how its parts become Python objects.
+ *
+ * A Program object owns its C program; Blocks, Vars and Ops hold a reference to it. A dict by
+ * address has every object made so far, so that `is` works and attributes that scripts set on them
+ * stay. A program that was cloned or borrowed keeps the object it came from, because C points to
+ * parts of it. */
 #include "native.h"
 
 #include <stdlib.h>
@@ -46,7 +51,7 @@ static PyObject *wrapper_find(struct program_object *p, const void *address, PyO
     return o;
 }
 
-/* Remembers a new object and tells it that it is made; steals key. */
+/* Remembers a new object and calls its _skiff_made; steals key. */
 static PyObject *wrapper_keep(struct program_object *p, PyObject *key, PyObject *o)
 {
     if (o && p->wrappers && PyDict_SetItem(p->wrappers, key, o) < 0)
@@ -300,7 +305,7 @@ static PyObject *program_create_block(struct program_object *o, PyObject *args, 
     return NULL;
 }
 
-/* Parameters of a clone look at the regularizers of the original, so it stays. */
+/* Parameters of a clone use the regularizers of the original, so it is kept. */
 static PyObject *program_clone(struct program_object *o, PyObject *args, PyObject *keywords)
 {
     int for_test = 0;
@@ -553,7 +558,7 @@ static PyMethodDef methods[] = {
     METHOD0("text", program_text, "Readable form."),
     METHOD0("to_bytes", program_to_bytes, "ProgramDesc bytes."),
     METHOD("find_var", program_find_var, "The variable of that name in any block, or None."),
-    METHOD("run_as", program_run_as, "Whoever runs it runs that one; None: itself again."),
+    METHOD("run_as", program_run_as, "Running it runs that one; None: itself again."),
     METHOD0("verify", program_verify, "Raises when something does not fit."),
     METHOD("diff", program_diff, "The differences in words."),
     {0}};

@@ -23,7 +23,7 @@ static bool world_of(struct keep *k, PyObject *endpoints, int rank, struct skiff
 {
     const char **names;
     int n;
-    *w = (struct skiff_world_options){.say = say_who_is_missing};
+    *w = (struct skiff_world_options){.on_log = log_who_is_missing};
     o->world = w;
     if (endpoints == Py_None)
         return true;

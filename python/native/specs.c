@@ -1,5 +1,8 @@
 /* Descriptions of parameters: initializers, regularizers, clips and ParamAttr objects. A
- * description is a pair (kind, fields) or an object whose attribute _spec is one. */
+ * description is a pair (kind, fields) or an object whose attribute _spec is one.
+ *
+ * Classes in paddle/ only collect fields; the kinds are known here alone. Results point into Python
+ * objects, which the call's struct keep holds. */
 #include "native.h"
 
 #include <string.h>
@@ -57,7 +60,7 @@ static bool field_bool(PyObject *fields, const char *name, bool *out)
 static bool values_of(struct keep *k, PyObject *fields, struct skiff_initializer *out)
 {
     PyObject *values = PyDict_GetItemString(fields, "values");
-    struct array a;
+    struct array_view a;
     if (!values) {
         PyErr_SetString(PyExc_TypeError, "an initializer of kind values needs the field values");
         return false;

@@ -1,4 +1,8 @@
-/* Split: trainer and server programs (DistributeTranspiler). */
+/* Split: trainer and server programs (DistributeTranspiler).
+ *
+ * Configurations are dicts, whose keys are the fields of the C struct: one table reads and writes
+ * them. The strings of a config are borrowed from its mapping for the time of the call. The
+ * programs that a split returns are owned by their Program objects and outlive it. */
 #include "native.h"
 
 #include <stddef.h>
@@ -239,7 +243,7 @@ static PyObject *get_mode(struct split_object *o, void *unused)
 
 static PyObject *get_notes(struct split_object *o, void *unused)
 {
-    return PyUnicode_FromString(skiff_split_notes(o->s));
+    return PyUnicode_FromString(skiff_split_warnings(o->s));
 }
 
 static PyObject *placement_dict(const struct skiff_placement *p)
@@ -272,7 +276,8 @@ static PyMethodDef functions[] = {
     METHOD0("split_config_default", split_config_default_f,
             "DistributeTranspilerConfig as a dict."),
     METHOD("split_config_fleet", split_config_fleet_f, "What fleet's strategies set."),
-    METHOD("mode_meets", mode_meets_f, "Do threads of a trainer meet in every step?"),
+    METHOD("mode_meets", mode_meets_f,
+           "Do threads of a trainer wait for each other in every step?"),
     {0}};
 
 static PyMethodDef methods[] = {

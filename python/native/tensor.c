@@ -1,4 +1,10 @@
-/* Tensor and arrays: numbers in and out. */
+/* Tensor and arrays: numbers in and out.
+ *
+ * A Tensor shares a box of memory with the buffers that were exported from it (tensor_memory).
+ * Before a write, a Tensor whose memory a numpy array still shows gets a new box, so that arrays
+ * never change behind the script's back. Tensors of a scope have no box of their own: they find the
+ * variable by name each time, since a run may replace it. Element types are converted by numpy,
+ * which is loaded when first needed. */
 #include "native.h"
 
 #include <stdlib.h>
@@ -36,7 +42,7 @@ static const char *dtype_format(const char *dtype, Py_ssize_t *size)
     return NULL;
 }
 
-size_t array_bytes(const struct array *a)
+size_t array_bytes(const struct array_view *a)
 {
     Py_ssize_t size = 0;
     dtype_format(a->dtype, &size);
@@ -82,7 +88,7 @@ static PyObject *numpy_convert(PyObject *o, const char *dtype)
 }
 
 /* From the buffer of o; 0: it has none that fits (no exception), -1: exception. */
-static int array_buffer(struct keep *k, PyObject *o, const char *what, struct array *out)
+static int array_buffer(struct keep *k, PyObject *o, const char *what, struct array_view *out)
 {
     Py_buffer *b = keep_buffer(k, o, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
     if (!b) {
@@ -110,7 +116,8 @@ static int array_buffer(struct keep *k, PyObject *o, const char *what, struct ar
     return 1;
 }
 
-bool array_of(struct keep *k, PyObject *o, const char *what, const char *dtype, struct array *out)
+bool array_of(struct keep *k, PyObject *o, const char *what, const char *dtype,
+              struct array_view *out)
 {
     int done = PyObject_CheckBuffer(o) ? array_buffer(k, o, what, out) : 0;
     if (done)
@@ -120,7 +127,7 @@ bool array_of(struct keep *k, PyObject *o, const char *what, const char *dtype, 
     if (!keep_object(k, made))
         return false;
     if (numbers && !dtype) { /* Python's float is meant as float32, as everywhere here */
-        struct array a;
+        struct array_view a;
         if (array_buffer(k, made, what, &a) > 0 && !strcmp(a.dtype, "float64"))
             return keep_object(k, made = numpy_convert(made, "float32")) &&
                    array_buffer(k, made, what, out) > 0;
@@ -133,7 +140,8 @@ bool array_of(struct keep *k, PyObject *o, const char *what, const char *dtype, 
     return done > 0;
 }
 
-bool array_as(struct keep *k, PyObject *o, const char *what, const char *dtype, struct array *out)
+bool array_as(struct keep *k, PyObject *o, const char *what, const char *dtype,
+              struct array_view *out)
 {
     if (!array_of(k, o, what, dtype, out))
         return false;
@@ -144,7 +152,7 @@ bool array_as(struct keep *k, PyObject *o, const char *what, const char *dtype, 
 }
 
 /* A bool of numpy's may be any byte (a view of others); here it is 0 or 1. */
-static void copy_elements(void *to, const struct array *a)
+static void copy_elements(void *to, const struct array_view *a)
 {
     size_t n = array_bytes(a);
     if (strcmp(a->dtype, "bool")) {
@@ -158,7 +166,7 @@ static void copy_elements(void *to, const struct array *a)
 bool tensor_assign(struct skiff_tensor *t, PyObject *value, const char *dtype)
 {
     struct keep k = {0};
-    struct array a;
+    struct array_view a;
     struct skiff_error err;
     bool ok = false;
     if (is_a(value, CLASS_TENSOR)) {
@@ -191,7 +199,7 @@ static struct skiff_tensor *tensor_empty(void)
 const struct skiff_tensor *feed_of(struct keep *k, PyObject *value, const char *name,
                                    const char *dtype, struct skiff_tensor **spare)
 {
-    struct array a;
+    struct array_view a;
     struct skiff_error err;
     if (is_a(value, CLASS_TENSOR))
         return tensor_value((struct tensor_object *)value);
@@ -206,7 +214,7 @@ const struct skiff_tensor *feed_of(struct keep *k, PyObject *value, const char *
 
 /* ---- boxes ---- */
 
-static void box_unref(struct box *b)
+static void tensor_memory_unref(struct tensor_memory *b)
 {
     if (!b || --b->refs)
         return;
@@ -216,9 +224,9 @@ static void box_unref(struct box *b)
     free(b);
 }
 
-static struct box *box_new(struct skiff_tensor *t)
+static struct tensor_memory *tensor_memory_create(struct skiff_tensor *t)
 {
-    struct box *b = t ? calloc(1, sizeof(*b)) : NULL;
+    struct tensor_memory *b = t ? calloc(1, sizeof(*b)) : NULL;
     if (!b) {
         skiff_tensor_destroy(t);
         if (t)
@@ -232,51 +240,51 @@ static struct box *box_new(struct skiff_tensor *t)
 
 struct skiff_tensor *tensor_value(struct tensor_object *o)
 {
-    struct box *b = o->box;
+    struct tensor_memory *b = o->storage;
     return b->scope ? skiff_scope_var(b->scope->s, b->name) : b->t;
 }
 
 /* A tensor that can be written without changing what buffers show. */
 static struct skiff_tensor *tensor_writable(struct tensor_object *o)
 {
-    if (o->box->scope || o->box->refs == 1)
+    if (o->storage->scope || o->storage->refs == 1)
         return tensor_value(o);
-    struct box *b = box_new(tensor_empty());
+    struct tensor_memory *b = tensor_memory_create(tensor_empty());
     if (!b)
         return NULL;
-    box_unref(o->box);
-    o->box = b;
+    tensor_memory_unref(o->storage);
+    o->storage = b;
     return b->t;
 }
 
-static PyObject *tensor_make(PyTypeObject *type, struct box *b)
+static PyObject *tensor_make(PyTypeObject *type, struct tensor_memory *b)
 {
     if (!b)
         return NULL;
     struct tensor_object *o = (struct tensor_object *)class_alloc(type);
     if (!o)
-        box_unref(b);
+        tensor_memory_unref(b);
     else
-        o->box = b;
+        o->storage = b;
     return (PyObject *)o;
 }
 
 PyObject *tensor_wrap(struct skiff_tensor *t)
 {
-    PyObject *o = tensor_make(made_class[CLASS_TENSOR], box_new(t));
+    PyObject *o = tensor_make(made_class[CLASS_TENSOR], tensor_memory_create(t));
     return o ? class_made(o) : NULL;
 }
 
 PyObject *tensor_of_scope(struct scope_object *s, const char *name)
 {
-    struct box *b = calloc(1, sizeof(*b));
+    struct tensor_memory *b = calloc(1, sizeof(*b));
     char *copy = strdup(name);
     if (!b || !copy) {
         free(b);
         free(copy);
         return PyErr_NoMemory();
     }
-    *b = (struct box){.refs = 1, .scope = s, .name = copy};
+    *b = (struct tensor_memory){.refs = 1, .scope = s, .name = copy};
     Py_INCREF((PyObject *)s);
     PyObject *o = tensor_make(made_class[CLASS_TENSOR], b);
     return o ? class_made(o) : NULL;
@@ -296,7 +304,7 @@ static struct skiff_tensor *tensor_clone(struct skiff_tensor *from)
 
 /* ---- the buffer protocol ---- */
 
-struct exported { /* one buffer: who holds its memory, and the arrays that Py_buffer points to */
+struct exported { /* one buffer: the owner of its memory, and the arrays that Py_buffer points to */
     void *holder;
     Py_ssize_t shape[SKIFF_MAX_DIMS], strides[SKIFF_MAX_DIMS];
 };
@@ -351,7 +359,7 @@ static bool is_elsewhere(const struct skiff_tensor *t)
     return t && n && skiff_tensor_ndim(t);
 }
 
-static void say_elsewhere(void)
+static void log_elsewhere(void)
 {
     PyErr_SetString(PyExc_RuntimeError, "the rows of this table are on the parameter servers; this "
                                         "process holds none of them");
@@ -359,35 +367,36 @@ static void say_elsewhere(void)
 
 static int tensor_getbuffer(struct tensor_object *o, Py_buffer *view, int flags)
 {
-    struct box *b = o->box;
+    struct tensor_memory *b = o->storage;
     if (is_elsewhere(tensor_value(o))) {
-        say_elsewhere();
+        log_elsewhere();
         view->obj = NULL;
         return -1;
     }
     if (b->scope)
-        b = box_new(tensor_clone(tensor_value(o))); /* running moves values: a snapshot */
+        /* running moves values: a snapshot */
+        b = tensor_memory_create(tensor_clone(tensor_value(o)));
     else
         b->refs++;
     if (b && tensor_view(b->t, (PyObject *)o, b, view, flags) == 0)
         return 0;
     if (b)
         tensor_view_end(view);
-    box_unref(b);
+    tensor_memory_unref(b);
     view->obj = NULL;
     return -1;
 }
 
 static void tensor_releasebuffer(struct tensor_object *o, Py_buffer *view)
 {
-    box_unref(tensor_view_end(view));
+    tensor_memory_unref(tensor_view_end(view));
 }
 
 /* ---- life ---- */
 
 static PyObject *tensor_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    return tensor_make(type, box_new(tensor_empty()));
+    return tensor_make(type, tensor_memory_create(tensor_empty()));
 }
 
 static bool lengths_set(struct tensor_object *o, PyObject *lengths, bool offsets);
@@ -408,7 +417,7 @@ static int tensor_start(struct tensor_object *o, PyObject *args, PyObject *keywo
 
 static void tensor_dealloc(struct tensor_object *o)
 {
-    box_unref(o->box);
+    tensor_memory_unref(o->storage);
     class_free((PyObject *)o);
 }
 
@@ -540,7 +549,7 @@ static PyObject *get_initialized(struct tensor_object *o, void *unused)
 {
     struct skiff_tensor *t = tensor_value(o);
     bool written = strcmp(skiff_tensor_kind(t), "none") != 0;
-    return PyBool_FromLong(written && (o->box->scope || skiff_tensor_count(t) > 0));
+    return PyBool_FromLong(written && (o->storage->scope || skiff_tensor_count(t) > 0));
 }
 
 static PyObject *get_kind(struct tensor_object *o, void *unused)
@@ -572,7 +581,7 @@ static PyObject *tensor_copy(struct tensor_object *o, PyObject *unused)
 PyObject *tensor_numpy_copy(struct skiff_tensor *from)
 {
     struct skiff_tensor *t = tensor_clone(from);
-    PyObject *copy = t ? tensor_make(base_class[CLASS_TENSOR], box_new(t)) : NULL;
+    PyObject *copy = t ? tensor_make(base_class[CLASS_TENSOR], tensor_memory_create(t)) : NULL;
     PyObject *result = copy ? numpy_asarray(copy) : NULL;
     Py_XDECREF(copy);
     return result;
@@ -610,7 +619,7 @@ static PyObject *tensor_set_rows(struct tensor_object *o, PyObject *args, PyObje
     PyObject *rows, *value;
     long long height;
     struct keep k = {0};
-    struct array a;
+    struct array_view a;
     struct skiff_error err;
     int64_t *ids, *put, n;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "OLO", KEYWORDS("rows", "height", "array"),
@@ -659,20 +668,20 @@ static PyObject *tensor_item(struct tensor_object *o, PyObject *args, PyObject *
     return t ? tensor_wrap(t) : NULL;
 }
 
-/* numpy asks for it when there is no buffer, and tells what it says. */
+/* numpy reads it when there is no buffer, and shows its error. */
 static PyObject *tensor_array(struct tensor_object *o, PyObject *args, PyObject *named)
 {
     (void)args;
     (void)named;
     if (is_elsewhere(tensor_value(o)))
-        say_elsewhere();
+        log_elsewhere();
     else
         PyErr_SetString(PyExc_TypeError, "this tensor has no form that numpy knows");
     return NULL;
 }
 
 static PyMethodDef methods[] = {
-    METHOD("__array__", tensor_array, "Says why there is no array."),
+    METHOD("__array__", tensor_array, "Raises the reason why there is no array."),
     METHOD("set", tensor_set, "Another content; the LoD is dropped."),
     METHOD0("lod", tensor_lod, "Offsets, one list per level."),
     METHOD("set_lod", tensor_set_lod, "Sets the offsets of all levels."),
@@ -680,7 +689,7 @@ static PyMethodDef methods[] = {
     METHOD("set_recursive_sequence_lengths", tensor_set_lengths, "Sets the lengths of all levels."),
     METHOD0("has_valid_recursive_sequence_lengths", tensor_valid_lengths,
             "Whether the lengths fit the rows."),
-    METHOD0("numpy", tensor_numpy, "A numpy array of its own."),
+    METHOD0("numpy", tensor_numpy, "A new numpy array."),
     METHOD0("copy", tensor_copy, "A tensor of its own."),
     METHOD("set_rows", tensor_set_rows, "Makes it selected rows."),
     METHOD("item", tensor_item, "A copy of an item of an array of tensors."),
@@ -691,8 +700,8 @@ static PyGetSetDef attributes[] = {
     ATTRIBUTE("kind", get_kind, NULL, "none, tensor, rows or array."),
     ATTRIBUTE("dtype", get_dtype, NULL, "Name of its data type."),
     ATTRIBUTE("shape", get_shape, NULL, "Its dimensions."),
-    ATTRIBUTE("rows", get_rows, NULL, "Ids of selected rows; None for others."),
-    ATTRIBUTE("height", get_height, NULL, "Rows of the whole table of selected rows."),
+    ATTRIBUTE("rows", get_rows, NULL, "Ids of selected rows; otherwise None."),
+    ATTRIBUTE("height", get_height, NULL, "Rows of the complete table of selected rows."),
     {0}};
 
 static PyType_Slot slots[] = {{Py_tp_new, tensor_new},

@@ -1,4 +1,9 @@
-/* Var: a variable of a program, and what parameters have beyond it. */
+/* Var: a variable of a program, and what parameters have beyond it.
+ *
+ * A Var refers to its Program object and is valid as long as that. Getters and setters are shared
+ * by many attributes, which the closure tells apart. Setting a name renames the variable in its
+ * block, because C finds variables by name. A producer is known by address only, so op looks for
+ * it. */
 #include "native.h"
 
 #include <string.h>
@@ -115,7 +120,7 @@ static int set_kind(struct var_object *o, PyObject *value, void *unused)
     return 0;
 }
 
-/* Flags of every variable: one getter and one setter for all, told apart by the closure. */
+/* Flags of every variable: one getter and one setter for all, distinguished by the closure. */
 struct flag {
     const char *name;
     bool (*get)(const struct skiff_var *v);
@@ -157,8 +162,17 @@ static PyObject *get_is_parameter(struct var_object *o, void *unused)
     return PyBool_FromLong(skiff_var_is_parameter(o->v));
 }
 
-enum param_field { TRAINABLE, RATE, REGULARIZER, CLIP, AVERAGE, DISTRIBUTED };
-static enum param_field param_fields[] = {TRAINABLE, RATE, REGULARIZER, CLIP, AVERAGE, DISTRIBUTED};
+enum param_field {
+    PARAM_FIELD_TRAINABLE,
+    PARAM_FIELD_RATE,
+    PARAM_FIELD_REGULARIZER,
+    PARAM_FIELD_CLIP,
+    PARAM_FIELD_AVERAGE,
+    PARAM_FIELD_DISTRIBUTED
+};
+static enum param_field param_fields[] = {PARAM_FIELD_TRAINABLE,   PARAM_FIELD_RATE,
+                                          PARAM_FIELD_REGULARIZER, PARAM_FIELD_CLIP,
+                                          PARAM_FIELD_AVERAGE,     PARAM_FIELD_DISTRIBUTED};
 
 static PyObject *regularizer_spec(const struct skiff_regularizer *r)
 {
@@ -186,15 +200,15 @@ static PyObject *get_param(struct var_object *o, enum param_field *field)
 {
     struct skiff_param_info info = skiff_var_param(o->v);
     switch (*field) {
-    case TRAINABLE:
+    case PARAM_FIELD_TRAINABLE:
         return PyBool_FromLong(info.trainable);
-    case RATE:
+    case PARAM_FIELD_RATE:
         return PyFloat_FromDouble(info.learning_rate);
-    case REGULARIZER:
+    case PARAM_FIELD_REGULARIZER:
         return regularizer_spec(&info.regularizer);
-    case CLIP:
+    case PARAM_FIELD_CLIP:
         return clip_spec(&info.gradient_clip);
-    case AVERAGE:
+    case PARAM_FIELD_AVERAGE:
         return PyBool_FromLong(info.do_model_average);
     default:
         return PyBool_FromLong(info.is_distributed);
@@ -213,22 +227,22 @@ static int set_param(struct var_object *o, PyObject *value, enum param_field *fi
         return -1;
     }
     switch (*field) {
-    case TRAINABLE:
+    case PARAM_FIELD_TRAINABLE:
         ok = truth_of(value, "trainable", &info.trainable);
         break;
-    case RATE:
+    case PARAM_FIELD_RATE:
         ok = float_of(value, "learning_rate", &info.learning_rate);
         break;
-    case REGULARIZER:
+    case PARAM_FIELD_REGULARIZER:
         ok = regularizer_of(value, &info.regularizer);
         break;
-    case CLIP:
+    case PARAM_FIELD_CLIP:
         ok = clip_of(&k, value, NULL, &info.gradient_clip);
         break;
-    case AVERAGE:
+    case PARAM_FIELD_AVERAGE:
         ok = truth_of(value, "do_model_average", &info.do_model_average);
         break;
-    case DISTRIBUTED:
+    case PARAM_FIELD_DISTRIBUTED:
         ok = truth_of(value, "is_distributed", &info.is_distributed);
         break;
     }
@@ -302,12 +316,13 @@ static PyGetSetDef attributes[] = {
     {"error_bounds", NULL, (setter)(void (*)(void))set_error_clip,
      "Set: (min, max) that minimize clips its gradient to, or None.", NULL},
     ATTRIBUTE("is_parameter", get_is_parameter, NULL, "Whether it is a parameter."),
-    PARAM("trainable", TRAINABLE, "Whether minimize updates it."),
-    PARAM("learning_rate", RATE, "Factor of the learning rate."),
-    PARAM("regularizer", REGULARIZER, "Its own regularizer, as (kind, fields), or None."),
-    PARAM("gradient_clip", CLIP, "Its own clip, as (kind, fields), or None."),
-    PARAM("do_model_average", AVERAGE, "Whether model averaging takes it."),
-    PARAM("is_distributed", DISTRIBUTED, "Whether its rows live on servers only."),
+    PARAM("trainable", PARAM_FIELD_TRAINABLE, "Whether minimize updates it."),
+    PARAM("learning_rate", PARAM_FIELD_RATE, "Factor of the learning rate."),
+    PARAM("regularizer", PARAM_FIELD_REGULARIZER,
+          "Its own regularizer, as (kind, fields), or None."),
+    PARAM("gradient_clip", PARAM_FIELD_CLIP, "Its own clip, as (kind, fields), or None."),
+    PARAM("do_model_average", PARAM_FIELD_AVERAGE, "Whether model averaging takes it."),
+    PARAM("is_distributed", PARAM_FIELD_DISTRIBUTED, "Whether its rows live on servers only."),
     ATTRIBUTE("block", get_block, NULL, "Its block."),
     ATTRIBUTE("program", get_program, NULL, "Its program."),
     ATTRIBUTE("op", get_op, NULL, "The op that writes it last, or None."),

@@ -1,4 +1,4 @@
-"""What os says of paths, for those of other machines, too (s3://, hdfs:/, afs:/ ...: docs/storage.md)."""
+"""Functions of os for paths, also for those of other machines (s3://, hdfs:/, afs:/ ...: docs/guide/storage.md)."""
 import io
 import os
 
@@ -52,7 +52,7 @@ def beside(path):
 
 
 def move(source, path):
-    """A file of this machine becomes the file PATH: whole, or not at all."""
+    """Moves a file of this machine to PATH: completely, or not at all."""
     _native.fs_copy(source, path) if _remote(path) else os.replace(source, path)
 
 

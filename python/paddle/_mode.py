@@ -1,8 +1,8 @@
-"""Which mode functions of 2.x work in. Eager is Paddle 2's own start; paddle.enable_static() ends it."""
+"""The mode of functions of 2.x. Paddle 2 starts in eager mode; paddle.enable_static() ends it."""
 from skiff import _native
 
 #: `eager`: functions run at once and give Tensors; otherwise they append to programs and give Variables.
-#: `trace`: who writes down what a function of eager mode does (paddle.jit), or None.
+#: `trace`: the trace that records the ops of a function of eager mode (paddle.jit), or None.
 #: `guard`: whether functions of fluid run at once too (fluid.dygraph.guard).
 #: `dtype`: paddle.set_default_dtype; None: float32.
 mode = _native.Mode()

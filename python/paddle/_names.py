@@ -5,7 +5,7 @@ so a data generator process does not pay for the training side.
 """
 import sys
 
-# What people look for, and why Skiff has no such thing.
+# Names that users look for, and why Skiff does not have them.
 REASONS = {
     "install_check": "run `skiff doctor` in a shell instead",
     "load_op_library": "operators are written in C under src/ops",

@@ -1,6 +1,6 @@
-"""The one door through which functions of Paddle 2.x call ops: it runs them (eager mode) or appends them to the program.
+"""The dispatcher of ops for functions of Paddle 2.x: it runs them (eager mode) or appends them to the program.
 
-Programs get names as Paddle 2.6 gives them, shapes and types by Skiff's op registry.
+Programs get names as in Paddle 2.6; shapes and types come from Skiff's op registry.
 """
 from skiff import _native
 
@@ -10,7 +10,7 @@ from paddle.fluid import core
 from paddle.fluid._build import net
 from paddle.fluid.framework import Variable, dtype_name
 
-#: what functions take and give: for isinstance
+#: types of arguments and results: for isinstance
 Value = (Tensor, Variable)
 _run, _run_one = _native.eager_op, _native.eager_one
 

@@ -49,7 +49,7 @@ def state_dict(self, mode="all", scope=None):
 
 
 def set_state_dict(self, state_dict, scope=None):
-    """Values for the program's variables; names that it does not have are told by a warning."""
+    """Values for the program's variables; names that it does not have cause a warning."""
     known = {var.name: var for var in self.list_vars() if var.persistable}
     for name, value in state_dict.items():
         if name in known:

@@ -31,7 +31,7 @@ def _number(value):
 
 
 def _array(part):
-    """An array of whole numbers or truth values; a number; or what part is, if it is something else."""
+    """An array of integers or booleans; a number; or part itself, if it is something else."""
     import numpy
     if isinstance(part, Tensor):
         array = part._numpy()
@@ -144,7 +144,7 @@ def _no_ids():
 
 
 def _slice_of(part, size):
-    """(start, end, step) for the ops; None: the whole."""
+    """(start, end, step) for the ops; None: the complete dimension."""
     if part.step == 0:
         raise ValueError("slice step cannot be zero")
     start, stop, step = part.indices(size)  # tensors are __index__'ed
@@ -308,7 +308,7 @@ def _value_array(x, value):
 
 
 def _write(x, item, value):
-    """Into the memory of x; nothing is noted."""
+    """Writes into the memory of x, without recording on the tape."""
     import numpy
     first, second = _places(x, item)
     view = numpy.asarray(memoryview(x))[first + (Ellipsis,)]

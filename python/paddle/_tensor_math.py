@@ -123,7 +123,7 @@ def _power(sign, reverse):
             if x._dtype == "float32" or x._dtype == "float64":
                 return _one("pow", {"X": x}, {"factor": other})
             if x._dtype != "bool" and other < 0:
-                raise ValueError("whole numbers to the power %d: make floats of them with astype('float32') first" % other)
+                raise ValueError("integers to the power %d: convert them with astype('float32') first" % other)
         return kinds(self, other)
 
     method.__name__ = method.__qualname__ = sign
@@ -169,7 +169,7 @@ def _inverted(self):
     if self._dtype == "bool":
         return _one("logical_not", {"X": self})
     if self._dtype in _FLOATS:
-        raise RuntimeError("~ is for bool and whole numbers, but the tensor has the type %s" % self._dtype)
+        raise RuntimeError("~ is for bool and integers, but the tensor has the type %s" % self._dtype)
     return _one("elementwise_sub", {"X": constant(-1, self), "Y": self})  # -1 - x: all bits turned
 
 

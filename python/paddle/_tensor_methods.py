@@ -140,7 +140,7 @@ def get_strides(self):
 
 
 class _native_silence(object):
-    """Nothing is noted inside."""
+    """Inside, ops are not recorded on the tape."""
 
     def __enter__(self):
         self._before = _native.eager_set_noting(False)
@@ -166,7 +166,7 @@ _TYPES.update({float: core.BY_DTYPE["float64"], int: core.BY_DTYPE["int64"], boo
 
 
 def to(self, *args, **kwargs):
-    """Another type (dtype=, or that of another tensor); places are told and stay the CPU."""
+    """Converts to another type (dtype=, or that of another tensor); a place is accepted, and stays the CPU."""
     dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
     kwargs.pop("blocking", None)
     if kwargs:

@@ -1,4 +1,4 @@
-"""What layers of one's own are written with: LayerHelper, and checks of arguments."""
+"""Helpers of layers of user code: LayerHelper, and checks of arguments."""
 from paddle import _names
 from paddle.fluid import core  # noqa: F401
 from paddle.fluid.core import VarDesc  # noqa: F401

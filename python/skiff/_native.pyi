@@ -5,7 +5,7 @@ All logic is in C; this module converts arguments and results. Rules that hold e
 * Errors are raised by the call that fails. The message is Skiff's own. Types: ValueError (bad arguments, shapes that do not
   fit, values out of range, malformed data), TypeError (wrong data types, Python objects of the wrong kind), NotFoundError (a
   name that does not exist: a KeyError and a ValueError), MissingFileError (also a FileNotFoundError), OSError (files),
-  NotImplementedError (not supported), MemoryError, TimeoutError, ConnectionError (the other side is gone), RuntimeError
+  NotImplementedError (not supported), MemoryError, TimeoutError, ConnectionError (the connection is lost), RuntimeError
   (everything else). The C status is in the attribute `status` ("INVALID", "SHAPE", ...) of the exception.
 * After a failed layer the net has forgotten the error: building goes on.
 * Calls that may take long (run, train, load, save) release the interpreter lock. Net, Program and what belongs to it are for
@@ -28,7 +28,7 @@ class NotFoundError(KeyError, ValueError):
     status: str
 
 class LostPeerError(ConnectionError, RuntimeError):
-    """Another process of the job is gone, or has failed."""
+    """Another process of the job was lost, or has failed."""
 class MissingFileError(FileNotFoundError, NotFoundError):
     """A file, or a variable in a file, that does not exist."""
 
@@ -46,7 +46,7 @@ class MissingFileError(FileNotFoundError, NotFoundError):
 Spec = Union[Tuple[str, Dict[str, Any]], Any]
 
 #: A parameter attribute: None (defaults), False (there is no such parameter), a str (its name), or any object, of whose
-#: attributes these are looked at: name, initializer, learning_rate, regularizer, gradient_clip (or grad_clip, need not be
+#: attributes these are read: name, initializer, learning_rate, regularizer, gradient_clip (or grad_clip, need not be
 #: there), trainable, do_model_average. Objects without them have the defaults.
 ParamAttr = Any
 
@@ -76,7 +76,7 @@ class Program:
     def prune(self, feeds: Sequence[str], targets: Sequence[str]) -> Program:
         """What save_inference_model keeps: what the targets need of the feeds."""
     def cut(self, feeds: Sequence[str], targets: Sequence[str]) -> Program:
-        """The ops that the targets need, as they are; feeds that nobody needs are ignored."""
+        """The ops that the targets need, unchanged; unused feeds are ignored."""
     def cut_training(self, feeds: Sequence[str], targets: Sequence[str], updates: Sequence[int] | None = None) -> Program:
         """The same with the optimizer ops at these positions of block 0 (None: all of them), and what they need."""
     def replicate(self, devices: int, scale_one: bool = False) -> Program:
@@ -89,7 +89,7 @@ class Program:
     def find_var(self, name: str) -> Optional[Var]:
         """In any block; the global block first."""
     def run_as(self, as_program: Optional[Program]) -> None:
-        """Whoever runs or clones this program runs or clones that one from now on; None: itself again."""
+        """From now on running or cloning this program runs or clones that one; None: itself again."""
     def verify(self) -> None:
         """Raises when something does not fit: unknown ops, missing slots, shapes."""
     def allow_ops(self, ops: str, dir: Optional[str] = None) -> None:
@@ -208,7 +208,7 @@ class Var:
     #: made by create_parameter or a layer (or marked in a 2.x file)
     @property
     def is_parameter(self) -> bool: ...
-    trainable: bool  # of parameters; True for others
+    trainable: bool  # of parameters; True for other variables
     learning_rate: float
     regularizer: Optional[Spec]
     gradient_clip: Optional[Spec]
@@ -384,7 +384,7 @@ class layers:
     name, options by name; None means left out, an explicit 0 is 0. `struct skiff_vars` takes a Var or a list of them; dims a list or
     tuple of ints (or one int); int[2] an int or a pair. Learning-rate schedules are `lr_noam` ... Results: a Var, a tuple of Vars
     (auc: (auc, batch_auc, [4 states]); topk: (values, indices); softmax_with_cross_entropy(..., softmax=True): (loss, softmax)),
-    a list (split, unstack). Flags `has_x` of C need not be given: giving x (padding_idx, seed, padding_start) says them.
+    a list (split, unstack). Flags `has_x` of C need not be given: giving x (padding_idx, seed, padding_start) implies them.
     Where C negates an option, Python does too (`no_batch_size`, `frozen`, ...: the names are those of the header).
     `layers._signatures` is a dict name -> text, e.g. "fc(net, input: vars, size: int, *, num_flatten_dims: int, ...)"."""
 
@@ -456,7 +456,7 @@ class Tensor:
     def set_recursive_sequence_lengths(self, lengths: Sequence[Sequence[int]]) -> None: ...
     def has_valid_recursive_sequence_lengths(self) -> bool: ...
     def numpy(self) -> Any:
-        """A numpy array of its own (one copy)."""
+        """A new numpy array (one copy)."""
     def copy(self) -> Tensor: ...
     # selected rows
     @property
@@ -478,7 +478,7 @@ class Scope:
     def var(self, name: str) -> Tensor:
         """The value of that name, here or in a parent; made here (kind "none") when there is none."""
     def find(self, name: str) -> Optional[Tensor]:
-        """None when there is none; a value that nobody has written yet is found, with kind "none"."""
+        """None when there is none; a value that was not written yet is found, with kind "none"."""
     def set(self, name: str, value: Any) -> None:
         """A copy of an array or Tensor."""
     def names(self) -> List[str]:
@@ -502,7 +502,7 @@ class Executor:
         scope: Optional[Scope] = None,
         return_numpy: bool = False,
     ) -> List[Any]:
-        """Runs the program once. Feeds: Tensor, anything with the buffer protocol (looked at, not copied), (nested) lists of
+        """Runs the program once. Feeds: Tensor, anything with the buffer protocol (borrowed, not copied), (nested) lists of
         numbers, which become the variable's type. An array of another type than the variable's is refused. Fetches come as
         Tensor, with return_numpy as numpy arrays (which raises RuntimeError for values with LoD, as Paddle does); selected rows
         and arrays of tensors always as Tensor. A program that was changed since is compiled anew."""
@@ -541,7 +541,7 @@ class Dataset:
     def set_files(self, files: Sequence[str]) -> None: ...
     def set_pipe_command(self, command: Optional[str]) -> None: ...
     def set(self, key: str, value: Any) -> None:
-        """"format", "hash", ... of docs/config.md; "cache", "bad_lines", "drop_last"."""
+        """"format", "hash", ... of docs/reference/configuration.md; "cache", "bad_lines", "drop_last"."""
     def load(self) -> None: ...
     def preload(self, threads: int = 0) -> None: ...
     def wait_preload(self) -> None: ...
@@ -576,7 +576,7 @@ def load_inference_model(
     scope: Optional[Scope], path: str, model_filename: Optional[str] = None, params_filename: Optional[str] = None
 ) -> Tuple[Program, List[str], List[str]]:
     """(program, feed names, target names); path: a folder or a 2.x prefix; scope None: only the program."""
-def settle(folder: str) -> None:
+def recover(folder: str) -> None:
     """Before listing or reading files of a saved folder: puts a save that was cut in its place."""
 def is_manifest(name: str) -> bool:
     """Is a file of that name the list of a save's files and checksums?"""
@@ -593,7 +593,7 @@ def write_tensor(path: str, tensor: Any) -> None: ...
 def read_object(source: Union[str, bytes]) -> Any:
     """The object of a pickle, from a file or from bytes; its arrays are EagerTensors. Nothing is executed."""
 def write_object(path: Optional[str], obj: Any, protocol: int, names: bool) -> Optional[bytes]:
-    """Numbers, texts, arrays, tensors, and lists, tuples and dicts of them as a pickle: into a file, which appears whole, or (None)
+    """Numbers, texts, arrays, tensors, and lists, tuples and dicts of them as a pickle: into a file, which appears completely, or (None)
     as bytes. names: a tensor is the tuple (name, array); otherwise the array alone."""
 
 # ---- splitting -----------------------------------------------------------------------------------------------------------
@@ -626,7 +626,7 @@ def split_config_default() -> Dict[str, Any]: ...
 def split_config_fleet(mode: str) -> Dict[str, Any]:
     """What fleet's strategies set; mode: a name of include/skiff/mode_list.h ("sync", ...)."""
 def mode_meets(mode: str) -> bool:
-    """Do threads of a trainer meet in every step and send one gradient (SKIFF_MODE_MEETS)?"""
+    """Do threads of a trainer wait for each other in every step and send one gradient (SKIFF_MODE_MEETS)?"""
 
 # ---- metrics -------------------------------------------------------------------------------------------------------------
 
@@ -640,8 +640,8 @@ def auc_area(stat_pos: Any, stat_neg: Any) -> float:
 class Fleet:
     """This process's part in a job (include/skiff/fleet.h): init_env or init_user; split; then on a server init_server and
     run_server, on a worker init_worker, runs of startup_program and main_program, stop_worker. All calls that wait release the
-    interpreter lock. A worker that goes, or whose process ends with another status than 0, without stop_worker has not finished:
-    servers count it as dead and say so at once. A process that ends with status 0 leaves the job."""
+    interpreter lock. A worker that is destroyed, or whose process ends with another status than 0, without stop_worker has not finished:
+    servers count it as dead and log it at once. A process that ends with status 0 leaves the job."""
 
     def __init__(self) -> None: ...
     def init_env(self, env: str = "auto") -> None:
@@ -672,7 +672,7 @@ class Fleet:
     startup_program: Optional[Program]
     def init_server(self, model_dir: Optional[str] = None) -> None: ...
     def run_server(self) -> None:
-        """Returns when the job is complete. Call it on a thread of its own where Ctrl-C has to be heard."""
+        """Returns when the job is complete. Call it on a thread of its own where Ctrl-C must be handled."""
     def stop_server(self) -> None:
         """From any thread."""
     def init_worker(self, scope: Scope) -> None: ...
@@ -686,7 +686,7 @@ class Fleet:
     def save_inference_model(
         self, scope: Scope, feeds: Sequence[str], targets: Sequence[Union[str, Var]], path: str, is_prefix: bool = False
     ) -> None: ...
-    #: names of the tables of features; their numbers in the calls below. The number behind them: all dense parameters
+    #: names of the sparse tables; their numbers in the calls below. The number behind them: all dense parameters
     tables: List[str]
     def flush(self) -> None:
         """All that this worker has queued has reached the servers."""
@@ -703,12 +703,12 @@ class Fleet:
     def push_dense(self, scope: Scope) -> None: ...
     def table_state(self, table: int = 0) -> Dict[str, int]:
         """rows, bytes, admitted, refused, expired, evicted, hits, misses, ..., over all servers."""
-    def on_say(self, say: Union[Callable[[str], Any], int, None]) -> None:
-        """Who gets what happens, one line each; called from any thread, with the interpreter lock. A number: lines are written to
+    def on_log(self, on_log: Union[Callable[[str], Any], int, None]) -> None:
+        """Sets the callback for log lines, one call for each line; called from any thread, with the interpreter lock. A number: lines are written to
         that file descriptor, without the lock (after init_*: they begin with the role)."""
 
 def join_job(program: Program, scope: Scope) -> bool:
-    """Does that waiting now; True when this was the whole run."""
+    """Waits now; True when the wait was the complete run."""
 def leave_job(program: Program) -> None:
     """exe.close(): this process has done its part of the program's job. Without a job: nothing."""
 # ---- eager mode: ops that run when they are called (skiff/eager.h) ----
@@ -734,13 +734,13 @@ class EagerTensor:
     def _detach(self) -> EagerTensor: ...
     def _become(self, other: EagerTensor) -> None: ...
     def _take(self, result: EagerTensor, mark: int) -> EagerTensor:
-        """An op in place: the result, computed of self after eager_mark(), gives its value and its place in the notes."""
+        """An op in place: the result, computed of self after eager_mark(), gives its value and its tape node."""
     def _clear_grad(self) -> None: ...
     def _touched(self) -> None: ...
     def _retain_grad(self) -> None: ...
     def _rows(self) -> Optional[List[int]]: ...
     def _add_hook(self, hook: Callable[[EagerTensor], Optional[EagerTensor]]) -> int:
-        """A number for _remove_hook; 0: no gradient comes."""
+        """A number for _remove_hook; 0: the tensor gets no gradient."""
     def _remove_hook(self, number: int) -> bool: ...
 
 class Mode:
@@ -749,7 +749,7 @@ class Mode:
     """They run at once; otherwise they append."""
     guard: bool
     trace: Any
-    """Who writes down what is done; None."""
+    """The trace that records ops, or None."""
     dtype: Optional[str]
     """paddle.set_default_dtype."""
 
@@ -775,7 +775,7 @@ def eager_grad(outputs: Sequence[EagerTensor], inputs: Sequence[EagerTensor],
                create_graph: bool = False, allow_unused: bool = False,
                no_grad_vars: Optional[Sequence[EagerTensor]] = None) -> List[Optional[EagerTensor]]: ...
 def eager_note(inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor], backward: Callable[[List[Any]], Sequence[Any]]) -> None:
-    """Notes a gradient of one's own."""
+    """Records a tape node with a custom gradient."""
 def eager_mark() -> int: ...
 def eager_seed(seed: int) -> None: ...
 def eager_generator() -> bytes: ...
@@ -800,7 +800,7 @@ class Replay:
     def run(self, tensors: Sequence["EagerTensor"]) -> List["EagerTensor"]: ...
 
 class EagerOptimizer:
-    """Updates of parameters in eager mode. Each row says: tensor, name, factor of the rate, regularizer or None, is clipped, is
+    """Updates of parameters in eager mode. Each row has: tensor, name, factor of the rate, regularizer or None, is clipped, is
     decayed. options: those of Optimizer but the rate. The net's counters name the accumulators.
     generation: 1 for the rules of Paddle 1.x."""
 
@@ -818,7 +818,7 @@ def world_open() -> None:
 def world_close() -> None: ...
 def world_is_open() -> bool: ...
 def world_abandon(reason: str) -> None:
-    """This rank cannot go on: the others hear "rank 1 <reason>"."""
+    """This rank cannot continue: the others fail with "rank 1 <reason>"."""
 def world_rank() -> int: ...
 def world_size() -> int: ...
 def world_engine() -> str: ...
@@ -836,7 +836,7 @@ def collective_gen(startup: Program, endpoints: Optional[Sequence[str]] = ..., r
 def collective_spread(main: Program, scope: Scope) -> None:
     """Parameters in the scope become rank 0's."""
 def collective_all_reduce(ring: int, tensor: EagerTensor, how: int) -> None:
-    """how: 0 sum, 1 max, 2 min, 3 prod, 4 avg. RuntimeError: another rank is gone, or makes another call."""
+    """how: 0 sum, 1 max, 2 min, 3 prod, 4 avg. RuntimeError: another rank is lost, or makes another call."""
 def collective_reduce(ring: int, tensor: EagerTensor, how: int, root: int) -> None: ...
 def collective_reduce_scatter(ring: int, tensors: Sequence[EagerTensor], tensor: EagerTensor, how: int) -> None: ...
 def collective_all_gather(ring: int, tensor: EagerTensor, root: int) -> Optional[List[EagerTensor]]:
@@ -860,7 +860,7 @@ class CollectiveWork:
     def done(self) -> bool: ...
 
 class Reducer:
-    """Averages the gradients of parameters over the ranks of a ring while backward goes on. sparse: whose gradients are selected
+    """Averages the gradients of parameters over the ranks of a ring during backward. sparse: whose gradients are selected
     rows. A parameter belongs to the reducer that was made last."""
 
     def __init__(self, parameters: Sequence[EagerTensor], sparse: Sequence[int], ring: int, bucket_bytes: int,
@@ -868,7 +868,7 @@ class Reducer:
     def set_sync(self, sync: bool) -> None:
         """False: gradients stay this rank's own."""
 
-# ---- files on other machines (docs/storage.md); settings: (uri, user, passwd, hadoop_bin, options), None: the process's ----
+# ---- files on other machines (docs/guide/storage.md); settings: (uri, user, passwd, hadoop_bin, options), None: the process's ----
 
 FsSettings = Optional[Tuple[str, str, str, str, str]]
 

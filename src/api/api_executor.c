@@ -1,6 +1,6 @@
 /* The public face of tensors, scopes and executors. The types are the inner ones
- * (docs/decisions/0006-public-names.md); users see them as opaque, and what comes from them is
- * checked here. */
+ * (docs/internals/decisions/0006-public-names.md); users see them as opaque, and what comes from
+ * them is checked here. */
 #include <skiff/executor.h>
 
 #include <stddef.h>
@@ -45,7 +45,7 @@ enum skiff_status skiff_tensor_resize(struct skiff_tensor *t, const char *dtype,
 struct skiff_tensor *skiff_tensor_create(const char *dtype, int ndim, const int64_t *dims,
                                          struct skiff_error *err)
 {
-    struct skiff_tensor *t = mem_must(sizeof(*t));
+    struct skiff_tensor *t = mem_alloc_or_die(sizeof(*t));
     if (skiff_tensor_resize(t, dtype ? dtype : "float32", ndim, dims, err) < 0) {
         free(t);
         return NULL;
@@ -80,7 +80,7 @@ enum skiff_status skiff_tensor_set_lengths(struct skiff_tensor *t, const int64_t
             err, SKIFF_SHAPE,
             "the lengths of %lld sequences add up to %lld, but the tensor has %lld rows",
             (long long)n, (long long)total, (long long)rows);
-    TRY(lod_make(&x->lod, 1, &count, err));
+    TRY(lod_build(&x->lod, 1, &count, err));
     int64_t *off = x->lod->level[0].off;
     off[0] = 0;
     for (int64_t i = 0; i < n; i++)
@@ -164,7 +164,7 @@ enum skiff_status skiff_tensor_copy(struct skiff_tensor *to, const struct skiff_
 {
     TRY(need_tensor(to, err));
     TRY(need_tensor(from, err));
-    value_settle(to);
+    value_flush(to);
     value_show(from);
     return value_copy(to, from, err);
 }
@@ -185,7 +185,7 @@ enum skiff_status skiff_tensor_set_lod(struct skiff_tensor *t, int levels, const
     for (int k = 0; k < levels; k++)
         if (counts[k] < 1)
             return error_set(err, SKIFF_INVALID, "sequence level %d has no offsets", k);
-    TRY(lod_make(&made, levels, counts, err));
+    TRY(lod_build(&made, levels, counts, err));
     for (int k = 0; k < levels; offsets += counts[k++])
         memcpy(made->level[k].off, offsets, (size_t)counts[k] * sizeof(*offsets));
     enum skiff_status status =
@@ -266,7 +266,7 @@ enum skiff_status skiff_scope_set(struct skiff_scope *s, const char *name,
                                   const struct skiff_tensor *t, struct skiff_error *err)
 {
     struct skiff_tensor *v = scope_var(s, name);
-    value_settle(v);
+    value_flush(v);
     return value_copy(v, t, err);
 }
 
@@ -356,9 +356,9 @@ enum skiff_status skiff_executor_run(struct skiff_executor *e, const struct skif
     struct skiff_tensor few_values[FEW_FETCHES] = {0}, *values = few_values;
     TRY(feeds_check(p, feeds, nfeeds, err));
     if (nfeeds > FEW_FEEDS)
-        inner = mem_must((size_t)nfeeds * sizeof(*inner));
+        inner = mem_alloc_or_die((size_t)nfeeds * sizeof(*inner));
     if (nfetches > FEW_FETCHES)
-        values = mem_must((size_t)nfetches * sizeof(*values));
+        values = mem_alloc_or_die((size_t)nfetches * sizeof(*values));
     for (int i = 0; i < nfeeds; i++)
         inner[i] = (struct feed){feeds[i].name, &feeds[i].tensor->tensor, NULL};
     for (int i = 0; i < nfetches; i++)
@@ -367,7 +367,7 @@ enum skiff_status skiff_executor_run(struct skiff_executor *e, const struct skif
     enum skiff_status status = executor_run(e, p, inner, nfeeds, fetches, nfetches, values, err);
     for (int i = 0; i < nfetches; i++) {
         if (!out[i] && status == SKIFF_OK)
-            out[i] = mem_must(sizeof(struct skiff_tensor));
+            out[i] = mem_alloc_or_die(sizeof(struct skiff_tensor));
         if (out[i])
             *out[i] = values[i];
         else

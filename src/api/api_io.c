@@ -1,4 +1,9 @@
-/* The public face of io.h. */
+/* The public face of io/io.h (<skiff/io.h>): loading and saving parameters, models and programs.
+ * Arguments are checked and passed on; formats, order of files and atomic commits are io's and
+ * store's.
+ *
+ * What a loaded program may do besides computing (read files, join a job) is decided here, by
+ * skiff_program_allow and skiff_model_allow: a file alone allows nothing. */
 #include <skiff/io.h>
 
 #include <stdlib.h>
@@ -105,7 +110,7 @@ enum skiff_status skiff_load_inference_model(struct skiff_scope *s, const char *
                                              const struct skiff_model_files *files,
                                              struct skiff_model **out, struct skiff_error *err)
 {
-    struct skiff_model *m = mem_must(sizeof(*m));
+    struct skiff_model *m = mem_alloc_or_die(sizeof(*m));
     enum skiff_status status = io_load_inference(s, path, files ? files->model : NULL,
                                                  files ? files->params : NULL, m, err);
     if (status < 0) {
@@ -149,9 +154,9 @@ const char *skiff_model_target(const struct skiff_model *m, int i)
     return i >= 0 && i < m->nfetches ? m->fetches[i] : NULL;
 }
 
-enum skiff_status skiff_model_settle(const char *folder, struct skiff_error *err)
+enum skiff_status skiff_model_recover(const char *folder, struct skiff_error *err)
 {
-    return model_settle(*folder ? folder : ".", err);
+    return model_recover(*folder ? folder : ".", err);
 }
 
 enum skiff_status skiff_program_read(const char *path, struct skiff_program **out,
@@ -177,7 +182,7 @@ enum skiff_status skiff_program_write(const struct skiff_program *p, const char 
 {
     struct buf bytes = BUF_INIT;
     program_encode(p, &bytes);
-    enum skiff_status status = model_file_release(path, err);
+    enum skiff_status status = model_file_close(path, err);
     if (status == SKIFF_OK)
         status = file_write(path, bytes.data, bytes.len, err);
     buf_deinit(&bytes);

@@ -5,7 +5,7 @@
 
 static struct skiff_error err;
 
-#define MUST(call)                                  \
+#define OR_DIE(call)                                \
     do {                                            \
         if ((call) < 0)                             \
             fail_msg("%s: %s", #call, err.message); \
@@ -31,11 +31,11 @@ static int set_up(void **state)
     struct skiff_var *h = skiff_fc_list(f.net, SKIFF_VARS(x, e), 5, .act = "relu");
     struct skiff_var *p = skiff_fc(f.net, h, 1);
     struct skiff_var *loss = skiff_mean(f.net, skiff_square_error_cost(f.net, p, y));
-    MUST(skiff_minimize(f.net, loss, &err, "adam", .learning_rate = 0.1));
+    OR_DIE(skiff_minimize(f.net, loss, &err, "adam", .learning_rate = 0.1));
     f.predict = skiff_var_name(p);
     f.scope = skiff_scope_create();
     f.exe = skiff_executor_create(f.scope, NULL);
-    MUST(skiff_executor_run(f.exe, skiff_net_startup(f.net), NULL, 0, NULL, 0, NULL, &err));
+    OR_DIE(skiff_executor_run(f.exe, skiff_net_startup(f.net), NULL, 0, NULL, 0, NULL, &err));
     f.x = skiff_tensor_create("float32", 2, (int64_t[]){4, 3}, &err);
     f.ids = skiff_tensor_create("int64", 2, (int64_t[]){4, 1}, &err);
     f.y = skiff_tensor_create("float32", 2, (int64_t[]){4, 1}, &err);
@@ -49,7 +49,7 @@ static int set_up(void **state)
     f.feeds[1] = (struct skiff_feed){"ids", f.ids};
     f.feeds[2] = (struct skiff_feed){"y", f.y};
     for (int i = 0; i < 3; i++)
-        MUST(skiff_executor_run(f.exe, skiff_net_main(f.net), f.feeds, 3, NULL, 0, NULL, &err));
+        OR_DIE(skiff_executor_run(f.exe, skiff_net_main(f.net), f.feeds, 3, NULL, 0, NULL, &err));
     *state = &f;
     return 0;
 }
@@ -71,7 +71,7 @@ static void model_run(struct fixture *f, const char *path, float out[4])
 {
     struct skiff_scope *s = skiff_scope_create();
     struct skiff_model *m = NULL;
-    MUST(skiff_load_inference_model(s, path, NULL, &m, &err));
+    OR_DIE(skiff_load_inference_model(s, path, NULL, &m, &err));
     assert_int_equal(skiff_model_feeds(m), 2);
     assert_string_equal(skiff_model_feed(m, 0), "x");
     assert_string_equal(skiff_model_feed(m, 1), "ids");
@@ -80,7 +80,7 @@ static void model_run(struct fixture *f, const char *path, float out[4])
     struct skiff_executor *e = skiff_executor_create(s, NULL);
     struct skiff_tensor *result = NULL;
     const char *target = skiff_model_target(m, 0);
-    MUST(skiff_executor_run(e, skiff_model_program(m), f->feeds, 2, &target, 1, &result, &err));
+    OR_DIE(skiff_executor_run(e, skiff_model_program(m), f->feeds, 2, &target, 1, &result, &err));
     assert_int_equal(skiff_tensor_count(result), 4);
     memcpy(out, skiff_tensor_data(result), 16);
     skiff_tensor_destroy(result);
@@ -95,14 +95,15 @@ static void inference_models(void **state)
     const char *feeds[] = {"x", "ids"}, *targets[] = {f->predict};
     const struct skiff_program *p = skiff_net_main(f->net);
     float a[4], b[4];
-    MUST(skiff_save_inference_model(f->scope, p, feeds, 2, targets, 1, temp_path("dir"), &err));
-    MUST(skiff_save_inference_prefix(f->scope, p, feeds, 2, targets, 1, temp_path("new/n"), &err));
+    OR_DIE(skiff_save_inference_model(f->scope, p, feeds, 2, targets, 1, temp_path("dir"), &err));
+    OR_DIE(
+        skiff_save_inference_prefix(f->scope, p, feeds, 2, targets, 1, temp_path("new/n"), &err));
     model_run(f, temp_path("dir"), a);
     model_run(f, temp_path("new/n"), b);
     assert_memory_equal(a, b, sizeof a);
     /* the same as the training program gives before its next update */
     struct skiff_tensor *now = NULL;
-    MUST(skiff_executor_run(f->exe, p, f->feeds, 3, targets, 1, &now, &err));
+    OR_DIE(skiff_executor_run(f->exe, p, f->feeds, 3, targets, 1, &now, &err));
     for (int i = 0; i < 4; i++) {
         float d = ((float *)skiff_tensor_data(now))[i] - a[i];
         assert_true(d < 1e-5f && d > -1e-5f);
@@ -128,23 +129,23 @@ static void variables(void **state)
     struct fixture *f = *state;
     const struct skiff_program *p = skiff_net_main(f->net);
     struct skiff_scope *s = skiff_scope_create();
-    MUST(skiff_save_persistables(f->scope, p, temp_path("all"), "x", &err));
-    MUST(skiff_load_persistables(s, p, temp_path("all"), "x", &err));
+    OR_DIE(skiff_save_persistables(f->scope, p, temp_path("all"), "x", &err));
+    OR_DIE(skiff_load_persistables(s, p, temp_path("all"), "x", &err));
     assert_memory_equal(data_of(s, "embedding_0.w_0_moment2_0"),
                         data_of(f->scope, "embedding_0.w_0_moment2_0"), 80 * 4);
-    MUST(skiff_save_params(f->scope, p, temp_path("params"), NULL, &err));
+    OR_DIE(skiff_save_params(f->scope, p, temp_path("params"), NULL, &err));
     assert_int_equal(count_files(temp_path("params")),
                      6 + 1); /* table, two fc weights of the list, ...; manifest */
-    MUST(skiff_load_params(s, p, temp_path("params"), NULL, &err));
+    OR_DIE(skiff_load_params(s, p, temp_path("params"), NULL, &err));
     const char *one[] = {"fc_0.b_0"};
-    MUST(skiff_save_vars(f->scope, p, one, 1, temp_path("one"), NULL, &err));
+    OR_DIE(skiff_save_vars(f->scope, p, one, 1, temp_path("one"), NULL, &err));
     data_of(s, "fc_0.b_0")[0] += 1;
-    MUST(skiff_load_vars(s, p, one, 1, temp_path("one"), NULL, &err));
+    OR_DIE(skiff_load_vars(s, p, one, 1, temp_path("one"), NULL, &err));
     assert_memory_equal(data_of(s, "fc_0.b_0"), data_of(f->scope, "fc_0.b_0"), 5 * 4);
-    MUST(skiff_save(f->scope, p, temp_path("fluid/net"), &err));
+    OR_DIE(skiff_save(f->scope, p, temp_path("fluid/net"), &err));
     assert_int_equal(count_files(temp_path("fluid")), 3 + 1 /* manifest */);
     data_of(s, "fc_1.w_0")[0] += 1;
-    MUST(skiff_load(s, p, temp_path("fluid/net"), &err));
+    OR_DIE(skiff_load(s, p, temp_path("fluid/net"), &err));
     assert_memory_equal(data_of(s, "fc_1.w_0"), data_of(f->scope, "fc_1.w_0"), 5 * 4);
     skiff_scope_destroy(s);
 }
@@ -155,18 +156,18 @@ static void train(struct fixture *f, struct skiff_executor *exe, int from, int t
     for (int k = from; k < to; k++) {
         for (int i = 0; i < 4; i++)
             ((int64_t *)skiff_tensor_data(f->ids))[i] = (k * 7 + i * i) % 20;
-        MUST(skiff_executor_run(exe, skiff_net_main(f->net), f->feeds, 3, NULL, 0, NULL, &err));
+        OR_DIE(skiff_executor_run(exe, skiff_net_main(f->net), f->feeds, 3, NULL, 0, NULL, &err));
     }
 }
 
-/* Training goes on from a saved state as if nothing had happened: in a new scope, and in one that
+/* Training resumes from a saved state as if nothing had happened: in a new scope, and in one that
  * has gone on meanwhile. Adam moves all rows each step, and the table's rows lag behind. */
 static void training_resumes(void **state)
 {
     struct fixture *f = *state;
     const struct skiff_program *p = skiff_net_main(f->net);
     train(f, f->exe, 0, 10);
-    MUST(skiff_save_persistables(f->scope, p, temp_path("resume"), NULL, &err));
+    OR_DIE(skiff_save_persistables(f->scope, p, temp_path("resume"), NULL, &err));
     train(f, f->exe, 10, 30);
     const char *names[] = {"embedding_0.w_0", "embedding_0.w_0_moment1_0", "fc_0.w_0"};
     float want[3][80];
@@ -175,10 +176,10 @@ static void training_resumes(void **state)
         memcpy(want[i], data_of(f->scope, names[i]), n[i] * 4);
     struct skiff_scope *fresh = skiff_scope_create();
     struct skiff_executor *exe = skiff_executor_create(fresh, NULL);
-    MUST(skiff_load_persistables(fresh, p, temp_path("resume"), NULL, &err));
+    OR_DIE(skiff_load_persistables(fresh, p, temp_path("resume"), NULL, &err));
     train(f, exe, 10, 30);
     train(f, f->exe, 30, 37); /* leaves rows behind, which the load must not bring back */
-    MUST(skiff_load_persistables(f->scope, p, temp_path("resume"), NULL, &err));
+    OR_DIE(skiff_load_persistables(f->scope, p, temp_path("resume"), NULL, &err));
     train(f, f->exe, 10, 30);
     for (int i = 0; i < 3; i++)
         for (size_t k = 0; k < n[i]; k++) {
@@ -194,13 +195,13 @@ static void programs(void **state)
 {
     struct fixture *f = *state;
     struct skiff_program *back = NULL;
-    MUST(skiff_program_write(skiff_net_main(f->net), temp_path("main.pb"), &err));
-    MUST(skiff_program_read(temp_path("main.pb"), &back, &err));
+    OR_DIE(skiff_program_write(skiff_net_main(f->net), temp_path("main.pb"), &err));
+    OR_DIE(skiff_program_read(temp_path("main.pb"), &back, &err));
     char *a = skiff_program_text(skiff_net_main(f->net)), *b = skiff_program_text(back);
     assert_string_equal(a, b);
     assert_int_equal(file_write(temp_path("main.txt"), a, strlen(a), NULL), SKIFF_OK);
     skiff_program_destroy(back);
-    MUST(skiff_program_read(temp_path("main.txt"), &back, &err));
+    OR_DIE(skiff_program_read(temp_path("main.txt"), &back, &err));
     skiff_program_destroy(back);
     free(a);
     free(b);

@@ -1,4 +1,8 @@
-/* The public face of tensor files and state files (<skiff/io.h>). */
+/* The public face of tensor files and state files (<skiff/io.h>).
+ *
+ * A file in a folder with a manifest is compared with it while it is read, and read again when the
+ * folder was replaced meanwhile (model_reader_close): a reader sees one save, never parts of two.
+ * Names and tensors of a state belong to it until skiff_state_destroy. */
 #include <skiff/io.h>
 
 #include <stdlib.h>
@@ -15,7 +19,7 @@ struct skiff_state {
 
 static struct skiff_tensor *tensor_new(void)
 {
-    return mem_must(sizeof(struct skiff_tensor));
+    return mem_alloc_or_die(sizeof(struct skiff_tensor));
 }
 
 /* The folder of a path. */
@@ -85,7 +89,7 @@ enum skiff_status skiff_tensor_write(const struct skiff_tensor *t, const char *p
 
 struct skiff_state *skiff_state_create(void)
 {
-    struct skiff_state *s = mem_must(sizeof(*s));
+    struct skiff_state *s = mem_alloc_or_die(sizeof(*s));
     state_init(&s->state);
     return s;
 }
@@ -215,7 +219,7 @@ enum skiff_status skiff_state_read_files(const char *dir, const char *const *nam
                                          struct skiff_state **out, struct skiff_error *err)
 {
     struct model_reader r = MODEL_READER_INIT;
-    struct skiff_tensor *values = mem_must(sizeof *values * (size_t)(n + 1));
+    struct skiff_tensor *values = mem_alloc_or_die(sizeof *values * (size_t)(n + 1));
     struct skiff_state *s = skiff_state_create();
     enum skiff_status status;
     do {

@@ -1,5 +1,9 @@
-/* The public face of datasets and training from them. A dataset is made when it is first used, from
- * what was set until then; a setting that comes later makes it anew, without its samples. */
+/* The public face of datasets and of training from them (<skiff/train.h>). Settings of a dataset
+ * are collected, and their first error is kept; the dataset itself is created when it is first
+ * used. A setting that comes later drops it with its samples (set_files does not).
+ *
+ * Callbacks run on the thread of the trainer that calls them (executor/trainer.h); those of the
+ * caller get his pointer, not ours. One thread uses a dataset at a time. */
 #include <skiff/train.h>
 
 #include <stdlib.h>
@@ -8,7 +12,7 @@
 #include "api/api_report.h"
 #include "base/mem.h"
 #include "data/dataset.h"
-#include "executor/tally.h"
+#include "executor/metrics.h"
 #include "executor/trainer.h"
 
 struct skiff_dataset {
@@ -50,7 +54,7 @@ struct skiff_dataset *skiff_dataset_create(const char *kind, struct skiff_error 
                   kind ? kind : "NULL");
         return NULL;
     }
-    struct skiff_dataset *d = mem_must(sizeof(*d));
+    struct skiff_dataset *d = mem_alloc_or_die(sizeof(*d));
     dataset_config_init(&d->config);
     schema_init(&d->schema);
     d->config.kind = queue ? DATASET_QUEUE : DATASET_MEMORY;
@@ -121,9 +125,9 @@ void skiff_dataset_set_threads(struct skiff_dataset *d, int n)
 void skiff_dataset_set_files(struct skiff_dataset *d, const char *const *files, int n)
 {
     drop_files(d);
-    d->files = mem_must((size_t)(n + 1) * sizeof(*d->files));
+    d->files = mem_alloc_or_die((size_t)(n + 1) * sizeof(*d->files));
     for (int i = 0; i < n; i++)
-        d->files[i] = mem_must_strdup(files[i]);
+        d->files[i] = mem_strdup_or_die(files[i]);
     d->nfiles = n;
     struct skiff_error err = {0};
     if (d->made) /* samples in memory stay */
@@ -134,7 +138,7 @@ void skiff_dataset_set_pipe_command(struct skiff_dataset *d, const char *command
 {
     changed(d);
     free(d->pipe);
-    d->pipe = command ? mem_must_strdup(command) : NULL;
+    d->pipe = command ? mem_strdup_or_die(command) : NULL;
     d->config.pipe_command = d->pipe;
 }
 
@@ -235,8 +239,8 @@ enum skiff_status skiff_dataset_begin(struct skiff_dataset *d, struct skiff_erro
     read_end(d);
     TRY(dataset_start(d->made, &d->read_threads, err));
     d->read_thread = 0;
-    d->read_values = mem_must((size_t)(d->schema.count + 1) * sizeof(*d->read_values));
-    d->read_feeds = mem_must((size_t)(d->schema.count + 1) * sizeof(*d->read_feeds));
+    d->read_values = mem_alloc_or_die((size_t)(d->schema.count + 1) * sizeof(*d->read_values));
+    d->read_feeds = mem_alloc_or_die((size_t)(d->schema.count + 1) * sizeof(*d->read_feeds));
     return SKIFF_OK;
 }
 
@@ -246,7 +250,7 @@ enum skiff_status skiff_dataset_next(struct skiff_dataset *d, const struct skiff
 {
     const struct batch *b = NULL;
     if (!d->read_feeds)
-        return error_set(err, SKIFF_STATE, "the dataset is not being read: begin comes first");
+        return error_set(err, SKIFF_STATE, "the dataset is not being read: call begin first");
     enum skiff_status status = SKIFF_END;
     for (; d->read_thread < d->read_threads; d->read_thread++) {
         status = dataset_next(d->made, d->read_thread, &b, err);
@@ -282,7 +286,7 @@ struct caller { /* what callbacks need */
     const struct skiff_train_options *options;
     const struct skiff_tensor **values;
     struct pass_report report;
-    struct tally tally;
+    struct eval_metrics metrics;
 };
 
 static void call_report_tick(void *user)
@@ -330,7 +334,7 @@ static bool is_of(const struct skiff_block *b, const char *name, enum dtype dtyp
 }
 
 /* The loss is what the op with the role of one writes; the others are the first auc op's. */
-static void names_find(const struct skiff_program *p, struct tally_names *out)
+static void names_find(const struct skiff_program *p, struct eval_metrics_names *out)
 {
     const struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops; i++) {
@@ -353,8 +357,8 @@ static void call_batch(void *user, int thread, int64_t rows, const struct skiff_
 {
     struct caller *c = user;
     pass_report_batch(&c->report, rows);
-    if (c->tally.nwatched)
-        tally_batch(&c->tally, thread, rows, watched);
+    if (c->metrics.nwatched)
+        eval_metrics_batch(&c->metrics, thread, rows, watched);
 }
 
 /* What is counted of each batch: for the launcher's screen, and for the result if it is wanted. */
@@ -362,15 +366,15 @@ static void counting_begin(struct caller *c, struct trainer_options *t,
                            const struct skiff_program *p, const struct skiff_dataset *d,
                            bool trains, bool result)
 {
-    struct tally_names names = {0};
+    struct eval_metrics_names names = {0};
     if (result)
         names_find(p, &names);
     int threads = t->threads > 0 ? t->threads : d->config.threads;
-    tally_open(&c->tally, &names, threads > 0 ? threads : 1);
+    eval_metrics_open(&c->metrics, &names, threads > 0 ? threads : 1);
     pass_report_begin(&c->report, d->made, trains);
-    t->watched = c->tally.watched;
-    t->nwatched = c->tally.nwatched;
-    if (c->tally.nwatched || c->report.wanted)
+    t->watched = c->metrics.watched;
+    t->nwatched = c->metrics.nwatched;
+    if (c->metrics.nwatched || c->report.wanted)
         t->on_batch = call_batch;
     if (c->report.wanted) {
         t->on_tick = call_report_tick;
@@ -378,14 +382,14 @@ static void counting_begin(struct caller *c, struct trainer_options *t,
     }
 }
 
-static void numbers_fill(struct tally *t, struct skiff_train_result *r)
+static void numbers_fill(struct eval_metrics *t, struct skiff_train_result *r)
 {
-    struct tally_sum *sum = mem_must(sizeof(*sum));
-    tally_read(t, sum);
-    r->loss = tally_loss(t, sum);
-    r->auc = tally_auc(t, sum);
-    r->log_loss = tally_log_loss(t, sum);
-    r->copc = tally_copc(t, sum);
+    struct eval_metrics_sum *sum = mem_alloc_or_die(sizeof(*sum));
+    eval_metrics_read(t, sum);
+    r->loss = eval_metrics_loss(t, sum);
+    r->auc = eval_metrics_auc(t, sum);
+    r->log_loss = eval_metrics_log_loss(t, sum);
+    r->copc = eval_metrics_copc(t, sum);
     free(sum);
 }
 
@@ -409,7 +413,7 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
     if (o->nfetch && !o->fetch_list)
         return error_set(err, SKIFF_INVALID, "nfetch is %d, but there is no fetch_list", o->nfetch);
     TRY(ready(d, err));
-    c.values = mem_must((size_t)(o->nhandler_vars + 1) * sizeof(*c.values));
+    c.values = mem_alloc_or_die((size_t)(o->nhandler_vars + 1) * sizeof(*c.values));
     struct trainer_options t = {.threads = o->threads,
                                 .user = &c,
                                 .fetches = o->fetch_list,
@@ -436,9 +440,9 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
                                               .read_seconds = r.read_seconds,
                                               .compute_seconds = r.compute_seconds,
                                               .stopped = r.stopped};
-        numbers_fill(&c.tally, result);
+        numbers_fill(&c.metrics, result);
     }
-    tally_deinit(&c.tally);
+    eval_metrics_deinit(&c.metrics);
     return status;
 }
 

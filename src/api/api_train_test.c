@@ -142,7 +142,7 @@ static bool stop_soon(void *user)
     return ++((struct seen *)user)->stops > 3;
 }
 
-static void mistakes_are_told(void **state)
+static void mistakes_are_reported(void **state)
 {
     (void)state;
     struct linreg l;
@@ -165,8 +165,8 @@ static void mistakes_are_told(void **state)
     skiff_dataset_set_batch_size(l.data, 4);
     assert_int_equal(skiff_executor_train(l.exe, p, NULL, NULL, NULL, &err), SKIFF_INVALID);
     assert_int_equal(skiff_dataset_load(l.data, &err), SKIFF_STATE);
-    const char *nowhere = "tests/data/trainer/nowhere";
-    skiff_dataset_set_files(l.data, &nowhere, 1);
+    const char *unwritable = "tests/data/trainer/nowhere";
+    skiff_dataset_set_files(l.data, &unwritable, 1);
     assert_int_equal(skiff_executor_train(l.exe, p, l.data, NULL, NULL, &err), SKIFF_NOT_FOUND);
     const char *file = "tests/data/trainer/linreg.txt";
     skiff_dataset_set_files(l.data, &file, 1);
@@ -254,6 +254,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_train), cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_no_metrics), cmocka_unit_test(handler_is_called),
-        cmocka_unit_test(mistakes_are_told)};
+        cmocka_unit_test(mistakes_are_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* A list of chunks; `current` is the one being filled, those after it are empty (left by reset).
- * Chunks grow with the arena, so that a large program takes few of them. */
+/* A list of chunks; `current`, the last one, is being filled. Chunks grow with the arena, so that a
+ * large program takes few of them. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -34,27 +34,14 @@ void arena_deinit(struct arena *a)
     a->first = a->current = NULL;
 }
 
-void arena_reset(struct arena *a)
-{
-    for (struct arena_chunk *c = a->first; c; c = c->next)
-        c->used = 0;
-    a->current = a->first;
-}
-
-/* Makes `current` a chunk with room for n bytes. */
+/* Adds a chunk with room for n bytes. */
 static void arena_advance(struct arena *a, size_t n)
 {
     struct arena_chunk *c = a->current;
-    while (c && c->next && c->next->size < n)
-        c = c->next; /* too small: stays empty until the next reset */
-    if (c && c->next) {
-        a->current = c->next;
-        return;
-    }
     size_t size = c ? c->size * 2 : CHUNK_FIRST;
     size = size > CHUNK_MOST ? CHUNK_MOST : size;
     size = size < n ? n : size;
-    struct arena_chunk *fresh = mem_must_grow(NULL, sizeof *fresh + size);
+    struct arena_chunk *fresh = mem_grow_or_die(NULL, sizeof *fresh + size);
     *fresh = (struct arena_chunk){.size = size};
     if (c)
         c->next = fresh;

@@ -1,6 +1,6 @@
 /* Arena: many small allocations with one lifetime.
  * Ownership: everything belongs to the arena and is freed by deinit (or made reusable by reset).
- * Threads: one user at a time. Failure: like mem_must (programs are small beside data). */
+ * Threads: one user at a time. Failure: like mem_alloc_or_die (programs are small beside data). */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -13,7 +13,6 @@ struct arena {
 
 void arena_init(struct arena *a);
 void arena_deinit(struct arena *a);
-void arena_reset(struct arena *a);                /* keeps the chunks */
 void *arena_alloc(struct arena *a, size_t bytes); /* zeroed, 16-byte aligned */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);

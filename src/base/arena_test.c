@@ -40,30 +40,6 @@ static void large_block_gets_its_own_chunk(void **state)
     arena_deinit(&a);
 }
 
-static void reset_reuses_chunks(void **state)
-{
-    struct arena a;
-    arena_init(&a);
-    for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < 100; i++) {
-            unsigned char *p = arena_alloc(&a, 1000);
-            for (int j = 0; j < 1000; j++)
-                assert_int_equal(p[j], 0);
-            memset(p, 0xff, 1000);
-        }
-        struct arena_chunk *first = a.first, *last = a.current;
-        arena_reset(&a);
-        assert_ptr_equal(a.current, first);
-        for (int i = 0; i < 100; i++)
-            memset(arena_alloc(&a, 1000), 0xff, 1000);
-        assert_ptr_equal(a.current, last); /* the same chunks, no new one */
-        arena_reset(&a);
-    }
-    /* a block that fits none of the kept chunks */
-    memset(arena_alloc(&a, 3 << 20), 1, 3 << 20);
-    arena_deinit(&a);
-}
-
 static void strings(void **state)
 {
     struct arena a;
@@ -87,7 +63,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_zeroed_aligned_apart),
         cmocka_unit_test(large_block_gets_its_own_chunk),
-        cmocka_unit_test(reset_reuses_chunks),
         cmocka_unit_test(strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,13 +25,13 @@ void buf_reserve(struct buf *b, size_t extra)
 {
     size_t need;
     if (!mem_add(b->len, extra, &need) || !mem_add(need, 1, &need))
-        need = SIZE_MAX; /* ends in mem_must_grow */
+        need = SIZE_MAX; /* ends in mem_grow_or_die */
     if (need <= b->cap)
         return;
     size_t cap = b->cap ? b->cap : 64;
     while (cap < need)
         cap = cap > SIZE_MAX / 2 ? SIZE_MAX : cap * 2;
-    b->data = mem_must_grow(b->data, cap);
+    b->data = mem_grow_or_die(b->data, cap);
     b->cap = cap;
     b->data[b->len] = '\0';
 }
@@ -61,10 +61,10 @@ void buf_printf(struct buf *b, const char *format, ...)
     va_start(args, format);
     va_copy(again, args);
     buf_reserve(b, 64);
-    size_t room = b->cap - b->len;
-    int n = vsnprintf(b->data + b->len, room, format, args);
+    size_t capacity = b->cap - b->len;
+    int n = vsnprintf(b->data + b->len, capacity, format, args);
     va_end(args);
-    if (n > 0 && (size_t)n >= room) {
+    if (n > 0 && (size_t)n >= capacity) {
         buf_reserve(b, (size_t)n);
         vsnprintf(b->data + b->len, (size_t)n + 1, format, again);
     }

@@ -1,4 +1,4 @@
-/* The clocks of the house. Deadlines and measured times are nanoseconds of the monotonic clock,
+/* The project's clocks. Deadlines and measured times are nanoseconds of the monotonic clock,
  * which nobody sets; CLOCK_NEVER is no deadline. Real time is for log lines, and for what another
  * machine or a later process reads. All may be called from any thread and from signal handlers. */
 #ifndef BASE_CLOCK_H

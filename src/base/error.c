@@ -75,8 +75,8 @@ enum skiff_status error_prefix(struct skiff_error *err, enum skiff_status fallba
     int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
     size_t used = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
-    size_t room = sizeof text - used;
-    int rest = snprintf(text + used, room, ": %s", err->message);
+    size_t capacity = sizeof text - used;
+    int rest = snprintf(text + used, capacity, ": %s", err->message);
     if (rest < 0)
         text[used] = '\0';
     memcpy(err->message, text, sizeof text);

@@ -27,7 +27,7 @@ struct hash_stream *hash_stream_create(void)
 {
     XXH3_state_t *s = XXH3_createState();
     if (!s)
-        abort(); /* half a kilobyte, as mem_must */
+        abort(); /* half a kilobyte, as mem_alloc_or_die */
     XXH3_64bits_reset(s);
     return (struct hash_stream *)(void *)s;
 }

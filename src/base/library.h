@@ -14,6 +14,6 @@ struct library_call {
 /* Loads the first of `names` (NULL at the end) that is there and fills all calls. False: `fault`
  * says why; nothing may be called then. Stays loaded until the process ends. */
 bool library_load(const char *const *names, const struct library_call *calls, size_t n, char *fault,
-                  size_t room);
+                  size_t capacity);
 
 #endif

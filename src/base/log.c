@@ -20,15 +20,15 @@ static pthread_mutex_t listener_lock = PTHREAD_MUTEX_INITIALIZER;
 static void (*listener)(void *user, enum log_level level, const char *text);
 static void *listener_user;
 
-void log_listen(void (*tell)(void *user, enum log_level level, const char *text), void *user)
+void log_listen(void (*report)(void *user, enum log_level level, const char *text), void *user)
 {
     pthread_mutex_lock(&listener_lock);
-    listener = tell;
+    listener = report;
     listener_user = user;
     pthread_mutex_unlock(&listener_lock);
 }
 
-static void tell_listener(enum log_level level, const char *text)
+static void report_listener(enum log_level level, const char *text)
 {
     pthread_mutex_lock(&listener_lock);
     if (listener)
@@ -71,19 +71,19 @@ void log_set_role(const char *text)
 }
 
 /* "2024-05-01 10:11:12.345 INFO trainer.0 " */
-static size_t log_head(enum log_level level, char *out, size_t room)
+static size_t log_head(enum log_level level, char *out, size_t capacity)
 {
     static const char *const names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
     struct timespec now = clock_timespec(clock_real());
     struct tm tm;
     localtime_r(&now.tv_sec, &tm);
-    size_t n = strftime(out, room, "%Y-%m-%d %H:%M:%S", &tm);
+    size_t n = strftime(out, capacity, "%Y-%m-%d %H:%M:%S", &tm);
     char who[sizeof role];
     pthread_mutex_lock(&role_lock);
     memcpy(who, role, sizeof who);
     pthread_mutex_unlock(&role_lock);
     const char *colour = log_colour(level);
-    n += (size_t)snprintf(out + n, room - n, ".%03ld %s%s%s %s ", now.tv_nsec / 1000000, colour,
+    n += (size_t)snprintf(out + n, capacity - n, ".%03ld %s%s%s %s ", now.tv_nsec / 1000000, colour,
                           names[level], *colour ? log_plain() : "", who);
     return n;
 }
@@ -99,7 +99,7 @@ void log_line(enum log_level level, const char *format, ...)
     va_end(args);
     if (text > 0)
         n += strlen(line + n);
-    tell_listener(level, line + head);
+    report_listener(level, line + head);
     if ((int)level < atomic_load(&lowest))
         return;
     line[n++] = '\n';

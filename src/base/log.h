@@ -17,7 +17,7 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 
 /* Also tells every line, those below the level too, to `tell`, which must not log; NULL: nobody.
  * Called by the thread that logs, one at a time. */
-void log_listen(void (*tell)(void *user, enum log_level level, const char *text), void *user);
+void log_listen(void (*report)(void *user, enum log_level level, const char *text), void *user);
 
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 #define log_info(...) log_line(LOG_INFO, __VA_ARGS__)

@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 /* Runs the calls with stderr going to a file; gives back what was written. */
-static void capture(void (*calls)(void), char *out, size_t room)
+static void capture(void (*calls)(void), char *out, size_t capacity)
 {
     FILE *f = tmpfile();
     assert_non_null(f);
@@ -21,12 +21,12 @@ static void capture(void (*calls)(void), char *out, size_t room)
     dup2(saved, STDERR_FILENO);
     close(saved);
     rewind(f);
-    size_t n = fread(out, 1, room - 1, f);
+    size_t n = fread(out, 1, capacity - 1, f);
     out[n] = '\0';
     fclose(f);
 }
 
-static void say(void)
+static void on_log(void)
 {
     log_set_role("trainer.0");
     log_set_level(LOG_INFO);
@@ -40,7 +40,7 @@ static void say(void)
 static void line_has_level_role_text(void **state)
 {
     char out[4096];
-    capture(say, out, sizeof out);
+    capture(on_log, out, sizeof out);
     assert_non_null(strstr(out, " INFO trainer.0 epoch=3 auc=0.75\n"));
     assert_non_null(strstr(out, " ERROR trainer.0 lost\n"));
     assert_null(strstr(out, "not seen"));
@@ -56,7 +56,7 @@ static void hear(void *user, enum log_level level, const char *text)
     snprintf(heard + n, sizeof heard - n, "%s%d:%s;", (const char *)user, (int)level, text);
 }
 
-static void say_to_listener(void)
+static void log_to_listener(void)
 {
     log_set_level(LOG_ERROR);
     log_listen(hear, ">");
@@ -70,13 +70,13 @@ static void say_to_listener(void)
 static void a_listener_hears_all(void **state)
 {
     char out[4096];
-    capture(say_to_listener, out, sizeof out);
+    capture(log_to_listener, out, sizeof out);
     assert_string_equal(heard, ">2:one 1;>3:two;");
     assert_null(strstr(out, "one 1"));
     assert_non_null(strstr(out, "three"));
 }
 
-static void say_much(void)
+static void log_much(void)
 {
     char big[10000];
     memset(big, 'x', sizeof big);
@@ -88,7 +88,7 @@ static void say_much(void)
 static void long_lines_are_cut(void **state)
 {
     char out[20000];
-    capture(say_much, out, sizeof out);
+    capture(log_much, out, sizeof out);
     size_t n = strlen(out);
     assert_in_range(n, 1900, 2048);
     assert_int_equal(out[n - 1], '\n');

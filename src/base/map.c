@@ -99,9 +99,9 @@ static void str_map_grow(struct str_map *m)
 {
     m->cap = m->cap ? m->cap * 2 : 8;
     assert(m->cap <= UINT32_MAX / 2);
-    m->entries = mem_must_grow(m->entries, m->cap * sizeof *m->entries);
+    m->entries = mem_grow_or_die(m->entries, m->cap * sizeof *m->entries);
     m->slots = m->cap * 2;
-    m->index = mem_must_grow(m->index, m->slots * sizeof *m->index);
+    m->index = mem_grow_or_die(m->index, m->slots * sizeof *m->index);
     str_map_reindex(m);
 }
 
@@ -156,7 +156,7 @@ void id_map_reset(struct id_map *m, size_t expected)
     while (slots / 2 < expected)
         slots *= 2;
     free(m->slot);
-    m->slot = mem_must(slots * sizeof *m->slot);
+    m->slot = mem_alloc_or_die(slots * sizeof *m->slot);
     m->slots = slots;
     m->shift = 64 - __builtin_ctzll(slots);
     m->generation = 1;

@@ -160,7 +160,7 @@ uint64_t mem_alloc_count(void)
     return atomic_load(&alloc_count);
 }
 
-static void *must(void *p, size_t bytes)
+static void *or_die(void *p, size_t bytes)
 {
     if (!p) {
         fprintf(stderr, "skiff: out of memory (%zu bytes)\n", bytes);
@@ -169,18 +169,18 @@ static void *must(void *p, size_t bytes)
     return p;
 }
 
-void *mem_must(size_t bytes)
+void *mem_alloc_or_die(size_t bytes)
 {
-    return must(calloc(1, bytes ? bytes : 1), bytes);
+    return or_die(calloc(1, bytes ? bytes : 1), bytes);
 }
 
-void *mem_must_grow(void *p, size_t bytes)
+void *mem_grow_or_die(void *p, size_t bytes)
 {
-    return must(realloc(p, bytes ? bytes : 1), bytes);
+    return or_die(realloc(p, bytes ? bytes : 1), bytes);
 }
 
-char *mem_must_strdup(const char *s)
+char *mem_strdup_or_die(const char *s)
 {
     size_t n = strlen(s) + 1;
-    return memcpy(mem_must(n), s, n);
+    return memcpy(mem_alloc_or_die(n), s, n);
 }

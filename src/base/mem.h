@@ -1,6 +1,6 @@
-/* Accounted allocation. Sizes that come from data, wire or config go through here and fail with a
- * status; small fixed allocations of our own use mem_must, which ends the process when the machine
- * has no memory left for a few bytes. */
+/* Accounted allocation. Sizes that come from data, wire or config go through here and fail with
+ * a status; small fixed allocations of our own use mem_alloc_or_die, which ends the process when
+ * the machine has no memory left for a few bytes. */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
@@ -34,9 +34,9 @@ size_t mem_of_machine(void); /* memory and swap */
 /* Number of mem_alloc calls so far: tests assert that a steady step makes none. */
 uint64_t mem_alloc_count(void);
 
-void *mem_must(size_t bytes);               /* zeroed; free() it */
-void *mem_must_grow(void *p, size_t bytes); /* realloc */
-char *mem_must_strdup(const char *s);
+void *mem_alloc_or_die(size_t bytes);         /* zeroed; free() it */
+void *mem_grow_or_die(void *p, size_t bytes); /* realloc */
+char *mem_strdup_or_die(const char *s);
 
 /* a * b, a + b without overflow; false when it would overflow. */
 static inline int mem_mul(size_t a, size_t b, size_t *out)

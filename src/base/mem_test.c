@@ -92,19 +92,19 @@ static void refuses_what_the_machine_lacks(void **state)
     }
 }
 
-static void must_gives_zeroes(void **state)
+static void or_die_gives_zeroes(void **state)
 {
-    char *p = mem_must(100);
+    char *p = mem_alloc_or_die(100);
     for (int i = 0; i < 100; i++)
         assert_int_equal(p[i], 0);
     memset(p, 1, 100);
-    p = mem_must_grow(p, 100000);
+    p = mem_grow_or_die(p, 100000);
     assert_int_equal(p[99], 1);
     free(p);
-    p = mem_must_strdup("word");
+    p = mem_strdup_or_die("word");
     assert_string_equal(p, "word");
     free(p);
-    p = mem_must(0);
+    p = mem_alloc_or_die(0);
     assert_non_null(p);
     free(p);
 }
@@ -170,7 +170,7 @@ int main(void)
         cmocka_unit_test(large_blocks_are_staggered),
         cmocka_unit_test(maps_cost_what_is_claimed),
         cmocka_unit_test(refuses_what_the_machine_lacks),
-        cmocka_unit_test(must_gives_zeroes),
+        cmocka_unit_test(or_die_gives_zeroes),
         cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(many_threads_keep_the_count),
     };

@@ -1,6 +1,6 @@
-/* What a mode (<skiff/mode_list.h>) means for the rooms: comm, server and fleet ask for what a mode
- * does, not for its name, so that one more mode is one more row. The split makes other programs for
- * GEO, as Paddle does, and asks for it by name. */
+/* What a mode (<skiff/mode_list.h>) means for the modules: comm, server and fleet ask for what a
+ * mode does, not for its name, so that one more mode is one more row. The split makes other
+ * programs for GEO, as Paddle does, and asks for it by name. */
 #ifndef BASE_MODE_H
 #define BASE_MODE_H
 

@@ -2,7 +2,7 @@
  *
  *     struct near n = near_to("trian");
  *     for (...) near_try(&n, known[i]);
- *     n.best   "train", or NULL when nothing is near enough to be told */
+ *     n.best   "train", or NULL when nothing is near enough to be suggested */
 #ifndef BASE_NEAR_H
 #define BASE_NEAR_H
 

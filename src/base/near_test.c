@@ -29,13 +29,13 @@ static const char *nearest(const char *word)
     return n.best;
 }
 
-static void the_nearest_is_told(void **state)
+static void the_nearest_is_named(void **state)
 {
     assert_string_equal(nearest("trian"), "train");
     assert_string_equal(nearest("launc"), "launch");
     assert_string_equal(nearest("lanch_ps"), "launch-ps");
     assert_null(nearest("mow-the-lawn"));
-    assert_null(nearest("x")); /* everything is near to one letter: nothing is told */
+    assert_null(nearest("x")); /* everything is near to one letter: nothing is suggested */
     assert_null(nearest(""));
 }
 
@@ -53,7 +53,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distances),
-        cmocka_unit_test(the_nearest_is_told),
+        cmocka_unit_test(the_nearest_is_named),
         cmocka_unit_test(long_words),
     };
     return cmocka_run_group_tests_name("near", tests, NULL, NULL);

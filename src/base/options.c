@@ -1,3 +1,9 @@
+/* Options (options.h): values of a table of rows, read from text into the fields of a struct.
+ *
+ * One table serves flags, environment variables, configs and lists "a=1,b=2", so that ranges,
+ * messages and help are the same everywhere. A row has type, offset and range; only rows of type
+ * OTHER have code of their own. Texts that were allocated belong to the struct (options_deinit). No
+ * state; any thread. */
 #include "base/options.h"
 
 #include <ctype.h>
@@ -79,7 +85,7 @@ static bool any_number(const struct option *row)
     return row->low == 0 && row->high == 0;
 }
 
-static bool put_number(const struct option *row, void *place, const char *text)
+static bool put_number(const struct option *row, void *target, const char *text)
 {
     bool any = any_number(row);
     int64_t low = any ? INT64_MIN : row->low, high = any ? INT64_MAX : row->high, v;
@@ -87,7 +93,7 @@ static bool put_number(const struct option *row, void *place, const char *text)
     if (row->kind == OPTION_REAL) {
         if (!read_real(text, &real) || (!any && (real < (double)low || real > (double)high)))
             return false;
-        *(double *)place = real;
+        *(double *)target = real;
         return true;
     }
     if (row->kind == OPTION_INT && any)
@@ -95,24 +101,24 @@ static bool put_number(const struct option *row, void *place, const char *text)
     if (!option_int(text, low, high, &v))
         return false;
     if (row->kind == OPTION_INT)
-        *(int *)place = (int)v;
+        *(int *)target = (int)v;
     else
-        *(int64_t *)place = v;
+        *(int64_t *)target = v;
     return true;
 }
 
-static void put_copy(char **place, const char *text)
+static void put_copy(char **target, const char *text)
 {
-    free(*place);
-    *place = mem_must_strdup(text);
+    free(*target);
+    *target = mem_strdup_or_die(text);
 }
 
-static bool put_room(const struct option *row, char *place, const char *text)
+static bool put_capacity(const struct option *row, char *target, const char *text)
 {
     size_t n = strlen(text);
     if (n >= (size_t)row->high)
         return false;
-    memcpy(place, text, n + 1);
+    memcpy(target, text, n + 1);
     return true;
 }
 
@@ -120,13 +126,13 @@ static bool put_pair(struct option_list *list, const char *text)
 {
     if (!strchr(text, '=') || *text == '=')
         return false;
-    list->at = mem_must_grow(list->at, (size_t)(list->n + 1) * sizeof *list->at);
+    list->at = mem_grow_or_die(list->at, (size_t)(list->n + 1) * sizeof *list->at);
     list->at[list->n++] = text;
     return true;
 }
 
 /* False: text is no value of this row. expected is set by OTHER alone. */
-static bool put(const struct option *row, void *place, const char *text, const char **expected)
+static bool put(const struct option *row, void *target, const char *text, const char **expected)
 {
     bool yes;
     switch (row->kind) {
@@ -135,28 +141,28 @@ static bool put(const struct option *row, void *place, const char *text, const c
     case OPTION_PASS:
         if (!option_bool(text, &yes))
             return false;
-        *(bool *)place = yes != (row->kind == OPTION_NOT);
+        *(bool *)target = yes != (row->kind == OPTION_NOT);
         return true;
     case OPTION_INT:
     case OPTION_LONG:
     case OPTION_REAL:
-        return put_number(row, place, text);
+        return put_number(row, target, text);
     case OPTION_SIZE:
-        return read_size(text, place);
+        return read_size(text, target);
     case OPTION_TEXT:
-        *(const char **)place = text;
+        *(const char **)target = text;
         return true;
     case OPTION_COPY:
-        put_copy(place, text);
+        put_copy(target, text);
         return true;
-    case OPTION_ROOM:
-        return put_room(row, place, text);
+    case OPTION_CAPACITY:
+        return put_capacity(row, target, text);
     case OPTION_CHOICE:
-        return read_choice(row, text, place);
+        return read_choice(row, text, target);
     case OPTION_PAIRS:
-        return put_pair(place, text);
+        return put_pair(target, text);
     case OPTION_OTHER:
-        *expected = row->read(place, text);
+        *expected = row->read(target, text);
         return !*expected;
     case OPTION_IGNORED:
     case OPTION_REFUSED:
@@ -204,18 +210,18 @@ static void describe(const struct option *row, struct buf *out)
 enum skiff_status option_put(const struct option *row, void *to, const char *subject,
                              const char *text, struct skiff_error *err)
 {
-    const char *said = NULL;
-    if (put(row, (char *)to + row->at, text, &said)) {
+    const char *reason = NULL;
+    if (put(row, (char *)to + row->at, text, &reason)) {
         if (row->given)
             *(bool *)((char *)to + row->given) = true;
         return SKIFF_OK;
     }
-    if (row->kind == OPTION_ROOM) /* it may be a secret */
+    if (row->kind == OPTION_CAPACITY) /* it may be a secret */
         return error_set(err, SKIFF_INVALID, "%s is %zu bytes long; expected at most %lld", subject,
                          strlen(text), (long long)row->high - 1);
     struct buf expected = BUF_INIT;
-    if (said)
-        buf_str(&expected, said);
+    if (reason)
+        buf_str(&expected, reason);
     else
         describe(row, &expected);
     error_set(err, SKIFF_INVALID, "%s is '%.200s'; expected %s", subject, text, expected.data);
@@ -271,7 +277,7 @@ enum skiff_status options_set(const struct options *o, void *to, const char *nam
 enum skiff_status options_set_all(const struct options *o, void *to, const char *text,
                                   struct skiff_error *err)
 {
-    char *copy = mem_must_strdup(text), *rest = NULL;
+    char *copy = mem_strdup_or_die(text), *rest = NULL;
     enum skiff_status status = SKIFF_OK;
     for (char *word = strtok_r(copy, " ", &rest); word && status == SKIFF_OK;
          word = strtok_r(NULL, " ", &rest)) {
@@ -303,9 +309,9 @@ void options_copy(const struct options *o, void *to)
 {
     for (; o; to = (char *)to + o->next_at, o = o->next)
         for (const struct option *row = o->rows; row->name; row++) {
-            char **place = (char **)((char *)to + row->at);
-            if (row->kind == OPTION_COPY && *place)
-                *place = mem_must_strdup(*place);
+            char **target = (char **)((char *)to + row->at);
+            if (row->kind == OPTION_COPY && *target)
+                *target = mem_strdup_or_die(*target);
         }
 }
 
@@ -313,13 +319,13 @@ void options_deinit(const struct options *o, void *to)
 {
     for (; o; to = (char *)to + o->next_at, o = o->next)
         for (const struct option *row = o->rows; row->name; row++) {
-            void *place = (char *)to + row->at;
+            void *target = (char *)to + row->at;
             if (row->kind == OPTION_COPY) {
-                free(*(char **)place);
-                *(char **)place = NULL;
+                free(*(char **)target);
+                *(char **)target = NULL;
             } else if (row->kind == OPTION_PAIRS) {
-                free(((struct option_list *)place)->at);
-                *(struct option_list *)place = (struct option_list){0};
+                free(((struct option_list *)target)->at);
+                *(struct option_list *)target = (struct option_list){0};
             }
         }
 }

@@ -31,8 +31,8 @@ enum option_kind {
     OPTION_REAL, /* double, from low to high */
     OPTION_TEXT, /* const char *: the text itself, which must live longer (argv, the environment) */
     OPTION_COPY, /* char *: a copy */
-    OPTION_ROOM, /* char[high]: a copy that must fit */
-    OPTION_CHOICE, /* an enum: the place of the value in `words` */
+    OPTION_CAPACITY, /* char[high]: a copy that must fit */
+    OPTION_CHOICE,   /* an enum: the place of the value in `words` */
     /* struct option_list of "key=value"; as a flag it takes all such words that follow */
     OPTION_PAIRS,
     OPTION_OTHER, /* what `read` makes of it */
@@ -55,10 +55,12 @@ struct option {
     int64_t low, high;        /* both 0: any number */
     const char *const *words; /* CHOICE: NULL at the end */
     /* OTHER: reads text into place; NULL when that went well, else what was expected */
-    const char *(*read)(void *place, const char *text);
+    const char *(*read)(void *target, const char *text);
     size_t given; /* place of a bool that is set with the value; 0: none */
     /* BOOL, as a flag: the next word is its value if it is one (True, False, 1, ...) */
     bool takes_word;
+    const char *group; /* heading above this row and those that follow; NULL: as the row above */
+    const char *default_text; /* help: the default in words, where `standard` does not show it */
 };
 
 struct options {
@@ -116,9 +118,9 @@ enum skiff_status options_parse(const struct options *o, void *to, int argc, cha
 bool option_shown(const struct option *row);
 /* "-q, --quiet", "--log_dir DIR" */
 void option_flag(const struct option *row, struct buf *out);
-/* The sentence of help, with the choice of words and the standard value. */
+/* The sentence of help, with the choices and the default: "rows to write (default: 1000)". */
 void option_sentence(const struct option *row, struct buf *out);
-/* The flags part of --help, aligned. */
+/* The flags of --help, aligned in one column, with the headings of their groups. */
 void options_help(const struct options *o, struct buf *out);
 
 #endif

@@ -1,4 +1,8 @@
-/* Options as flags of a command: reading argv, and the flags part of --help. */
+/* Options as flags of a command: reading argv, and the flags part of --help.
+ *
+ * Words are read from left to right; the first error, or --help, ends it. '-' and '_' are equal in
+ * long names, because Paddle's scripts use both. An unknown flag is an error that names the nearest
+ * one. Help is laid out from the same rows, so that no flag can be without it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +58,7 @@ static bool needs_value(const struct option *row)
 
 /* ---- reading ---- */
 
-struct reading {
+struct flag_reader {
     const struct options *o;
     void *to;
     int argc, at;
@@ -63,18 +67,18 @@ struct reading {
     bool passing; /* behind an OPTION_PASS */
 };
 
-static void add_word(struct reading *r, char *word)
+static void add_word(struct flag_reader *r, char *word)
 {
     r->words->at[r->words->n++] = word;
 }
 
-static void add_rest(struct reading *r)
+static void add_rest(struct flag_reader *r)
 {
     while (r->at < r->argc)
         add_word(r, r->argv[r->at++]);
 }
 
-static enum skiff_status unknown_flag(const struct reading *r, const char *word,
+static enum skiff_status unknown_flag(const struct flag_reader *r, const char *word,
                                       struct skiff_error *err)
 {
     char name[64];
@@ -89,13 +93,13 @@ static enum skiff_status unknown_flag(const struct reading *r, const char *word,
             if (row->also)
                 near_try(&near, row->also);
         }
-    return error_set(err, SKIFF_INVALID, "there is no flag %s%s%s%s%s", name,
+    return error_set(err, SKIFF_INVALID, "unknown flag %s%s%s%s%s", name,
                      near.best ? "; the nearest is --" : "", near.best ? near.best : "",
                      r->o->advice ? "; " : "", r->o->advice ? r->o->advice : "");
 }
 
 /* Words that follow -o key=value and have a '=' belong to it, too. */
-static enum skiff_status take_pairs(struct reading *r, const struct option *row,
+static enum skiff_status take_pairs(struct flag_reader *r, const struct option *row,
                                     const char *subject, struct skiff_error *err)
 {
     while (r->at < r->argc && r->argv[r->at][0] != '-' && strchr(r->argv[r->at], '='))
@@ -104,7 +108,7 @@ static enum skiff_status take_pairs(struct reading *r, const struct option *row,
 }
 
 /* value: what stands in the same word, or NULL. */
-static enum skiff_status take(struct reading *r, const struct option *row, const char *subject,
+static enum skiff_status take(struct flag_reader *r, const struct option *row, const char *subject,
                               const char *value, struct skiff_error *err)
 {
     if (row->kind == OPTION_REFUSED)
@@ -123,7 +127,7 @@ static enum skiff_status take(struct reading *r, const struct option *row, const
     return row->kind == OPTION_PAIRS ? take_pairs(r, row, subject, err) : SKIFF_OK;
 }
 
-static enum skiff_status take_long(struct reading *r, char *word, struct skiff_error *err)
+static enum skiff_status take_long(struct flag_reader *r, char *word, struct skiff_error *err)
 {
     const struct option *row = find_long(r->o, word);
     if (!row)
@@ -137,7 +141,7 @@ static enum skiff_status take_long(struct reading *r, char *word, struct skiff_e
 }
 
 /* -q, -m FILE, -mFILE, -qv */
-static enum skiff_status take_letters(struct reading *r, char *word, struct skiff_error *err)
+static enum skiff_status take_letters(struct flag_reader *r, char *word, struct skiff_error *err)
 {
     for (const char *letter = word + 1; *letter; letter++) {
         const struct option *row = find_letter(r->o, *letter);
@@ -160,17 +164,17 @@ static bool is_pass(const struct options *o, const char *word)
 }
 
 /* A word that is no flag, where some may stand. */
-static enum skiff_status take_word(struct reading *r, char *word, struct skiff_error *err)
+static enum skiff_status take_word(struct flag_reader *r, char *word, struct skiff_error *err)
 {
     if (!r->o->words)
-        return error_set(err, SKIFF_INVALID, "what is '%s'? Only flags are taken here", word);
+        return error_set(err, SKIFF_INVALID, "unexpected argument '%s': expected only flags", word);
     add_word(r, word);
     if (r->o->rest)
         add_rest(r);
     return SKIFF_OK;
 }
 
-static enum skiff_status take_next(struct reading *r, struct skiff_error *err)
+static enum skiff_status take_next(struct flag_reader *r, struct skiff_error *err)
 {
     char *word = r->argv[r->at++];
     if (r->passing && (is_pass(r->o, word) || !find_long(r->o, word))) {
@@ -192,7 +196,7 @@ static enum skiff_status take_next(struct reading *r, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static bool wants_help(const struct reading *r)
+static bool wants_help(const struct flag_reader *r)
 {
     const char *word = r->argv[r->at];
     return !r->passing && (!strcmp(word, "--help") || !strcmp(word, "-h"));
@@ -201,8 +205,8 @@ static bool wants_help(const struct reading *r)
 enum skiff_status options_parse(const struct options *o, void *to, int argc, char **argv,
                                 struct option_words *out, struct skiff_error *err)
 {
-    struct reading r = {.o = o, .to = to, .argc = argc, .at = 1, .argv = argv, .words = out};
-    *out = (struct option_words){.at = mem_must((size_t)(argc + 1) * sizeof *out->at)};
+    struct flag_reader r = {.o = o, .to = to, .argc = argc, .at = 1, .argv = argv, .words = out};
+    *out = (struct option_words){.at = mem_alloc_or_die((size_t)(argc + 1) * sizeof *out->at)};
     while (r.at < argc) {
         if (wants_help(&r)) {
             out->help = true;
@@ -239,8 +243,9 @@ void option_sentence(const struct option *row, struct buf *out)
     }
     if (row->also)
         buf_printf(out, "; also --%s", row->also);
-    if (row->standard && *row->standard && needs_value(row))
-        buf_printf(out, " (%s)", row->standard);
+    const char *value = row->default_text ? row->default_text : row->standard;
+    if (value && *value && needs_value(row))
+        buf_printf(out, " (default: %s)", value);
 }
 
 /* Left column of a row, with room where others have a letter. */
@@ -267,6 +272,8 @@ void options_help(const struct options *o, struct buf *out)
     for (const struct option *row = o->rows; row->name; row++) {
         if (!option_shown(row))
             continue;
+        if (row->group)
+            buf_printf(out, "%s%s:\n", row == o->rows ? "" : "\n", row->group);
         left_column(row, letters, &left);
         buf_printf(out, "%-*s", (int)column, left.data);
         if (left.len + 2 > column)

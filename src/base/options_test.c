@@ -30,9 +30,9 @@ struct thing {
     struct inner inner;
 };
 
-static const char *read_span(void *place, const char *text)
+static const char *read_span(void *target, const char *text)
 {
-    int *span = place;
+    int *span = target;
     if (strlen(text) != 3 || text[1] != '-' || text[0] > text[2])
         return "two digits, as 1-5";
     span[0] = text[0] - '0';
@@ -63,7 +63,7 @@ static const struct option rows[] = {
     {"share", OPTION_REAL, AT(share), .value = "X", .help = "of the rows", .low = 0, .high = 1},
     {"file", OPTION_TEXT, AT(file), .value = "FILE", .help = "the config", .letter = 'f'},
     {"owner", OPTION_COPY, AT(owner), .value = "NAME", .help = "whose it is", .standard = "nobody"},
-    {"job", OPTION_ROOM, AT(job), .value = "NAME", .help = "the job", .high = 8},
+    {"job", OPTION_CAPACITY, AT(job), .value = "NAME", .help = "the job", .high = 8},
     {"color", OPTION_CHOICE, AT(color), .value = "COLOR", .help = "one of", .words = colors,
      .standard = "green"},
     {"opt", OPTION_PAIRS, AT(pairs), .value = "key=value ...", .help = "sets a key", .letter = 'o'},
@@ -316,20 +316,20 @@ static void help_ends_reading(void **state)
 
 static void wrong_flags(void **state)
 {
-    parse_fails(&flags_only, WORDS("--cuont", "3"),
-                "there is no flag --cuont; the nearest is --count");
-    parse_fails(&flags_only, WORDS("--zebra=3"), "there is no flag --zebra");
-    parse_fails(&flags_only, WORDS("-lz"), "there is no flag -lz");
+    parse_fails(&flags_only, WORDS("--cuont", "3"), "unknown flag --cuont; the nearest is --count");
+    parse_fails(&flags_only, WORDS("--zebra=3"), "unknown flag --zebra");
+    parse_fails(&flags_only, WORDS("-lz"), "unknown flag -lz");
     parse_fails(&flags_only, WORDS("--count"), "--count needs a value: N");
     parse_fails(&flags_only, WORDS("--count", "--loud"), "--count needs a value: N");
     parse_fails(&flags_only, WORDS("--count=two"),
                 "--count is 'two'; expected a whole number from 1 to 100");
     parse_fails(&flags_only, WORDS("-n", "x"), "-n is 'x'; expected a whole number from 1 to 100");
-    parse_fails(&flags_only, WORDS("word"), "what is 'word'? Only flags are taken here");
-    parse_fails(&flags_only, WORDS("--", "word"), "what is 'word'? Only flags are taken here");
+    parse_fails(&flags_only, WORDS("word"), "unexpected argument 'word': expected only flags");
+    parse_fails(&flags_only, WORDS("--", "word"),
+                "unexpected argument 'word': expected only flags");
     parse_fails(&flags_only, WORDS("--ips=a,b"), "--ips: that is collective training");
     parse_fails(&launch, WORDS("--quite"),
-                "there is no flag --quite; the nearest is --quiet; flags of the command stand "
+                "unknown flag --quite; the nearest is --quiet; flags of the command stand "
                 "behind it");
 }
 
@@ -354,7 +354,7 @@ static void help_is_aligned(void **state)
     static const struct option few[] = {
         {"config_yaml", OPTION_TEXT, AT(file), .value = "FILE", .help = "the config",
          .letter = 'm'},
-        {"resume", OPTION_BOOL, AT(loud), .help = "goes on behind the newest epoch"},
+        {"resume", OPTION_BOOL, AT(loud), .help = "resumes from the newest epoch"},
         {"count", OPTION_INT, AT(count), .value = "N", .help = "how many", .standard = "3",
          .low = 1, .high = 5},
         {"gpus", OPTION_IGNORED, 0, .value = "N", .help = "not used"},
@@ -371,10 +371,10 @@ static void help_is_aligned(void **state)
     assert_string_equal(
         out.data,
         "  -m, --config_yaml FILE      the config\n"
-        "      --resume                goes on behind the newest epoch\n"
-        "      --count N               how many (3)\n"
+        "      --resume                resumes from the newest epoch\n"
+        "      --count N               how many (default: 3)\n"
         "      --color COLOR           of the bike shed: red, green or blue; also --colour "
-        "(green)\n"
+        "(default: green)\n"
         "      --a_very_long_name_of_a_flag FILE\n"
         "                              a sentence that is so long that it does not fit "
         "into what is left of\n"

@@ -1,5 +1,5 @@
 /* The only file that knows OpenSSL. Its calls fail only when memory runs out or when they are used
- * in the wrong order; the former is told by seal_create, the latter is a bug of ours. */
+ * in the wrong order; seal_create reports the former, the latter is a bug of ours. */
 #include "base/seal.h"
 
 #include <openssl/evp.h>
@@ -20,11 +20,11 @@ bool seal_aes_is_fast(void)
 #if defined(__x86_64__)
     return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
 #else
-    return true; /* other server processors that people train on have them */
+    return true; /* so do the other common server processors */
 #endif
 }
 
-static void must(int ok)
+static void or_die(int ok)
 {
     if (ok != 1)
         abort();
@@ -39,7 +39,7 @@ enum skiff_status seal_create(enum seal_cipher cipher, const uint8_t key[SEAL_KE
         EVP_CIPHER_CTX_free(context);
         return error_set(err, SKIFF_NOMEM, "OpenSSL gives no cipher for a link");
     }
-    struct seal *s = mem_must(sizeof *s);
+    struct seal *s = mem_alloc_or_die(sizeof *s);
     *s = (struct seal){context, opens, 0};
     *out = s;
     return SKIFF_OK;
@@ -59,14 +59,14 @@ void seal_begin(struct seal *s)
     uint64_t number = s->number++;
     for (int i = 0; i < 8; i++)
         nonce[4 + i] = (uint8_t)(number >> (8 * i));
-    must(EVP_CipherInit_ex(s->context, NULL, NULL, NULL, nonce, !s->opens));
+    or_die(EVP_CipherInit_ex(s->context, NULL, NULL, NULL, nonce, !s->opens));
 }
 
 static void update(struct seal *s, const uint8_t *from, uint8_t *to, size_t n)
 {
     while (n) {
         int done, piece = (int)(n < PIECE ? n : PIECE);
-        must(EVP_CipherUpdate(s->context, to, &done, from, piece));
+        or_die(EVP_CipherUpdate(s->context, to, &done, from, piece));
         from += piece;
         to = to ? to + piece : NULL;
         n -= (size_t)piece;
@@ -87,14 +87,14 @@ void seal_end(struct seal *s, uint8_t tag[SEAL_TAG])
 {
     uint8_t rest[16];
     int n;
-    must(EVP_CipherFinal_ex(s->context, rest, &n));
-    must(EVP_CIPHER_CTX_ctrl(s->context, EVP_CTRL_AEAD_GET_TAG, SEAL_TAG, tag));
+    or_die(EVP_CipherFinal_ex(s->context, rest, &n));
+    or_die(EVP_CIPHER_CTX_ctrl(s->context, EVP_CTRL_AEAD_GET_TAG, SEAL_TAG, tag));
 }
 
 bool seal_check(struct seal *s, const uint8_t tag[SEAL_TAG])
 {
     uint8_t rest[16];
     int n;
-    must(EVP_CIPHER_CTX_ctrl(s->context, EVP_CTRL_AEAD_SET_TAG, SEAL_TAG, (void *)tag));
+    or_die(EVP_CIPHER_CTX_ctrl(s->context, EVP_CTRL_AEAD_SET_TAG, SEAL_TAG, (void *)tag));
     return EVP_CipherFinal_ex(s->context, rest, &n) == 1;
 }

@@ -1,3 +1,8 @@
+/* A registry of metrics (stats.h).
+ *
+ * Metrics are created under a lock and never removed before the registry, so their pointers stay
+ * valid and counting needs no lock. Each has cache lines of its own: counters of different threads
+ * must not share one. A histogram has four buckets for each power of two. */
 #include "base/stats.h"
 
 #include <pthread.h>
@@ -21,7 +26,7 @@ struct stats {
 
 struct stats *stats_create(void)
 {
-    struct stats *s = mem_must(sizeof *s);
+    struct stats *s = mem_alloc_or_die(sizeof *s);
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
@@ -58,7 +63,7 @@ static struct metric *metric_create(enum metric_kind kind, const char *name, con
     one->name = name;
     one->help = help;
     if (kind == METRIC_HISTOGRAM)
-        one->spread = mem_must(sizeof *one->spread);
+        one->spread = mem_alloc_or_die(sizeof *one->spread);
     return one;
 }
 
@@ -69,7 +74,7 @@ static struct metric *get(struct stats *s, enum metric_kind kind, const char *na
     struct metric *one = find(s, name);
     if (!one) {
         one = metric_create(kind, name, help);
-        s->list = mem_must_grow(s->list, (s->count + 1) * sizeof *s->list);
+        s->list = mem_grow_or_die(s->list, (s->count + 1) * sizeof *s->list);
         s->list[s->count++] = one;
     }
     pthread_mutex_unlock(&s->lock);

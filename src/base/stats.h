@@ -1,11 +1,11 @@
-/* Stats: counters, gauges and histograms of one owner, named once.
+/* Stats: a registry of counters, gauges and histograms.
  *
- * An owner (a server, a worker's session) has a registry. Its parts ask it for what they count, by
- * name and with a sentence, and keep the pointer; counting is then one relaxed atomic, without a
- * lock. Whoever shows the numbers goes through the registry. Two owners in one process have two
- * registries; a name that is asked for twice in one is one number.
+ * A server has one; a network node that is given none makes its own. Modules ask the registry for a
+ * metric by name, with a one-sentence help text, and keep the pointer; counting is then one relaxed
+ * atomic operation without a lock. Two registries in one process are independent; a name requested
+ * twice from one registry is the same metric.
  *
- * Names: what is counted, with its unit at the end if it has one: "net_bytes_in", "rpc_call_ns". */
+ * Names say what is counted, with the unit, if any, at the end: "net_bytes_in", "rpc_call_ns". */
 #ifndef BASE_STATS_H
 #define BASE_STATS_H
 
@@ -17,7 +17,7 @@
 
 enum metric_kind {
     METRIC_COUNTER,   /* grows */
-    METRIC_GAUGE,     /* what is there now */
+    METRIC_GAUGE,     /* current value */
     METRIC_HISTOGRAM, /* how values are spread; exact below 4, within a quarter above */
 };
 
@@ -31,9 +31,9 @@ struct metric {
 struct stats; /* any thread */
 
 struct stats *stats_create(void);
-void stats_destroy(struct stats *s); /* NULL is fine; nobody counts any more */
+void stats_destroy(struct stats *s); /* NULL is fine; no thread may count any more */
 
-/* Made when it is new. A name has one kind. */
+/* Creates the metric on the first request. A name has one kind. */
 struct metric *stats_counter(struct stats *s, const char *name, const char *help);
 struct metric *stats_gauge(struct stats *s, const char *name, const char *help);
 struct metric *stats_histogram(struct stats *s, const char *name, const char *help);
@@ -60,9 +60,9 @@ uint64_t metric_sum(const struct metric *s);
  * 0: there is none. */
 uint64_t metric_quantile(const struct metric *s, double share);
 
-/* In the order in which they were made; NULL behind the last. */
+/* The i-th in order of creation; NULL behind the last. */
 const struct metric *stats_at(struct stats *s, size_t i);
-/* The value under that name; 0: nobody has asked for it yet. */
+/* The value of that name; 0 when there is no such metric yet. */
 int64_t stats_value(struct stats *s, const char *name);
 /* "net_frames_in=12 rpc_call_ns=40 (mean 812000, 99 % 1900000)": all that are not 0, separated by
  * blanks. */

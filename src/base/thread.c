@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-#define NAME_ROOM 16 /* Linux takes no more */
+#define NAME_CAPACITY 16 /* Linux takes no more */
 
 static enum skiff_status start_failed(const char *name, int code, struct skiff_error *err)
 {
@@ -32,8 +32,8 @@ enum skiff_status thread_start(struct thread *t, const char *what, int number, v
     if (code != 0)
         return start_failed(name, code, err);
     t->running = true;
-    name[NAME_ROOM - 1] = '\0';
-    pthread_setname_np(t->id, name); /* a help for people: nothing depends on it */
+    name[NAME_CAPACITY - 1] = '\0';
+    pthread_setname_np(t->id, name); /* shown by tools such as top; nothing depends on it */
     return SKIFF_OK;
 }
 

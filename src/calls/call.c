@@ -1,5 +1,9 @@
-/* A declared function is carried out: arguments become slots and attributes of its ops, which run
- * at once (eager mode) or are appended to the net's block. */
+/* The dispatcher: carries out a call of a declared function.
+ *
+ * Arguments become slots and attributes of the ops in the function's row; the ops run at once
+ * (eager mode) or are appended to the net's block. Attributes are set, results made and names
+ * drawn in the order of the row, because Paddle's names depend on it. Tensors that a call makes
+ * for itself, and results that the caller does not take, are released when the call ends. */
 #include <string.h>
 
 #include "calls/row.h"
@@ -7,7 +11,7 @@
 
 enum { SLOTS_MAX = 16, TENSORS_MAX = 64, SETTINGS_MAX = 24, OUTS_MAX = 4096 };
 
-struct slot { /* tensors of one slot */
+struct call_slot { /* tensors of one slot */
     const char *name;
     int n;
     union skiff_handle *tensors;
@@ -15,16 +19,16 @@ struct slot { /* tensors of one slot */
 
 struct op_call { /* one op, ready to run or to be appended */
     const char *type;
-    struct slot ins[SLOTS_MAX], outs[RESULTS_MAX];
+    struct call_slot ins[SLOTS_MAX], outs[RESULTS_MAX];
     int nins, nouts;
-    const int *order; /* of outs in programs; NULL: as they stand */
+    const int *order; /* of outs in programs; NULL: in the declared order */
     struct skiff_op_setting attrs[SETTINGS_MAX];
     int nattrs;
     union skiff_handle few[TENSORS_MAX];
     int used;
 };
 
-static union skiff_handle *op_room(struct calling *c, struct op_call *o, int n)
+static union skiff_handle *op_reserve(struct call_context *c, struct op_call *o, int n)
 {
     if (o->used + n > TENSORS_MAX)
         return arena_alloc(&c->arena, (size_t)n * sizeof(union skiff_handle));
@@ -34,7 +38,7 @@ static union skiff_handle *op_room(struct calling *c, struct op_call *o, int n)
 
 /* ---- arguments ---- */
 
-static const struct skiff_value *arg_value(const struct calling *c, int i)
+static const struct skiff_value *arg_value(const struct call_context *c, int i)
 {
     if (i >= c->f->nargs)
         return &c->kept[i - c->f->nargs];
@@ -47,7 +51,7 @@ static bool is_given(const struct skiff_value *v)
     return v->kind != SKIFF_VALUE_NONE && v->kind != SKIFF_VALUE_DEFAULT;
 }
 
-static enum skiff_status rule_run(struct calling *c, const struct call_rule *rule,
+static enum skiff_status rule_run(struct call_context *c, const struct call_rule *rule,
                                   const struct operand *operands, int n, struct skiff_attr *out)
 {
     const struct skiff_value *values[OPERANDS_MAX];
@@ -56,16 +60,16 @@ static enum skiff_status rule_run(struct calling *c, const struct call_rule *rul
     return rule->run(c, values, n, out);
 }
 
-static enum skiff_status put_in(struct calling *c, struct op_call *o, const char *slot,
+static enum skiff_status put_in(struct call_context *c, struct op_call *o, const char *slot,
                                 const struct skiff_value *v)
 {
     bool one = v->kind == SKIFF_VALUE_TENSOR;
     if (o->nins == SLOTS_MAX)
         return error_set(c->err, SKIFF_INTERNAL, "%s: too many inputs", c->f->name);
-    struct slot *s = &o->ins[o->nins++];
+    struct call_slot *s = &o->ins[o->nins++];
     s->name = slot;
     s->n = one ? 1 : v->n;
-    s->tensors = op_room(c, o, s->n);
+    s->tensors = op_reserve(c, o, s->n);
     if (one)
         s->tensors[0] = v->tensor;
     else
@@ -79,7 +83,7 @@ static void put_attr(struct op_call *o, const char *name, const struct skiff_att
         o->attrs[o->nattrs++] = (struct skiff_op_setting){name, *value};
 }
 
-static void stop_gradient(const struct calling *c, union skiff_handle t)
+static void stop_gradient(const struct call_context *c, union skiff_handle t)
 {
     if (c->to->eager)
         skiff_eager_set_stop_gradient(t.eager, true);
@@ -87,9 +91,9 @@ static void stop_gradient(const struct calling *c, union skiff_handle t)
         skiff_var_set_stop_gradient(t.var, true);
 }
 
-/* A list of numbers with tensors among them: all become tensors, the attribute has -1 for those
+/* A list of numbers with tensors among them: all become tensors; the attribute has -1 for numbers
  * that are known only when the program runs. */
-static enum skiff_status put_mixed(struct calling *c, struct op_call *o, const struct term *t,
+static enum skiff_status put_mixed(struct call_context *c, struct op_call *o, const struct term *t,
                                    const struct skiff_value *v)
 {
     struct skiff_value list = {.kind = SKIFF_VALUE_TENSORS, .n = v->n};
@@ -109,7 +113,7 @@ static enum skiff_status put_mixed(struct calling *c, struct op_call *o, const s
     return put_in(c, o, t->list, &list);
 }
 
-static enum skiff_status put_either(struct calling *c, struct op_call *o, const struct term *t,
+static enum skiff_status put_either(struct call_context *c, struct op_call *o, const struct term *t,
                                     const struct skiff_value *v)
 {
     static const int64_t none;
@@ -122,13 +126,13 @@ static enum skiff_status put_either(struct calling *c, struct op_call *o, const 
     }
     if (t->stop)
         stop_gradient(c, v->tensor);
-    if (c->to->net && t->list) /* programs say that the numbers are not known */
+    if (c->to->net && t->list) /* in programs the numbers are unknown */
         put_attr(o, t->key, &(struct skiff_attr){.type = SKIFF_ATTR_LONGS, .longs = &none});
     return put_in(c, o, t->slot, v);
 }
 
-/* A tensor, or a number as one of the type of the second operand. */
-static enum skiff_status put_fill(struct calling *c, struct op_call *o, const struct term *t)
+/* A tensor as it is, or a number as a tensor of the second operand's type. */
+static enum skiff_status put_fill(struct call_context *c, struct op_call *o, const struct term *t)
 {
     const struct skiff_value *v = arg_value(c, t->arg), *like = arg_value(c, t->operands[1].arg);
     struct skiff_value made = {.kind = SKIFF_VALUE_TENSOR};
@@ -143,9 +147,9 @@ static enum skiff_status put_fill(struct calling *c, struct op_call *o, const st
     return put_in(c, o, t->key, &made);
 }
 
-static enum skiff_status put_real(struct calling *c, struct op_call *o, const struct term *t);
+static enum skiff_status put_real(struct call_context *c, struct op_call *o, const struct term *t);
 
-static enum skiff_status put_term(struct calling *c, struct op_call *o, const struct term *t)
+static enum skiff_status put_term(struct call_context *c, struct op_call *o, const struct term *t)
 {
     const struct skiff_value *v;
     struct skiff_attr made = {0};
@@ -177,7 +181,7 @@ static enum skiff_status put_term(struct calling *c, struct op_call *o, const st
     case TERM_EITHER:
         return put_either(c, o, t, arg_value(c, t->arg));
     case TERM_RULE:
-        made.n = -1; /* a rule that leaves it so sets nothing */
+        made.n = -1; /* a rule that leaves it unchanged sets nothing */
         TRY(rule_run(c, t->rule, t->operands, t->noperands, &made));
         if (made.n >= 0)
             put_attr(o, t->key, &made);
@@ -190,21 +194,21 @@ static enum skiff_status put_term(struct calling *c, struct op_call *o, const st
 
 /* ---- results ---- */
 
-/* The name that the call is given; NULL: none. */
-static const char *given_name(const struct calling *c)
+/* The name passed to the call; NULL if there is none. */
+static const char *given_name(const struct call_context *c)
 {
     const struct skiff_value *v = c->f->name_arg < 0 ? NULL : arg_value(c, c->f->name_arg);
     return v && is_given(v) ? v->attr.s : NULL;
 }
 
-static void name_draw(struct calling *c, const struct step *s)
+static void name_draw(struct call_context *c, const struct call_step *s)
 {
     const char *given = s->aside ? NULL : given_name(c);
     if (c->to->net)
         c->prefix = given ? given : skiff_net_name(c->to->net, s->as ? s->as : c->f->name);
 }
 
-static struct skiff_var *var_make(struct calling *c, const char *name, const struct result *r)
+static struct skiff_var *var_make(struct call_context *c, const char *name, const struct result *r)
 {
     struct skiff_block *b = skiff_net_block(c->to->net);
     struct skiff_var *v = skiff_block_own_var(b, name);
@@ -219,7 +223,7 @@ static struct skiff_var *var_make(struct calling *c, const char *name, const str
     return v;
 }
 
-static union skiff_handle result_make(struct calling *c, const struct step *s,
+static union skiff_handle result_make(struct call_context *c, const struct call_step *s,
                                       const struct result *r)
 {
     union skiff_handle made;
@@ -237,13 +241,14 @@ static union skiff_handle result_make(struct calling *c, const struct step *s,
     return made;
 }
 
-static enum skiff_status results_make(struct calling *c, const struct step *s, struct op_call *o)
+static enum skiff_status results_make(struct call_context *c, const struct call_step *s,
+                                      struct op_call *o)
 {
     if (c->to->net && !s->named && (!c->prefix || s->as))
         name_draw(c, s);
     for (int i = 0; i < s->nresults; i++) {
         const struct result *r = &s->results[i];
-        struct slot *slot = &o->outs[o->nouts++];
+        struct call_slot *slot = &o->outs[o->nouts++];
         struct skiff_attr count = {.i = 1};
         slot->n = 0;
         if (r->rule)
@@ -253,13 +258,13 @@ static enum skiff_status results_make(struct calling *c, const struct step *s, s
                              "%s: the number of results must be known and at most %d, but is %lld",
                              c->f->name, OUTS_MAX, (long long)count.i);
         slot->name = r->slot;
-        slot->tensors = op_room(c, o, (int)count.i);
-        const struct skiff_value *place = r->in_place < 0 ? NULL : arg_value(c, r->in_place);
+        slot->tensors = op_reserve(c, o, (int)count.i);
+        const struct skiff_value *inplace = r->in_place < 0 ? NULL : arg_value(c, r->in_place);
         for (int k = 0; k < (int)count.i; k++, slot->n++) {
-            bool taken = place && is_given(place);
-            slot->tensors[k] = taken ? place->tensor : result_make(c, s, r);
+            bool taken = inplace && is_given(inplace);
+            slot->tensors[k] = taken ? inplace->tensor : result_make(c, s, r);
             if (taken && c->to->eager)
-                skiff_eager_tensor_ref(place->tensor.eager);
+                skiff_eager_tensor_ref(inplace->tensor.eager);
         }
     }
     return SKIFF_OK;
@@ -267,7 +272,7 @@ static enum skiff_status results_make(struct calling *c, const struct step *s, s
 
 /* ---- the two targets ---- */
 
-static enum skiff_status op_run_now(struct calling *c, struct op_call *o)
+static enum skiff_status op_run_now(struct call_context *c, struct op_call *o)
 {
     struct skiff_op_arg ins[SLOTS_MAX], outs[RESULTS_MAX];
     for (int i = 0; i < o->nins; i++)
@@ -280,7 +285,7 @@ static enum skiff_status op_run_now(struct calling *c, struct op_call *o)
     return skiff_eager_op(c->to->eager, &call, c->err);
 }
 
-static const char **slot_names(struct calling *c, const struct slot *s)
+static const char **slot_names(struct call_context *c, const struct call_slot *s)
 {
     const char **names = arena_alloc(&c->arena, (size_t)(s->n + 1) * sizeof(*names));
     for (int i = 0; i < s->n; i++)
@@ -288,8 +293,8 @@ static const char **slot_names(struct calling *c, const struct slot *s)
     return names;
 }
 
-/* What is made only of variables without gradient has none either. */
-static void stop_without_gradient(const struct calling *c, const struct op_call *o)
+/* A result of inputs without gradient has no gradient. */
+static void stop_without_gradient(const struct call_context *c, const struct op_call *o)
 {
     for (int i = 0; !c->to->no_gradient && i < o->nins; i++)
         for (int k = 0; k < o->ins[i].n; k++)
@@ -300,7 +305,7 @@ static void stop_without_gradient(const struct calling *c, const struct op_call 
             skiff_var_set_stop_gradient(o->outs[i].tensors[k].var, true);
 }
 
-static enum skiff_status op_append(struct calling *c, struct op_call *o)
+static enum skiff_status op_append(struct call_context *c, struct op_call *o)
 {
     struct skiff_block *b = skiff_net_block(c->to->net);
     int at = skiff_block_ops(b);
@@ -309,7 +314,7 @@ static enum skiff_status op_append(struct calling *c, struct op_call *o)
         if (skiff_op_declares_in(b, op, o->ins[i].name))
             skiff_op_set_in(b, op, o->ins[i].name, o->ins[i].n, slot_names(c, &o->ins[i]));
     for (int i = 0; i < o->nouts; i++) {
-        const struct slot *out = &o->outs[o->order ? o->order[i] : i];
+        const struct call_slot *out = &o->outs[o->order ? o->order[i] : i];
         if (skiff_op_declares_out(b, op, out->name))
             skiff_op_set_out(b, op, out->name, out->n, slot_names(c, out));
     }
@@ -326,14 +331,14 @@ static enum skiff_status op_append(struct calling *c, struct op_call *o)
     return SKIFF_OK;
 }
 
-static enum skiff_status op_do(struct calling *c, struct op_call *o)
+static enum skiff_status op_do(struct call_context *c, struct op_call *o)
 {
     return c->to->eager ? op_run_now(c, o) : op_append(c, o);
 }
 
 /* ---- tensors that a call makes for itself ---- */
 
-static void keep_temporary(struct calling *c, struct skiff_eager_tensor *tensor)
+static void keep_temporary(struct call_context *c, struct skiff_eager_tensor *tensor)
 {
     struct temporary *t = arena_alloc(&c->arena, sizeof(*t));
     *t = (struct temporary){tensor, c->temporaries};
@@ -345,7 +350,7 @@ static bool is_whole(const char *dtype)
     return dtype && (!strcmp(dtype, "int32") || !strcmp(dtype, "int64"));
 }
 
-static enum skiff_status put_real(struct calling *c, struct op_call *o, const struct term *t)
+static enum skiff_status put_real(struct call_context *c, struct op_call *o, const struct term *t)
 {
     struct skiff_value v = *arg_value(c, t->arg);
     const char *dtype = handle_dtype(c, v.tensor);
@@ -362,13 +367,13 @@ static enum skiff_status put_real(struct calling *c, struct op_call *o, const st
         TRY(put_in(c, &cast, "X", &v));
         v.tensor.eager = skiff_eager_tensor_create(c->to->eager);
         keep_temporary(c, v.tensor.eager);
-        cast.outs[0] = (struct slot){"Out", 1, &v.tensor};
+        cast.outs[0] = (struct call_slot){"Out", 1, &v.tensor};
         TRY(op_do(c, &cast));
     }
     return put_in(c, o, t->key, &v);
 }
 
-enum skiff_status call_fill(struct calling *c, int ndim, const int64_t *dims,
+enum skiff_status call_fill(struct call_context *c, int ndim, const int64_t *dims,
                             const struct skiff_attr *number, const char *dtype,
                             union skiff_handle *out)
 {
@@ -386,7 +391,7 @@ enum skiff_status call_fill(struct calling *c, int ndim, const int64_t *dims,
         const char *key = arena_printf(&c->arena, "%s.tmp", prefix);
         out->var = var_make(c, skiff_net_name(c->to->net, key), &result);
     }
-    o.outs[0] = (struct slot){"Out", 1, out};
+    o.outs[0] = (struct call_slot){"Out", 1, out};
     put_attr(&o, "shape", &(struct skiff_attr){.type = SKIFF_ATTR_LONGS, .n = ndim, .longs = dims});
     put_attr(&o, "dtype",
              &(struct skiff_attr){.type = SKIFF_ATTR_INT, .i = skiff_dtype_number(dtype)});
@@ -407,13 +412,13 @@ static int dtype_number(const struct skiff_value *v)
     return v->attr.type == SKIFF_ATTR_STRING ? skiff_dtype_number(v->attr.s) : (int)v->attr.i;
 }
 
-static const char *first_dtype(const struct calling *c)
+static const char *first_dtype(const struct call_context *c)
 {
     const char *dtype = handle_dtype(c, c->args[0].tensor);
     return dtype ? dtype : "";
 }
 
-static bool condition_holds(struct calling *c, const struct row_condition *if_)
+static bool condition_holds(struct call_context *c, const struct row_condition *if_)
 {
     struct skiff_attr truth = {0};
     const struct skiff_value *v = if_->kind == IF_RULE ? NULL : arg_value(c, if_->arg);
@@ -441,7 +446,7 @@ static bool condition_holds(struct calling *c, const struct row_condition *if_)
     }
 }
 
-static bool step_holds(struct calling *c, const struct step *s)
+static bool step_holds(struct call_context *c, const struct call_step *s)
 {
     for (int i = 0; i < s->nconditions; i++)
         if (condition_holds(c, &s->conditions[i]) == s->conditions[i].unless)
@@ -449,22 +454,22 @@ static bool step_holds(struct calling *c, const struct step *s)
     return true;
 }
 
-static void outs_unref(const struct calling *c, const struct op_call *o)
+static void outs_unref(const struct call_context *c, const struct op_call *o)
 {
     for (int i = 0; c->to->eager && i < o->nouts; i++)
         for (int k = 0; k < o->outs[i].n; k++)
             skiff_eager_tensor_unref(o->outs[i].tensors[k].eager);
 }
 
-/* Visible results into out; the others are given back. */
-static void results_give(struct calling *c, const struct step *s, struct op_call *o,
-                         union skiff_handle *out, int room, int *n)
+/* Copies the visible results to out and releases the others. */
+static void results_give(struct call_context *c, const struct call_step *s, struct op_call *o,
+                         union skiff_handle *out, int capacity, int *n)
 {
     *n = 0;
     for (int i = 0; i < o->nouts; i++)
         for (int k = 0; k < o->outs[i].n; k++) {
             union skiff_handle t = o->outs[i].tensors[k];
-            bool fits = !s->results[i].hidden && *n < room;
+            bool fits = !s->results[i].hidden && *n < capacity;
             if (fits)
                 out[*n] = t;
             else if (c->to->eager)
@@ -473,14 +478,15 @@ static void results_give(struct calling *c, const struct step *s, struct op_call
         }
 }
 
-/* What the step before gave has been used. */
-static void given_back(const struct calling *c, union skiff_handle *out, int room, int n)
+/* The previous step's result has been used. */
+static void given_back(const struct call_context *c, union skiff_handle *out, int capacity, int n)
 {
-    for (int i = 0; c->to->eager && i < n && i < room; i++)
+    for (int i = 0; c->to->eager && i < n && i < capacity; i++)
         skiff_eager_tensor_unref(out[i].eager);
 }
 
-static void step_keep(struct calling *c, const struct step *s, const union skiff_handle *out, int n)
+static void step_keep(struct call_context *c, const struct call_step *s,
+                      const union skiff_handle *out, int n)
 {
     for (int i = 0; i < s->nkept && i < n; i++) {
         c->kept[s->kept[i] - c->f->nargs] =
@@ -492,8 +498,8 @@ static void step_keep(struct calling *c, const struct step *s, const union skiff
     }
 }
 
-static enum skiff_status step_call(struct calling *c, const struct step *s, union skiff_handle *out,
-                                   int room, int *n)
+static enum skiff_status step_call(struct call_context *c, const struct call_step *s,
+                                   union skiff_handle *out, int capacity, int *n)
 {
     struct skiff_value values[ARGS_MAX] = {0};
     union skiff_handle few[RESULTS_MAX], *made = few;
@@ -512,32 +518,32 @@ static enum skiff_status step_call(struct calling *c, const struct step *s, unio
             TRY(rule_run(c, t->rule, t->operands, t->noperands, &v->attr));
     }
     if (s->call->gives_list) {
-        most = room;
-        made = arena_alloc(&c->arena, (size_t)room * sizeof(*made));
+        most = capacity;
+        made = arena_alloc(&c->arena, (size_t)capacity * sizeof(*made));
     }
     TRY(function_call(s->call, c->to, values, made, most, &count, c->err));
-    given_back(c, out, room, *n);
+    given_back(c, out, capacity, *n);
     memcpy(out, made, (size_t)(count < most ? count : most) * sizeof(*out));
     *n = count;
     return SKIFF_OK;
 }
 
-static void step_give(struct calling *c, const struct step *s, union skiff_handle *out, int room,
-                      int *n)
+static void step_give(struct call_context *c, const struct call_step *s, union skiff_handle *out,
+                      int capacity, int *n)
 {
     union skiff_handle given[RESULTS_MAX];
     for (int i = 0; i < s->ngives; i++) {
         given[i] = arg_value(c, s->gives[i])->tensor;
-        if (c->to->eager && i < room)
+        if (c->to->eager && i < capacity)
             skiff_eager_tensor_ref(given[i].eager);
     }
-    given_back(c, out, room, *n);
+    given_back(c, out, capacity, *n);
     *n = s->ngives;
-    memcpy(out, given, (size_t)(*n < room ? *n : room) * sizeof(*out));
+    memcpy(out, given, (size_t)(*n < capacity ? *n : capacity) * sizeof(*out));
 }
 
-static enum skiff_status step_op(struct calling *c, const struct step *s, union skiff_handle *out,
-                                 int room, int *n)
+static enum skiff_status step_op(struct call_context *c, const struct call_step *s,
+                                 union skiff_handle *out, int capacity, int *n)
 {
     struct op_call o;
     o.type = s->op;
@@ -556,20 +562,20 @@ static enum skiff_status step_op(struct calling *c, const struct step *s, union 
         outs_unref(c, &o);
         return status;
     }
-    given_back(c, out, room, *n);
-    results_give(c, s, &o, out, room, n);
+    given_back(c, out, capacity, *n);
+    results_give(c, s, &o, out, capacity, n);
     return SKIFF_OK;
 }
 
-static enum skiff_status step_do(struct calling *c, const struct step *s, union skiff_handle *out,
-                                 int room, int *n)
+static enum skiff_status step_do(struct call_context *c, const struct call_step *s,
+                                 union skiff_handle *out, int capacity, int *n)
 {
     if (s->call)
-        TRY(step_call(c, s, out, room, n));
+        TRY(step_call(c, s, out, capacity, n));
     else if (s->ngives)
-        step_give(c, s, out, room, n);
+        step_give(c, s, out, capacity, n);
     else if (s->op)
-        TRY(step_op(c, s, out, room, n));
+        TRY(step_op(c, s, out, capacity, n));
     else {
         struct skiff_attr none;
         for (int i = 0; i < s->nterms; i++)
@@ -578,21 +584,21 @@ static enum skiff_status step_do(struct calling *c, const struct step *s, union 
             name_draw(c, s);
         return SKIFF_OK;
     }
-    step_keep(c, s, out, *n < room ? *n : room);
+    step_keep(c, s, out, *n < capacity ? *n : capacity);
     c->before = *n ? out[0] : c->before;
     c->has_before = *n > 0;
     return SKIFF_OK;
 }
 
-static void calling_end(struct calling *c)
+static void calling_end(struct call_context *c)
 {
     for (struct temporary *t = c->temporaries; t; t = t->next)
         skiff_eager_tensor_unref(t->tensor);
     arena_deinit(&c->arena);
 }
 
-/* No step was for these arguments: the first one is the result. */
-static void give_first(struct calling *c, union skiff_handle *out, int *n)
+/* No step applied to these arguments: the first argument is the result. */
+static void give_first(struct call_context *c, union skiff_handle *out, int *n)
 {
     *n = 1;
     out[0] = c->args[0].tensor;
@@ -600,25 +606,25 @@ static void give_first(struct calling *c, union skiff_handle *out, int *n)
         skiff_eager_tensor_ref(out[0].eager);
 }
 
-/* What the caller has room for; the rest is given back. */
-static void few_give(const struct calling *c, const union skiff_handle *few,
-                     union skiff_handle *out, int room, int n)
+/* Copies as many results as the caller has room for; releases the others. */
+static void few_give(const struct call_context *c, const union skiff_handle *few,
+                     union skiff_handle *out, int capacity, int n)
 {
     for (int i = 0; i < n && i < RESULTS_MAX; i++)
-        if (i < room)
+        if (i < capacity)
             out[i] = few[i];
         else if (c->to->eager)
             skiff_eager_tensor_unref(few[i].eager);
 }
 
 enum skiff_status function_call(const struct function *f, const struct skiff_call_target *to,
-                                const struct skiff_value *args, union skiff_handle *out, int room,
-                                int *n, struct skiff_error *err)
+                                const struct skiff_value *args, union skiff_handle *out,
+                                int capacity, int *n, struct skiff_error *err)
 {
     struct skiff_value kept[KEPT_MAX];
-    union skiff_handle few[RESULTS_MAX], *all = room < RESULTS_MAX ? few : out;
-    struct calling c = {.f = f, .to = to, .args = args, .kept = kept, .err = err};
-    int most = room < RESULTS_MAX ? RESULTS_MAX : room;
+    union skiff_handle few[RESULTS_MAX], *all = capacity < RESULTS_MAX ? few : out;
+    struct call_context c = {.f = f, .to = to, .args = args, .kept = kept, .err = err};
+    int most = capacity < RESULTS_MAX ? RESULTS_MAX : capacity;
     enum skiff_status status = SKIFF_OK;
     arena_init(&c.arena);
     memset(kept, 0, (size_t)f->nkept * sizeof(*kept));
@@ -632,7 +638,7 @@ enum skiff_status function_call(const struct function *f, const struct skiff_cal
     } else if (!*n && !f->gives_list && args[0].kind == SKIFF_VALUE_TENSOR)
         give_first(&c, all, n);
     if (all == few)
-        few_give(&c, few, out, room, *n);
+        few_give(&c, few, out, capacity, *n);
     calling_end(&c);
     return status;
 }

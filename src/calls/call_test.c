@@ -84,7 +84,7 @@ static void test_eager(void **unused)
     skiff_eager_destroy(e);
 }
 
-/* Several results, lists of results, those that there is no room for. */
+/* Several results, lists of results, and results that do not fit the caller's array. */
 static void test_results(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -273,13 +273,14 @@ static void test_windows(void **unused)
     struct skiff_call_arg pool[] = {{NULL, skiff_value_eager(x)},
                                     {"kernel_size", skiff_value_int(2)},
                                     {"return_mask", skiff_value_bool(true)}};
-    for (int room = 0; room < 3; room++) { /* what does not fit is given back */
-        assert_int_equal(skiff_call(&to, "nn.functional.max_pool2d", 3, pool, out, room, &n, &err),
-                         SKIFF_OK);
+    for (int capacity = 0; capacity < 3; capacity++) { /* results that do not fit are released */
+        assert_int_equal(
+            skiff_call(&to, "nn.functional.max_pool2d", 3, pool, out, capacity, &n, &err),
+            SKIFF_OK);
         assert_int_equal(n, 2);
-        if (room)
+        if (capacity)
             check(skiff_eager_value(out[0].eager), 1, (float[]){4});
-        for (int i = 0; i < room; i++)
+        for (int i = 0; i < capacity; i++)
             skiff_eager_tensor_unref(out[i].eager);
     }
     assert_int_equal(skiff_call(&to, "nn.functional.max_pool2d", 2, pool, out, 2, &n, &err),
@@ -307,7 +308,7 @@ static void test_refusals(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
     struct skiff_net *net = skiff_net_create();
-    struct skiff_call_target to = {.eager = e}, nowhere = {0}, old = {.net = net};
+    struct skiff_call_target to = {.eager = e}, neither = {0}, old = {.net = net};
     tensor_p x = make(e, 1, 2, (float[]){1, 2});
     struct skiff_value v = skiff_value_eager(x), number = skiff_value_int(1);
     struct skiff_call_arg one[] = {{NULL, v}}, wrong[] = {{NULL, number}},
@@ -332,7 +333,7 @@ static void test_refusals(void **unused)
     refuse(
         &to, "nn.functional.mse_loss", 3, loss, SKIFF_INVALID,
         "The value of 'reduction' in mse_loss should be 'sum', 'mean' or 'none', but received all");
-    refuse(&nowhere, "abs", 1, one, SKIFF_INVALID, "the target must be an engine or a net");
+    refuse(&neither, "abs", 1, one, SKIFF_INVALID, "the target must be an engine or a net");
     refuse(&old, "abs", 1, one, SKIFF_STATE, "skiff_program_set_generation");
     to.reserved[0] = 1;
     refuse(&to, "abs", 1, one, SKIFF_INVALID, "skiff_call_target");
@@ -341,7 +342,7 @@ static void test_refusals(void **unused)
     skiff_eager_destroy(e);
 }
 
-/* Every row is right (a wrong one would have ended the process) and says what it does. */
+/* Every row is valid (an invalid one would have ended the process) and has a description. */
 static void test_rows(void **unused)
 {
     struct skiff_function_info f;

@@ -1,5 +1,6 @@
-/* All declared functions by name, taken apart at the first call and read-only from then on, so that
- * they need no lock; calling one by its name. */
+/* All declared functions by name, and calls by name.
+ *
+ * The rows are parsed at the first call; the table is read-only from then on and needs no lock. */
 #include <pthread.h>
 #include <string.h>
 
@@ -147,16 +148,16 @@ static bool fits(const struct row_arg *arg, const struct skiff_value *v)
     }
 }
 
-/* A whole number where a list of them is wanted is a list of one. */
-static void widen(const struct row_arg *arg, struct skiff_value *v, int64_t *room)
+/* An integer passed for a list of integers becomes a list of one. */
+static void widen(const struct row_arg *arg, struct skiff_value *v, int64_t *capacity)
 {
     bool list = arg->type == SKIFF_ATTR_INTS || arg->type == SKIFF_ATTR_LONGS;
     bool whole = v->attr.type == SKIFF_ATTR_INT || v->attr.type == SKIFF_ATTR_LONG;
     if (v->kind != SKIFF_VALUE_ATTR || !(arg->takes & TAKES_ATTR) || arg->any_type || !list ||
         !whole)
         return;
-    *room = v->attr.i;
-    v->attr = (struct skiff_attr){.type = SKIFF_ATTR_LONGS, .n = 1, .longs = room};
+    *capacity = v->attr.i;
+    v->attr = (struct skiff_attr){.type = SKIFF_ATTR_LONGS, .n = 1, .longs = capacity};
 }
 
 static enum skiff_status check_value(const struct function *f, int i, const struct skiff_value *v,
@@ -196,8 +197,8 @@ static enum skiff_status take_arg(const struct function *f, int position,
 }
 
 enum skiff_status skiff_call(const struct skiff_call_target *to, const char *function, int nargs,
-                             const struct skiff_call_arg *args, union skiff_handle *out, int room,
-                             int *n, struct skiff_error *err)
+                             const struct skiff_call_arg *args, union skiff_handle *out,
+                             int capacity, int *n, struct skiff_error *err)
 {
     struct skiff_value values[ARGS_MAX] = {0};
     int64_t ones[ARGS_MAX];
@@ -227,5 +228,5 @@ enum skiff_status skiff_call(const struct skiff_call_target *to, const char *fun
         widen(&f->args[i], &values[i], &ones[i]);
         TRY(check_value(f, i, &values[i], err));
     }
-    return function_call(f, to, values, out, room, n ? n : &count, err);
+    return function_call(f, to, values, out, capacity, n ? n : &count, err);
 }

@@ -1,4 +1,4 @@
-/* The lists, by the modules of Paddle's Python where their functions live. */
+/* The lists, by the module of Paddle's Python to which their functions belong. */
 #include "calls/row.h"
 
 #define FUNCTION(names, arguments, ops, text) {names, arguments, ops, text},

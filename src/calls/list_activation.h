@@ -1,4 +1,4 @@
-/* paddle.nn.functional: activations. The notation is told in calls/row.h. */
+/* paddle.nn.functional: activations. Notation: calls/row.h. */
 FUNCTION("nn.functional.relu", "x, name=None", "relu: X=x", "relu of every element.")
 FUNCTION("nn.functional.softsign", "x, name=None", "softsign: X=x", "softsign of every element.")
 FUNCTION("nn.functional.silu", "x, name=None", "silu: X=x", "silu of every element.")

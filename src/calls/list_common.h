@@ -1,4 +1,4 @@
-/* paddle.nn.functional: linear maps, embeddings, labels. The notation is told in calls/row.h. */
+/* paddle.nn.functional: linear maps, embeddings, labels. Notation: calls/row.h. */
 FUNCTION("nn.functional.linear", "x, weight, bias=None, name=None",
          "matmul_v2: X=x Y=weight trans_x=False trans_y=False; elementwise_add: X=. Y=bias axis=-1 "
          "if bias",

@@ -1,4 +1,4 @@
-/* paddle.nn.functional: convolution. The notation is told in calls/row.h. */
+/* paddle.nn.functional: convolution. Notation: calls/row.h. */
 #define CONV2D                                                                                \
     "conv2d: Input=x Filter=weight strides=window(stride,2,'stride') "                        \
     "paddings=paddings(padding,2,data_format) dilations=window(dilation,2,'dilation') "       \

@@ -1,4 +1,4 @@
-/* paddle.*: new tensors. The notation is told in calls/row.h. */
+/* paddle.*: new tensors. Notation: calls/row.h. */
 FUNCTION("full", "shape, fill_value, dtype=None, name=None",
          "aside fill_constant if number(fill_value); as fill_constant if number(fill_value); "
          "fill_constant: shape|ShapeTensor|ShapeTensorList=shape dtype=dtype(dtype,'default') "

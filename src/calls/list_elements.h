@@ -1,5 +1,5 @@
 /* paddle.*: more functions of single elements, comparisons with tolerances, sums of
- * products. The notation is told in calls/row.h. */
+ * products. Notation: calls/row.h. */
 FUNCTION("acos", "x, name=None", "acos: X=x", "acos of every element.")
 FUNCTION("asin", "x, name=None", "asin: X=x", "asin of every element.")
 FUNCTION("atan", "x, name=None", "atan: X=x", "atan of every element.")

@@ -1,4 +1,4 @@
-/* paddle.*: comparisons and truth values. The notation is told in calls/row.h. */
+/* paddle.*: comparisons and truth values. Notation: calls/row.h. */
 FUNCTION("equal", "x, y, name=None", "equal: X=x Y=fill(y,x) axis=-1 -> Out!",
          "equal, element by element; y may be a number.")
 FUNCTION("not_equal", "x, y, name=None", "not_equal: X=x Y=fill(y,x) axis=-1 -> Out!",

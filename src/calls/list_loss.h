@@ -1,4 +1,4 @@
-/* paddle.nn.functional: losses. The notation is told in calls/row.h. */
+/* paddle.nn.functional: losses. Notation: calls/row.h. */
 #define REDUCED_BY(arguments)                                                          \
     "; call mean: x=. " arguments " if is(reduction,'mean'); call sum: x=. " arguments \
     " if is(reduction,'sum')"

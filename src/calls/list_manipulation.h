@@ -1,4 +1,4 @@
-/* paddle.*: shapes, parts, orders. The notation is told in calls/row.h. */
+/* paddle.*: shapes, parts, orders. Notation: calls/row.h. */
 FUNCTION("cast", "x, dtype", "cast: X=x in_dtype=dtype_of(x) out_dtype=dtype(dtype)",
          "x as another type.")
 FUNCTION("concat", "x, axis=0, name=None", "concat: X=x axis|AxisTensor!=axis",
@@ -60,7 +60,7 @@ FUNCTION("expand broadcast_to", "x, shape, name=None",
 FUNCTION("expand_as", "x, y, name=None", "expand_as_v2: X=x Y=y target_shape=shape(y)",
          "x repeated to the shape of y.")
 FUNCTION("roll", "x, shifts, axis=None, name=None", "roll: X=x axis=list(axis) shifts=shifts",
-         "Elements moved along the axis, those that fall out come in at the other end.")
+         "Elements moved along the axis, those moved past one end re-enter at the other.")
 FUNCTION("flip", "x, axis, name=None", "flip: X=x axis=axis",
          "Elements in opposite order along the axes.")
 FUNCTION("t", "input, name=None",

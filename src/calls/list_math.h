@@ -1,4 +1,4 @@
-/* paddle.*: arithmetic, element by element; reductions. The notation is told in calls/row.h. */
+/* paddle.*: arithmetic, element by element; reductions. Notation: calls/row.h. */
 FUNCTION("abs", "x, name=None", "abs: X=x", "abs of every element.")
 FUNCTION("ceil", "x, name=None", "ceil: X=x", "ceil of every element.")
 FUNCTION("cos", "x, name=None", "cos: X=x", "cos of every element.")

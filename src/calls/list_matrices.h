@@ -1,4 +1,4 @@
-/* paddle.*: square matrices in batches. The notation is told in calls/row.h. */
+/* paddle.*: square matrices in batches. Notation: calls/row.h. */
 FUNCTION("inverse", "x, name=None", "inverse: Input=x -> Output", "The inverse.")
 FUNCTION("linalg.det", "x, name=None", "determinant: Input=x as determinant", "The determinant.")
 FUNCTION("linalg.slogdet", "x, name=None", "slogdeterminant: Input=x as slogdeterminant",

@@ -1,4 +1,4 @@
-/* paddle.nn.functional: normalization. The notation is told in calls/row.h. */
+/* paddle.nn.functional: normalization. Notation: calls/row.h. */
 #define BATCH_NORM                                                                          \
     "batch_norm: has_channels(x) known_format(data_format) X=x Mean=running_mean "          \
     "Variance=running_var Scale=weight Bias=bias momentum=momentum epsilon=epsilon "        \

@@ -1,4 +1,4 @@
-/* paddle.*: diagonals, places, orders. The notation is told in calls/row.h. */
+/* paddle.*: diagonals, picking, sorting. Notation: calls/row.h. */
 FUNCTION("diag", "x, offset=0, padding_value=0, name=None",
          "diag_v2: X=x offset=offset padding_value=padding_value -> Out! as diag_v2",
          "A matrix with the vector x on a diagonal, or the diagonal of the matrix x.")

@@ -1,4 +1,4 @@
-/* paddle.nn.functional: pooling. The notation is told in calls/row.h. */
+/* paddle.nn.functional: pooling. Notation: calls/row.h. */
 #define WITH_PLACES(n)                                                                           \
     "max_pool" n "d_with_index: X=x ksize=window(kernel_size," n ",'kernel_size') "              \
     "strides=window(stride," n ",'stride',kernel_size) paddings=paddings(padding," n ",'NCHW') " \

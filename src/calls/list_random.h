@@ -1,4 +1,4 @@
-/* paddle.*: random numbers. The notation is told in calls/row.h. */
+/* paddle.*: random numbers. Notation: calls/row.h. */
 FUNCTION("uniform", "shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None",
          "uniform_random: shape|ShapeTensor|ShapeTensorList=shape min=min max=max seed=seed "
          "dtype=float_type(dtype,'uniform/rand') -> Out!",

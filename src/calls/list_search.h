@@ -1,4 +1,4 @@
-/* paddle.*: finding and choosing. The notation is told in calls/row.h. */
+/* paddle.*: finding and choosing. Notation: calls/row.h. */
 FUNCTION("argmax", "x, axis=None, keepdim=False, dtype='int64', name=None",
          "arg_max: X=x axis=or(axis,0) flatten=missing(axis) keepdims=keepdim dtype=dtype(dtype) "
          "-> Out!",

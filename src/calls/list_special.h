@@ -1,4 +1,4 @@
-/* paddle.*: special functions of one op. The notation is told in calls/row.h. */
+/* paddle.*: special functions of one op. Notation: calls/row.h. */
 FUNCTION("lgamma", "x, name=None", "lgamma: X=x", "lgamma of every element.")
 FUNCTION("digamma", "x, name=None", "digamma: X=x", "digamma of every element.")
 FUNCTION("erfinv", "x, name=None", "erfinv: X=x", "erfinv of every element.")

@@ -1,5 +1,8 @@
-/* Rows of text into struct function. What is wrong in a row is a mistake in the lists: the process
- * ends with the row and what is wrong with it (call_test goes through all of them). */
+/* Parses rows of text into struct function.
+ *
+ * Rows are our own source code, so an error in one is a bug: the process ends with the row and
+ * the reason (call_test parses all of them). The kinds of values that an argument accepts follow
+ * from the slots and attributes of the ops in the row, so a row does not repeat them. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +13,7 @@
 #include "calls/rules.h"
 #include "program/op_kind.h"
 
-struct parser {
+struct signature_parser {
     struct function *f;
     struct arena *a;
 };
@@ -21,13 +24,14 @@ void row_wrong(const char *names, const char *what, const char *word)
     abort();
 }
 
-static void wrong(const struct parser *p, const char *what, const char *word)
+static void wrong(const struct signature_parser *p, const char *what, const char *word)
 {
     row_wrong(p->f->names, what, word);
 }
 
 /* Cuts the text up at `separator` outside of brackets; returns how many parts there are. */
-static int cut(const struct parser *p, const char *text, char separator, char **out, int most)
+static int cut(const struct signature_parser *p, const char *text, char separator, char **out,
+               int most)
 {
     char *s = arena_strdup(p->a, text);
     int n = 0, depth = 0;
@@ -54,7 +58,7 @@ static int cut(const struct parser *p, const char *text, char separator, char **
 
 /* ---- constants ---- */
 
-static bool parse_list(const struct parser *p, const char *text, struct skiff_attr *out)
+static bool parse_list(const struct signature_parser *p, const char *text, struct skiff_attr *out)
 {
     int64_t *longs = arena_alloc(p->a, 16 * sizeof(*longs));
     *out = (struct skiff_attr){.type = SKIFF_ATTR_INTS, .longs = longs};
@@ -78,8 +82,9 @@ static bool parse_number(const char *text, struct skiff_attr *out)
     return end != text && !*end;
 }
 
-/* False: no constant. None is one without a value. */
-static bool parse_constant(const struct parser *p, const char *text, struct skiff_value *out)
+/* False if it is not a constant. None is a constant without a value. */
+static bool parse_constant(const struct signature_parser *p, const char *text,
+                           struct skiff_value *out)
 {
     *out = (struct skiff_value){.kind = SKIFF_VALUE_ATTR};
     size_t n = strlen(text);
@@ -103,7 +108,7 @@ static bool parse_constant(const struct parser *p, const char *text, struct skif
 
 /* ---- arguments ---- */
 
-static void parse_args(struct parser *p)
+static void parse_args(struct signature_parser *p)
 {
     struct function *f = p->f;
     char *parts[ARGS_MAX];
@@ -127,7 +132,7 @@ static void parse_args(struct parser *p)
     }
 }
 
-static int find_arg(const struct parser *p, const char *name)
+static int find_arg(const struct signature_parser *p, const char *name)
 {
     int i = function_arg(p->f, name);
     for (int k = 0; i < 0 && k < p->f->nkept; k++)
@@ -138,8 +143,8 @@ static int find_arg(const struct parser *p, const char *name)
     return i;
 }
 
-/* A place for what a step gives; the same name may be kept by steps of which one runs. */
-static int keep_name(struct parser *p, const char *name)
+/* The slot for a step's result; steps of which only one runs may share a name. */
+static int keep_name(struct signature_parser *p, const char *name)
 {
     struct function *f = p->f;
     for (int k = 0; k < f->nkept; k++)
@@ -151,7 +156,7 @@ static int keep_name(struct parser *p, const char *name)
     return f->nargs + f->nkept++;
 }
 
-static void takes_attr(struct parser *p, int i, enum skiff_attr_type type)
+static void takes_attr(struct signature_parser *p, int i, enum skiff_attr_type type)
 {
     struct row_arg *arg = &p->f->args[i];
     if (!(arg->takes & TAKES_ATTR) || arg->any_type)
@@ -162,7 +167,7 @@ static void takes_attr(struct parser *p, int i, enum skiff_attr_type type)
 
 /* ---- rules ---- */
 
-static void takes_letter(struct parser *p, int i, char letter)
+static void takes_letter(struct signature_parser *p, int i, char letter)
 {
     static const struct {
         char letter;
@@ -191,7 +196,7 @@ static void takes_letter(struct parser *p, int i, char letter)
 }
 
 /* "rule(a,b)" -> the rule and its operands */
-static const struct call_rule *parse_rule(struct parser *p, const char *text,
+static const struct call_rule *parse_rule(struct signature_parser *p, const char *text,
                                           const struct operand **out, int *n)
 {
     char *parts[OPERANDS_MAX], *open = strchr(text, '(');
@@ -219,7 +224,7 @@ static const struct call_rule *parse_rule(struct parser *p, const char *text,
 
 /* ---- terms ---- */
 
-static void term_slot(struct parser *p, struct term *t, const struct op_slot *slot,
+static void term_slot(struct signature_parser *p, struct term *t, const struct op_slot *slot,
                       const char *value)
 {
     t->kind = TERM_SLOT;
@@ -246,7 +251,7 @@ static void term_slot(struct parser *p, struct term *t, const struct op_slot *sl
     p->f->args[t->arg].takes |= slot->flags & SLOT_LIST ? TAKES_TENSORS : TAKES_TENSOR;
 }
 
-static void term_attr(struct parser *p, struct term *t, const struct op_attr_spec *spec,
+static void term_attr(struct signature_parser *p, struct term *t, const struct op_attr_spec *spec,
                       const char *value)
 {
     struct skiff_value constant;
@@ -257,7 +262,7 @@ static void term_attr(struct parser *p, struct term *t, const struct op_attr_spe
         t->kind = TERM_RULE;
         t->rule = parse_rule(p, value, &t->operands, &t->noperands);
         int arg = t->operands[0].arg;
-        if (!strcmp(t->rule->name, "or") && arg >= 0) /* it is what the attribute is */
+        if (!strcmp(t->rule->name, "or") && arg >= 0) /* the name of the attribute */
             takes_attr(p, arg, (enum skiff_attr_type)spec->type);
     } else {
         t->kind = TERM_ATTR;
@@ -266,8 +271,8 @@ static void term_attr(struct parser *p, struct term *t, const struct op_attr_spe
     }
 }
 
-static const struct op_slot *find_slot(const struct parser *p, const struct op_slot *slots,
-                                       const char *name)
+static const struct op_slot *find_slot(const struct signature_parser *p,
+                                       const struct op_slot *slots, const char *name)
 {
     int i = op_kind_slot(slots, name);
     if (i < 0)
@@ -276,8 +281,8 @@ static const struct op_slot *find_slot(const struct parser *p, const struct op_s
 }
 
 /* "attr|Slot|List=arg" */
-static void term_either(struct parser *p, struct term *t, const struct op_kind *kind, char *keys,
-                        const char *value)
+static void term_either(struct signature_parser *p, struct term *t, const struct op_kind *kind,
+                        char *keys, const char *value)
 {
     char *parts[3];
     int n = cut(p, keys, '|', parts, 3), at = op_kind_attr(kind, parts[0]);
@@ -300,7 +305,8 @@ static void term_either(struct parser *p, struct term *t, const struct op_kind *
         (t->slot && *t->slot ? TAKES_TENSOR : 0) | (t->list ? TAKES_MIXED : 0);
 }
 
-static void parse_term(struct parser *p, const struct op_kind *kind, struct step *s, char *text)
+static void parse_term(struct signature_parser *p, const struct op_kind *kind, struct call_step *s,
+                       char *text)
 {
     if (s->nterms == TERMS_MAX)
         wrong(p, "too many terms", text);
@@ -328,7 +334,8 @@ static void parse_term(struct parser *p, const struct op_kind *kind, struct step
         term_slot(p, t, find_slot(p, kind->ins, text), equals + 1);
 }
 
-static void parse_result(struct parser *p, const struct op_kind *kind, struct step *s, char *text)
+static void parse_result(struct signature_parser *p, const struct op_kind *kind,
+                         struct call_step *s, char *text)
 {
     if (s->nresults == RESULTS_MAX)
         wrong(p, "too many results", text);
@@ -355,8 +362,8 @@ static void parse_result(struct parser *p, const struct op_kind *kind, struct st
 
 /* ---- calls of other functions ---- */
 
-/* What may be given for an argument that is handed on is what the other function takes. */
-static void takes_as(struct parser *p, int i, const struct row_arg *other)
+/* An argument that is passed on accepts the values that the called function accepts. */
+static void takes_as(struct signature_parser *p, int i, const struct row_arg *other)
 {
     struct row_arg *arg = &p->f->args[i];
     arg->takes |= other->takes & ~(unsigned)(TAKES_ATTR | TAKES_NAME);
@@ -367,7 +374,7 @@ static void takes_as(struct parser *p, int i, const struct row_arg *other)
     }
 }
 
-static void parse_handed(struct parser *p, struct step *s, char *text)
+static void parse_handed(struct signature_parser *p, struct call_step *s, char *text)
 {
     struct skiff_value constant;
     char *equals = strchr(text, '=');
@@ -393,7 +400,7 @@ static void parse_handed(struct parser *p, struct step *s, char *text)
     }
 }
 
-static void parse_call(struct parser *p, struct step *s, char *word)
+static void parse_call(struct signature_parser *p, struct call_step *s, char *word)
 {
     word[strlen(word) - 1] = '\0';
     s->call = function_before(word);
@@ -403,14 +410,14 @@ static void parse_call(struct parser *p, struct step *s, char *word)
 
 /* ---- steps ---- */
 
-static void parse_condition(struct parser *p, struct step *s, const char *text)
+static void parse_condition(struct signature_parser *p, struct call_step *s, const char *text)
 {
     if (s->nconditions == CONDITIONS_MAX)
         wrong(p, "too many conditions", text);
     struct row_condition *to = &s->conditions[s->nconditions++];
     static const struct {
         const char *word;
-        enum condition condition;
+        enum if_condition condition;
     } words[] = {
         {"tensor(", IF_TENSOR}, {"number(", IF_NUMBER}, {"none(", IF_NONE}, {"whole(", IF_WHOLE},
         {"other(", IF_OTHER},   {"matrix(", IF_MATRIX}, {"ints(", IF_INTS}, {0}};
@@ -429,7 +436,7 @@ static void parse_condition(struct parser *p, struct step *s, const char *text)
         to->arg = find_arg(p, text);
 }
 
-static const struct op_kind *parse_op(struct parser *p, struct step *s, char *word)
+static const struct op_kind *parse_op(struct signature_parser *p, struct call_step *s, char *word)
 {
     word[strlen(word) - 1] = '\0';
     s->op = word;
@@ -451,8 +458,9 @@ static bool is_mark(const char *word)
     return !strcmp(word, "if") || !strcmp(word, "unless") || !strcmp(word, "keep");
 }
 
-/* "keep NAME...", "give NAME...": takes the names; returns how many words there were. */
-static int parse_names(struct parser *p, char **words, int n, bool keep, int *to, int *count)
+/* "keep NAME...", "give NAME...": reads the names; returns the number of words read. */
+static int parse_names(struct signature_parser *p, char **words, int n, bool keep, int *to,
+                       int *count)
 {
     int i = 0;
     for (; i < n && !is_mark(words[i]); i++) {
@@ -463,8 +471,8 @@ static int parse_names(struct parser *p, char **words, int n, bool keep, int *to
     return i;
 }
 
-/* Words that all kinds of steps have; returns how many it took. */
-static int parse_mark(struct parser *p, struct step *s, char **words, int n)
+/* Words that all kinds of steps may have; returns the number of words read. */
+static int parse_mark(struct signature_parser *p, struct call_step *s, char **words, int n)
 {
     const char *word = words[0];
     if (n > 1 && (!strcmp(word, "as") || !strcmp(word, "named") || !strcmp(word, "aside") ||
@@ -486,7 +494,7 @@ static int parse_mark(struct parser *p, struct step *s, char **words, int n)
     return 0;
 }
 
-static void parse_step(struct parser *p, const char *text, struct step *s)
+static void parse_step(struct signature_parser *p, const char *text, struct call_step *s)
 {
     char *words[WORDS];
     const struct op_kind *kind = NULL;
@@ -516,7 +524,7 @@ static void parse_step(struct parser *p, const char *text, struct step *s)
     }
     if (kind && !s->nresults)
         parse_result(p, kind, s, arena_strdup(p->a, "Out"));
-    for (int k = 0; k < s->nresults; k++) { /* by insertion */
+    for (int k = 0; k < s->nresults; k++) { /* insertion sort */
         int at = k;
         for (; at > 0 && op_kind_slot(kind->outs, s->results[s->order[at - 1]].slot) >
                              op_kind_slot(kind->outs, s->results[k].slot);
@@ -529,7 +537,7 @@ static void parse_step(struct parser *p, const char *text, struct step *s)
 void row_parse(const struct function_row *row, const char *module, struct arena *a,
                struct function *out)
 {
-    struct parser p = {out, a};
+    struct signature_parser p = {out, a};
     char *steps[STEPS_MAX];
     *out = (struct function){.names = row->names,
                              .arguments = row->arguments,
@@ -544,7 +552,7 @@ void row_parse(const struct function_row *row, const char *module, struct arena 
     out->steps = arena_alloc(a, (size_t)(out->nsteps + 1) * sizeof(*out->steps));
     for (int i = 0; i < out->nsteps; i++)
         parse_step(&p, steps[i], &out->steps[i]);
-    const struct step *last = &out->steps[out->nsteps - 1];
+    const struct call_step *last = &out->steps[out->nsteps - 1];
     for (int i = 0; i < last->nresults; i++)
         out->gives_list |= last->results[i].rule != NULL;
     if (last->call)

@@ -4,7 +4,7 @@
  *              "leaky_relu: X=x alpha=negative_slope",
  *              "x, or negative_slope * x below zero.")
  *
- * names (the first one is told in messages), arguments, steps, what it does. A step is an op,
+ * names (messages name the first one), arguments, steps, what it does. A step is an op,
  * another function that stands before this one, or what the call gives:
  *
  *     op: TERM... [-> RESULT...] [as | aside | named NAME] [keep NAME...] [if COND]...
@@ -55,7 +55,7 @@ enum {
     KEPT_MAX = 8,
 };
 
-enum takes { /* what may be given for an argument */
+enum takes { /* kinds of values that an argument accepts */
              TAKES_TENSOR = 1,
              TAKES_TENSORS = 2, /* a list, or one */
              TAKES_ATTR = 4,
@@ -115,7 +115,7 @@ struct result {
     int noperands;
 };
 
-enum condition {
+enum if_condition {
     IF_GIVEN,
     IF_TENSOR,
     IF_NUMBER,
@@ -127,7 +127,7 @@ enum condition {
     IF_RULE,
 };
 struct row_condition {
-    enum condition kind;
+    enum if_condition kind;
     bool unless;
     int arg;
     const struct call_rule *rule; /* RULE */
@@ -135,7 +135,7 @@ struct row_condition {
     int noperands;
 };
 
-struct step {
+struct call_step {
     const char *op;              /* NULL: only draws the name, or checks */
     int op_arg;                  /* the argument that names the op, or -1 */
     const struct function *call; /* instead of an op */
@@ -143,7 +143,7 @@ struct step {
     bool named, aside;
     struct row_condition conditions[CONDITIONS_MAX];
     int nconditions;
-    int kept[RESULTS_MAX], nkept;   /* where results are kept: numbers behind the arguments */
+    int kept[RESULTS_MAX], nkept;   /* where results are stored: numbers after the arguments */
     int gives[RESULTS_MAX], ngives; /* what the call gives */
     struct term *terms;
     struct result results[RESULTS_MAX];
@@ -152,10 +152,10 @@ struct step {
 };
 
 struct function {
-    const char *names, *arguments, *ops, *text, *module; /* as declared */
+    const char *names, *arguments, *ops, *text, *module; /* as declared in the row */
     const char *name;                                    /* the last word of the first name */
-    struct row_arg args[ARGS_MAX + KEPT_MAX];            /* those that are kept stand behind */
-    struct step *steps;
+    struct row_arg args[ARGS_MAX + KEPT_MAX];            /* kept results follow these */
+    struct call_step *steps;
     int nargs, nkept, nrequired, nsteps, name_arg;
     bool gives_list; /* not one or several */
 };
@@ -166,10 +166,10 @@ const char *function_nearest(const char *name);
 const struct function *function_at(int i, const char **out_name); /* NULL past the last */
 int function_arg(const struct function *f, const char *name);     /* -1: none */
 
-/* Runs it, or appends it; args: nargs values in order. */
+/* Runs or appends it; args: nargs values in order. */
 enum skiff_status function_call(const struct function *f, const struct skiff_call_target *to,
-                                const struct skiff_value *args, union skiff_handle *out, int room,
-                                int *n, struct skiff_error *err);
+                                const struct skiff_value *args, union skiff_handle *out,
+                                int capacity, int *n, struct skiff_error *err);
 
 /* ---- for parse.c ---- */
 
@@ -182,13 +182,13 @@ struct function_section {
 };
 extern const struct function_section function_sections[]; /* list.c; ends with {0} */
 
-/* While rows are read: one that was read before; NULL: there is none. */
+/* While rows are being read: a function that was read before; NULL if there is none. */
 const struct function *function_before(const char *name);
 /* Ends the process. */
 void row_wrong(const char *names, const char *what, const char *word);
 
 struct arena;
-/* Takes a row apart; a row that is wrong ends the process, with a message that says where. */
+/* Parses a row; an error ends the process with a message that gives its position. */
 void row_parse(const struct function_row *row, const char *module, struct arena *a,
                struct function *out);
 

@@ -1,3 +1,10 @@
+/* Basic rules: constants, checks of numbers, types, axes and lists.
+ *
+ * A rule is a small function that a row names where names and constants are not enough. It computes
+ * an attribute from arguments (eager: from the tensors themselves; program: from variables, whose
+ * dims may be -1) or refuses them with Paddle's message. Above each rule stands its form in a row.
+ * A rule that cannot know a value yet leaves *out as it is, and the attribute keeps its default.
+ * The tables of rules are at the end of each rules*.c; parse.c looks rules up there. */
 #include "calls/rules.h"
 
 #include <inttypes.h>
@@ -10,24 +17,24 @@
 
 /* ---- tensors of either target ---- */
 
-int handle_ndim(const struct calling *c, union skiff_handle t)
+int handle_ndim(const struct call_context *c, union skiff_handle t)
 {
     return c->to->eager ? skiff_tensor_ndim(skiff_eager_form(t.eager)) : skiff_var_ndim(t.var);
 }
 
-int64_t handle_dim(const struct calling *c, union skiff_handle t, int i)
+int64_t handle_dim(const struct call_context *c, union skiff_handle t, int i)
 {
     return c->to->eager ? skiff_tensor_dim(skiff_eager_form(t.eager), i) : skiff_var_dim(t.var, i);
 }
 
-const char *handle_dtype(const struct calling *c, union skiff_handle t)
+const char *handle_dtype(const struct call_context *c, union skiff_handle t)
 {
     if (c->to->eager)
         return skiff_tensor_dtype(skiff_eager_form(t.eager));
     return skiff_var_has_dtype(t.var) ? skiff_var_dtype(t.var) : NULL;
 }
 
-const char *list_text(struct calling *c, const int64_t *longs, int n)
+const char *list_text(struct call_context *c, const int64_t *longs, int n)
 {
     struct buf b = BUF_INIT;
     buf_char(&b, '[');
@@ -39,7 +46,7 @@ const char *list_text(struct calling *c, const int64_t *longs, int n)
     return text;
 }
 
-const char *handle_text(struct calling *c, union skiff_handle t)
+const char *handle_text(struct call_context *c, union skiff_handle t)
 {
     int n = handle_ndim(c, t);
     int64_t *dims = arena_alloc(&c->arena, (size_t)(n + 1) * sizeof(*dims));
@@ -88,7 +95,7 @@ const char *text_as(struct arena *a, const struct skiff_attr *number, const char
     return arena_printf(a, "%" PRId64, is_real(number) ? (int64_t)number->f : number->i);
 }
 
-static const char *number_text(struct calling *c, const struct skiff_value *v)
+static const char *number_text(struct call_context *c, const struct skiff_value *v)
 {
     if (is_real(&v->attr))
         return text_of_number(&c->arena, v->attr.f);
@@ -96,32 +103,32 @@ static const char *number_text(struct calling *c, const struct skiff_value *v)
 }
 
 /* or(a, constant): a, or the constant where it is None */
-static enum skiff_status or_else(struct calling *c, const struct skiff_value *const *args, int n,
-                                 struct skiff_attr *out)
+static enum skiff_status or_else(struct call_context *c, const struct skiff_value *const *args,
+                                 int n, struct skiff_attr *out)
 {
     *out = args[args[0]->kind != SKIFF_VALUE_ATTR]->attr;
     return SKIFF_OK;
 }
 
 /* text(a): as Python's str() */
-static enum skiff_status as_text(struct calling *c, const struct skiff_value *const *args, int n,
-                                 struct skiff_attr *out)
+static enum skiff_status as_text(struct call_context *c, const struct skiff_value *const *args,
+                                 int n, struct skiff_attr *out)
 {
     *out = (struct skiff_attr){.type = SKIFF_ATTR_STRING, .s = number_text(c, args[0])};
     return SKIFF_OK;
 }
 
 /* not(a) */
-static enum skiff_status negate(struct calling *c, const struct skiff_value *const *args, int n,
-                                struct skiff_attr *out)
+static enum skiff_status negate(struct call_context *c, const struct skiff_value *const *args,
+                                int n, struct skiff_attr *out)
 {
     *out = (struct skiff_attr){.type = SKIFF_ATTR_BOOLEAN, .i = !number_of(&args[0]->attr)};
     return SKIFF_OK;
 }
 
 /* missing(a): whether it is None */
-static enum skiff_status missing(struct calling *c, const struct skiff_value *const *args, int n,
-                                 struct skiff_attr *out)
+static enum skiff_status missing(struct call_context *c, const struct skiff_value *const *args,
+                                 int n, struct skiff_attr *out)
 {
     *out = (struct skiff_attr){.type = SKIFF_ATTR_BOOLEAN, .i = args[0]->kind == SKIFF_VALUE_NONE};
     return SKIFF_OK;
@@ -130,7 +137,7 @@ static enum skiff_status missing(struct calling *c, const struct skiff_value *co
 /* ---- checks of numbers ---- */
 
 /* above(a, limit, 'the name of a') */
-static enum skiff_status above(struct calling *c, const struct skiff_value *const *args, int n,
+static enum skiff_status above(struct call_context *c, const struct skiff_value *const *args, int n,
                                struct skiff_attr *out)
 {
     if (number_of(&args[0]->attr) > number_of(&args[1]->attr))
@@ -140,7 +147,7 @@ static enum skiff_status above(struct calling *c, const struct skiff_value *cons
 }
 
 /* not_negative(a, 'the name of a') */
-static enum skiff_status not_negative(struct calling *c, const struct skiff_value *const *args,
+static enum skiff_status not_negative(struct call_context *c, const struct skiff_value *const *args,
                                       int n, struct skiff_attr *out)
 {
     if (number_of(&args[0]->attr) >= 0)
@@ -153,7 +160,7 @@ static enum skiff_status not_negative(struct calling *c, const struct skiff_valu
 
 /* dtype(a): the number of a type. dtype(a, x): where a is None, that of x. dtype(a, 'default'):
  * the one of paddle.set_default_dtype */
-static enum skiff_status type_number(struct calling *c, const struct skiff_value *const *args,
+static enum skiff_status type_number(struct call_context *c, const struct skiff_value *const *args,
                                      int n, struct skiff_attr *out)
 {
     const char *name = NULL;
@@ -178,8 +185,8 @@ static enum skiff_status type_number(struct calling *c, const struct skiff_value
 }
 
 /* dtype_if(a, x): that of x, unless a is None */
-static enum skiff_status type_if(struct calling *c, const struct skiff_value *const *args, int n,
-                                 struct skiff_attr *out)
+static enum skiff_status type_if(struct call_context *c, const struct skiff_value *const *args,
+                                 int n, struct skiff_attr *out)
 {
     return args[0]->kind == SKIFF_VALUE_NONE ? SKIFF_OK : type_number(c, args + 1, 1, out);
 }
@@ -192,8 +199,8 @@ static int axes_count(const struct skiff_value *v)
 }
 
 /* axes(x, axis): the axes of a reduction, which x must have; None: [] */
-static enum skiff_status axes_of(struct calling *c, const struct skiff_value *const *args, int n,
-                                 struct skiff_attr *out)
+static enum skiff_status axes_of(struct call_context *c, const struct skiff_value *const *args,
+                                 int n, struct skiff_attr *out)
 {
     int rank = handle_ndim(c, args[0]->tensor), count = axes_count(args[1]);
     for (int i = 0; i < count; i++) {
@@ -209,8 +216,8 @@ static enum skiff_status axes_of(struct calling *c, const struct skiff_value *co
     return SKIFF_OK;
 }
 
-/* whole(x, axis): whether all axes are named, or none */
-static enum skiff_status whole(struct calling *c, const struct skiff_value *const *args, int n,
+/* whole(x, axis): true if all axes are listed, or none */
+static enum skiff_status whole(struct call_context *c, const struct skiff_value *const *args, int n,
                                struct skiff_attr *out)
 {
     int count = axes_count(args[1]);
@@ -219,9 +226,9 @@ static enum skiff_status whole(struct calling *c, const struct skiff_value *cons
     return SKIFF_OK;
 }
 
-/* whole_sum(x, axis): as paddle.sum says it: False for None, too */
-static enum skiff_status whole_sum(struct calling *c, const struct skiff_value *const *args, int n,
-                                   struct skiff_attr *out)
+/* whole_sum(x, axis): as paddle.sum defines it: False for None, too */
+static enum skiff_status whole_sum(struct call_context *c, const struct skiff_value *const *args,
+                                   int n, struct skiff_attr *out)
 {
     int count = axes_count(args[1]);
     bool all =
@@ -231,8 +238,9 @@ static enum skiff_status whole_sum(struct calling *c, const struct skiff_value *
 }
 
 /* list(a, n): [] for None */
-static enum skiff_status list_or_empty(struct calling *c, const struct skiff_value *const *args,
-                                       int n, struct skiff_attr *out)
+static enum skiff_status list_or_empty(struct call_context *c,
+                                       const struct skiff_value *const *args, int n,
+                                       struct skiff_attr *out)
 {
     int count = axes_count(args[0]);
     static const int64_t zero;
@@ -246,7 +254,7 @@ static enum skiff_status list_or_empty(struct calling *c, const struct skiff_val
 }
 
 static const struct call_rule rules[] = {
-    {"fill", "at", NULL}, /* terms of their own: call.c */
+    {"fill", "at", NULL}, /* handled in call.c */
     {"real", "t", NULL},
     {"or", "a", or_else},
     {"text", "a", as_text},

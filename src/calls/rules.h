@@ -1,5 +1,5 @@
-/* What rows cannot say as names and constants: small functions that work an attribute out of
- * arguments, or refuse them. */
+/* Rules: small functions for what rows cannot express as names and constants. They compute an
+ * attribute from arguments, or refuse arguments. */
 #ifndef CALLS_RULES_H
 #define CALLS_RULES_H
 
@@ -7,25 +7,25 @@
 #include "base/error.h"
 #include "calls/row.h"
 
-/* One call while it is carried out. */
-struct calling {
+/* A call in progress. */
+struct call_context {
     const struct function *f;
     const struct skiff_call_target *to;
     const struct skiff_value *args;
-    struct arena arena; /* lists and texts, until the call is over */
-    const char *prefix; /* of variables' names; NULL: not drawn yet */
+    struct arena arena; /* lists and texts, freed after the call */
+    const char *prefix; /* prefix of variables' names; NULL until drawn */
     union skiff_handle before;
     bool has_before;
     struct skiff_value *kept;
-    struct temporary { /* of eager mode, given back when the call is over */
+    struct temporary { /* of eager mode, released after the call */
         struct skiff_eager_tensor *tensor;
         struct temporary *next;
     } * temporaries;
     struct skiff_error *err;
 };
 
-/* args: values of the operands, defaults filled in. A check leaves *out alone. */
-typedef enum skiff_status (*rule_fn)(struct calling *c, const struct skiff_value *const *args,
+/* args: values of the operands, with defaults. A check leaves *out unchanged. */
+typedef enum skiff_status (*rule_fn)(struct call_context *c, const struct skiff_value *const *args,
                                      int n, struct skiff_attr *out);
 
 /* takes: a letter per operand, for arguments whose kind nothing else says: t tensor, T tensors,
@@ -41,20 +41,20 @@ extern const struct call_rule layout_rules[]; /* rules_layout.c */
 extern const struct call_rule window_rules[]; /* rules_window.c */
 const struct call_rule *call_rule_find(const char *name);
 
-/* What tensors of either target say of themselves. */
-int handle_ndim(const struct calling *c, union skiff_handle t);
-int64_t handle_dim(const struct calling *c, union skiff_handle t, int i);
-const char *handle_dtype(const struct calling *c, union skiff_handle t); /* NULL: not known */
+/* Properties of tensors of either target. */
+int handle_ndim(const struct call_context *c, union skiff_handle t);
+int64_t handle_dim(const struct call_context *c, union skiff_handle t, int i);
+const char *handle_dtype(const struct call_context *c, union skiff_handle t); /* NULL: not known */
 /* "[2, 3]", in the arena */
-const char *handle_text(struct calling *c, union skiff_handle t);
-const char *list_text(struct calling *c, const int64_t *longs, int n);
+const char *handle_text(struct call_context *c, union skiff_handle t);
+const char *list_text(struct call_context *c, const int64_t *longs, int n);
 /* fill_constant, as paddle.full calls it. */
-enum skiff_status call_fill(struct calling *c, int ndim, const int64_t *dims,
+enum skiff_status call_fill(struct call_context *c, int ndim, const int64_t *dims,
                             const struct skiff_attr *number, const char *dtype,
                             union skiff_handle *out);
 bool is_number(const struct skiff_attr *a);
 double number_of(const struct skiff_attr *a);
-/* A number as Python's str() writes it once it has the type, in the arena. */
+/* A number, converted to the type, as Python's str() writes it; in the arena. */
 const char *text_as(struct arena *a, const struct skiff_attr *number, const char *dtype);
 
 #endif

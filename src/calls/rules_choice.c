@@ -1,13 +1,17 @@
-/* Rules that choose between steps, and refusals of words: what arguments may be. */
+/* Rules that select steps (conditions on mode, arguments, ranks and types), and checks of
+ * arguments that are words or counts.
+ *
+ * A condition returns a truth value; a step of a row runs if its conditions hold. Above each
+ * rule stands its form in a row (see rules.c). */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "calls/rules.h"
 
-#define RULE(name)                                                                                 \
-    static enum skiff_status name(struct calling *c, const struct skiff_value *const *args, int n, \
-                                  struct skiff_attr *out)
+#define RULE(name)                                                                               \
+    static enum skiff_status name(struct call_context *c, const struct skiff_value *const *args, \
+                                  int n, struct skiff_attr *out)
 
 static enum skiff_status truth(struct skiff_attr *out, bool value)
 {
@@ -68,7 +72,8 @@ RULE(is_rank)
     return truth(out, found);
 }
 
-static bool have_one_shape(const struct calling *c, const struct skiff_value *const *args, int n)
+static bool have_one_shape(const struct call_context *c, const struct skiff_value *const *args,
+                           int n)
 {
     int rank = handle_ndim(c, args[0]->tensor);
     for (int i = 1; i < n; i++) {

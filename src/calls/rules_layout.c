@@ -1,13 +1,15 @@
-/* Rules about where channels stand, and windows that are moved over images. */
+/* Rules about the position of the channel axis, and the attributes of norms. The data format is a
+ * word such as NCHW or NHWC; its second or last letter gives the position of the channels. Above
+ * each rule stands its form in a row (see rules.c). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "calls/rules.h"
 
-#define RULE(name)                                                                                 \
-    static enum skiff_status name(struct calling *c, const struct skiff_value *const *args, int n, \
-                                  struct skiff_attr *out)
+#define RULE(name)                                                                               \
+    static enum skiff_status name(struct call_context *c, const struct skiff_value *const *args, \
+                                  int n, struct skiff_attr *out)
 
 static struct skiff_attr text_attr(const char *s)
 {
@@ -118,7 +120,7 @@ RULE(has_channels)
     return error_set(c->err, SKIFF_INVALID, "input dim must be larger than 1");
 }
 
-/* own_stats(use_global_stats): it is given and says no */
+/* own_stats(use_global_stats): true if it is given and false */
 static bool says_no(const struct skiff_value *v)
 {
     return v->kind == SKIFF_VALUE_ATTR && !v->attr.i;
@@ -130,14 +132,14 @@ RULE(own_stats)
     return SKIFF_OK;
 }
 
-/* global_stats(training, use_global_stats): what is given, else not while training */
+/* global_stats(training, use_global_stats): the given value, otherwise not training */
 RULE(global_stats)
 {
     *out = truth_attr(args[1]->kind == SKIFF_VALUE_ATTR ? is_true(args[1]) : !is_true(args[0]));
     return SKIFF_OK;
 }
 
-/* learns(training, use_global_stats): batch_norm keeps something for its gradient */
+/* learns(training, use_global_stats): true if batch_norm keeps values for its gradient */
 RULE(learns)
 {
     *out = truth_attr(is_true(args[0]) || says_no(args[1]));

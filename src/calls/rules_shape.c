@@ -1,13 +1,15 @@
-/* Rules about shapes, places along axes, and the values of new tensors. */
+/* Rules about shapes, positions along axes, and the values of new tensors. In a program a dim may
+ * be unknown (-1): a check then accepts, and a result that depends on it is -1 or left to the op.
+ * Above each rule stands its form in a row (see rules.c). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "calls/rules.h"
 
-#define RULE(name)                                                                                 \
-    static enum skiff_status name(struct calling *c, const struct skiff_value *const *args, int n, \
-                                  struct skiff_attr *out)
+#define RULE(name)                                                                               \
+    static enum skiff_status name(struct call_context *c, const struct skiff_value *const *args, \
+                                  int n, struct skiff_attr *out)
 
 static struct skiff_attr whole_number(int64_t i)
 {
@@ -62,7 +64,7 @@ RULE(last_axis)
     return SKIFF_OK;
 }
 
-/* unknown(a): where a is a tensor, as many -1 as it has elements */
+/* unknown(a): if a is a tensor, a list of -1 with one entry per element */
 RULE(unknown)
 {
     if (args[0]->kind != SKIFF_VALUE_TENSOR)
@@ -123,7 +125,7 @@ RULE(order)
 }
 
 /* flat_start(x, start, stop), flat_stop(x, start, stop): counted from the first dimension */
-static enum skiff_status flat(struct calling *c, const struct skiff_value *const *args,
+static enum skiff_status flat(struct call_context *c, const struct skiff_value *const *args,
                               int64_t ends[2])
 {
     static const char *const names[] = {"start_axis", "stop_axis"};
@@ -244,7 +246,7 @@ RULE(flags)
 
 /* ---- new tensors ---- */
 
-static const char *dtype_name(const struct calling *c, const struct skiff_value *v)
+static const char *dtype_name(const struct call_context *c, const struct skiff_value *v)
 {
     static const char *const names[] = {"float32", "float64",  "int64", "int32",
                                         "bool",    "uint8",    "int8",  "int16",
@@ -268,7 +270,7 @@ RULE(value)
     return SKIFF_OK;
 }
 
-/* single(x): a tensor of one element, as far as that is known */
+/* single(x): a tensor of one element, as far as its shape is known */
 RULE(single)
 {
     int64_t count = 1;
@@ -282,7 +284,8 @@ RULE(single)
                      c->f->name, count);
 }
 
-/* value_text(a, dtype): the same in full; at once only where a float would not hold it */
+/* value_text(a, dtype): the number with all its digits; in eager mode only if a float cannot
+ * represent it */
 RULE(value_text)
 {
     const char *dtype = dtype_name(c, args[1]);
@@ -305,8 +308,8 @@ RULE(float_type)
                      dtype);
 }
 
-/* low(low, high), high(low, high): where high is None, 0 and low */
-static enum skiff_status bounds(struct calling *c, const struct skiff_value *const *args,
+/* low(low, high), high(low, high): if high is None, 0 and low */
+static enum skiff_status bounds(struct call_context *c, const struct skiff_value *const *args,
                                 int64_t ends[2])
 {
     ends[0] = args[0]->attr.i;
@@ -376,7 +379,7 @@ RULE(channels)
     return from_start(c, args, n, out);
 }
 
-/* ids(x): whole numbers, when they are looked up at once */
+/* ids(x): integers, if the look-up runs at once */
 RULE(ids)
 {
     const char *dtype = handle_dtype(c, args[0]->tensor);

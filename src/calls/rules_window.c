@@ -1,14 +1,16 @@
-/* Rules about windows that are moved over sequences, images and volumes: their sizes, what is put
- * around, and which shapes fit. */
+/* Rules about windows that move over sequences, images and volumes: sizes, strides, paddings, and
+ * the shapes that fit them. A size is one number or one per dimension; paddings are words (SAME,
+ * VALID), one number, one per dimension, or both ends of each dimension. Above each rule stands its
+ * form in a row (see rules.c). */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
 #include "calls/rules.h"
 
-#define RULE(name)                                                                                 \
-    static enum skiff_status name(struct calling *c, const struct skiff_value *const *args, int n, \
-                                  struct skiff_attr *out)
+#define RULE(name)                                                                               \
+    static enum skiff_status name(struct call_context *c, const struct skiff_value *const *args, \
+                                  int n, struct skiff_attr *out)
 
 static struct skiff_attr number_list(const int64_t *longs, int n)
 {
@@ -21,14 +23,14 @@ static bool channels_last(const struct skiff_value *format)
     return *word && word[strlen(word) - 1] == 'C';
 }
 
-static int64_t *longs_make(struct calling *c, int n)
+static int64_t *longs_make(struct call_context *c, int n)
 {
     return arena_alloc(&c->arena, (size_t)(n + 1) * sizeof(int64_t));
 }
 
 /* ---- sizes ---- */
 
-/* How many numbers are given: a single one is a list of one. 0: none at all. */
+/* How many numbers are given: a single one counts as a list of one; 0: none. */
 static int given(const struct skiff_value *v, const int64_t **longs)
 {
     if (v->kind != SKIFF_VALUE_ATTR || v->attr.type == SKIFF_ATTR_STRING)
@@ -38,7 +40,7 @@ static int given(const struct skiff_value *v, const int64_t **longs)
     return list ? v->attr.n : 1;
 }
 
-static enum skiff_status window_of(struct calling *c, const struct skiff_value *v, int count,
+static enum skiff_status window_of(struct call_context *c, const struct skiff_value *v, int count,
                                    const char *name, int64_t *to)
 {
     const int64_t *longs = NULL;
@@ -54,8 +56,8 @@ static enum skiff_status window_of(struct calling *c, const struct skiff_value *
     return SKIFF_OK;
 }
 
-/* window(a, n, 'the name of a'): n numbers of one or n. window(a, n, 'a', b): where a is None, b.
- * A fifth operand: a 1 is put before them (1) or behind (-1) */
+/* window(a, n, 'the name of a'): n numbers from one or n. window(a, n, 'a', b): b if a is None. A
+ * fifth operand: a 1 is put before them (1) or after them (-1) */
 RULE(window)
 {
     int count = (int)args[1]->attr.i, side = n > 4 ? (int)args[4]->attr.i : 0;
@@ -103,7 +105,7 @@ static int ends_of(const int64_t *from, int count, int64_t *to)
     return same ? count : 2 * count;
 }
 
-static enum skiff_status paddings_of(struct calling *c, const struct skiff_value *v, int count,
+static enum skiff_status paddings_of(struct call_context *c, const struct skiff_value *v, int count,
                                      bool last, int64_t *to, int *n)
 {
     *n = count;
@@ -130,8 +132,8 @@ static enum skiff_status paddings_of(struct calling *c, const struct skiff_value
     return window_of(c, v, count, "padding", to);
 }
 
-/* paddings(padding, n, data_format). A fourth operand: as many 0 are put before them (1) or behind
- * (-1) */
+/* paddings(padding, n, data_format). A fourth operand: as many 0 are put before them (1) or after
+ * them (-1) */
 RULE(paddings)
 {
     int count = (int)args[1]->attr.i, side = n > 3 ? (int)args[3]->attr.i : 0, made;
@@ -143,7 +145,7 @@ RULE(paddings)
     return SKIFF_OK;
 }
 
-/* ---- what must fit ---- */
+/* ---- shapes that must fit ---- */
 
 /* format(data_format, 'NCHW', 'NHWC') */
 RULE(format)
@@ -156,7 +158,7 @@ RULE(format)
                      args[1]->attr.s, args[2]->attr.s, word);
 }
 
-static int64_t channels_of(const struct calling *c, const struct skiff_value *x, bool last)
+static int64_t channels_of(const struct call_context *c, const struct skiff_value *x, bool last)
 {
     return handle_dim(c, x->tensor, last ? handle_ndim(c, x->tensor) - 1 : 1);
 }
@@ -207,8 +209,8 @@ RULE(channel_axis)
     return SKIFF_OK;
 }
 
-/* one_more(data_format, a, b): [a], or [b] where channels stand last: the dimension that sequences
- * get to be images */
+/* one_more(data_format, a, b): [a], or [b] if channels are last: the dimension that turns sequences
+ * into images */
 RULE(one_more)
 {
     int64_t *longs = longs_make(c, 1);

@@ -1,5 +1,9 @@
-/* tar: blocks of 512 bytes; a header, then the content, filled up with zeroes; a block of zeroes is
- * the end. Long names stand in an entry of their own before (GNU: 'L', POSIX: 'x', "path="). */
+/* Unpacks tar archives: 512-byte blocks, a header and then the content padded with zeros; a zero
+ * block ends the archive. A long name has an entry of its own before the file's (GNU: 'L', POSIX:
+ * 'x' with "path=").
+ *
+ * The archive is untrusted: names that leave the folder, links and devices are refused, and the
+ * number of files and of bytes is bounded, so that an archive cannot fill the disk. One thread. */
 #define _GNU_SOURCE /* memmem */
 #include "cli/archive.h"
 
@@ -166,7 +170,8 @@ static enum skiff_status read_note(struct unpacking *u, char type, int64_t size,
 {
     struct buf text = BUF_INIT;
     if (size > 16 * NAME_MAX_BYTES)
-        return error_set(err, SKIFF_FORMAT, "%s: a name of %lld bytes", u->path, (long long)size);
+        return error_set(err, SKIFF_FORMAT, "%s: a file name of %lld bytes is too long", u->path,
+                         (long long)size);
     enum skiff_status status = content(u, size, -1, &text, err);
     buf_reset(&u->long_name);
     if (status == SKIFF_OK && type == 'L' && text.len)

@@ -192,7 +192,7 @@ static void test_too_large(void **state)
     buf_reset(&b);
     add_sized(&b, "x", 'L', "", 1u << 20);
     assert_int_equal(unpack(&b, &err), SKIFF_FORMAT);
-    assert_non_null(strstr(err.message, "a name of 1048576 bytes"));
+    assert_non_null(strstr(err.message, "a file name of 1048576 bytes"));
     buf_deinit(&b);
 }
 

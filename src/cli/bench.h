@@ -1,4 +1,4 @@
-/* Parts of `skiff bench`. The net is the documents' CTR-DNN, the rows are Criteo-shaped. */
+/* Parts of `skiff bench`. The net is the reference CTR-DNN, the rows are Criteo-shaped. */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
@@ -31,7 +31,7 @@ enum skiff_status bench_data_open(struct bench_data *d, int64_t rows, int files,
 void bench_data_close(struct bench_data *d); /* removes the files */
 /* format: criteo or multislot. ahead: as in dataset_config. */
 enum skiff_status bench_dataset(const struct bench_data *d, const char *format, int threads,
-                                int64_t batch, int ahead, struct dataset **out,
+                                int64_t batch, int prefetch, struct dataset **out,
                                 struct skiff_error *err);
 /* Rows a second of one thread that only reads. */
 enum skiff_status bench_read_rate(const struct bench_data *d, const char *format, double *out,

@@ -1,5 +1,9 @@
-/* Data for skiff bench: the same samples as Criteo rows and as MultiSlot text, so that readers are
- * measured on equal work. */
+/* Data for skiff bench: one synthetic set, written both as Criteo rows and as MultiSlot text, so
+ * that readers are measured on equal work. Reading is measured alone (bench_read_rate), without a
+ * network, because in training the slower of the two hides the other.
+ *
+ * The files lie in a temporary folder that bench_data_close removes. One thread; the reader threads
+ * belong to the dataset. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +133,7 @@ void bench_data_close(struct bench_data *d)
 }
 
 enum skiff_status bench_dataset(const struct bench_data *d, const char *format, int threads,
-                                int64_t batch, int ahead, struct dataset **out,
+                                int64_t batch, int prefetch, struct dataset **out,
                                 struct skiff_error *err)
 {
     struct dataset_config c;
@@ -139,7 +143,7 @@ enum skiff_status bench_dataset(const struct bench_data *d, const char *format, 
     c.schema = &d->schema;
     c.threads = threads;
     c.batch_size = batch;
-    c.ahead = ahead;
+    c.prefetch = prefetch;
     snprintf(dir, sizeof(dir), "%s/%s", d->dir, format);
     enum skiff_status status = reader_config_set(&c.reader, "format", format, err);
     if (status == SKIFF_OK)

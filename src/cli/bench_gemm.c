@@ -28,7 +28,7 @@ struct gemms {
 
 static float *floats(int64_t n)
 {
-    float *p = mem_must((size_t)n * sizeof(*p));
+    float *p = mem_alloc_or_die((size_t)n * sizeof(*p));
     for (int64_t i = 0; i < n; i++)
         p[i] = (float)(i % 17) * 0.01f;
     return p;
@@ -86,7 +86,7 @@ static void gemms_deinit(struct gemms *g)
 
 struct bench_rate bench_gemm_rate(int64_t batch, int threads, double seconds)
 {
-    struct gemms *g = mem_must((size_t)threads * sizeof(*g));
+    struct gemms *g = mem_alloc_or_die((size_t)threads * sizeof(*g));
     struct bench_rate r = {0};
     int64_t samples = 0;
     int started = 0;

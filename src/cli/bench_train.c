@@ -14,7 +14,7 @@ struct bench_net {
 enum skiff_status bench_net_open(const char *optimizer, bool lazy, struct bench_net **out,
                                  struct skiff_error *err)
 {
-    struct bench_net *n = mem_must(sizeof(*n));
+    struct bench_net *n = mem_alloc_or_die(sizeof(*n));
     n->net = skiff_net_create();
     n->scope = scope_create();
     skiff_program_set_seed(skiff_net_startup(n->net), 1);

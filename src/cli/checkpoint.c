@@ -1,6 +1,8 @@
-/* Epochs on disk (checkpoint.h). An epoch is one save, put in place at one instant; what it is
- * stands in its manifest. Older ones say it in a file of their own, beside; one without either was
- * saved whole by somebody else. The newest epoch is the highest number that holds a whole model. */
+/* Epochs on disk (checkpoint.h). An epoch is one save, which appears atomically; its manifest says
+ * which run, epoch and number of samples it holds. Epochs of older versions have this in a
+ * separate file next to them. An epoch with neither comes from another program and counts as
+ * complete. The newest epoch is the highest number that holds a complete model; an incomplete one
+ * is reported and skipped, never removed. */
 #include "cli/checkpoint.h"
 
 #include <limits.h>
@@ -19,7 +21,7 @@
 #include "io/io.h"
 #include "passes/prune.h"
 #include "store/file.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 
 #define PREFIX "rec_static"
 #define STATE "skiff_state.yaml"
@@ -87,11 +89,11 @@ static enum skiff_status prepare_here(const char *folder, struct skiff_error *er
     if (status == SKIFF_OK && access(folder, W_OK | X_OK))
         status = error_set_sys(err, "nothing can be written to %s", folder);
     if (status == SKIFF_OK)
-        leftover_remove(folder);
+        stale_file_remove(folder);
     for (int epoch = INT_MAX;
          status == SKIFF_OK && (epoch = checkpoint_before(folder, epoch)) >= 0;) {
         join(&path, folder, epoch, "");
-        leftover_remove(path.data);
+        stale_file_remove(path.data);
     }
     buf_deinit(&path);
     return status;
@@ -104,15 +106,15 @@ enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err
     return status < 0 ? error_prefix(err, status, "runner.model_save_path") : status;
 }
 
-enum skiff_status checkpoint_check_places(const char *folder, int first, int end,
-                                          struct skiff_error *err)
+enum skiff_status checkpoint_check_folders(const char *folder, int first, int end,
+                                           struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
     for (int epoch = first; epoch < end && status == SKIFF_OK; epoch++) {
         join(&path, folder, epoch, "");
         if (fs_is_remote(folder))
-            continue; /* a file is in nobody's way on S3, and the others say so when they save */
+            continue; /* no conflict on S3; other storage reports it when saving */
         if (access(path.data, F_OK) == 0 && !file_is_dir(path.data))
             status = error_set(err, SKIFF_IO, "epoch %d cannot be saved: %s is a file", epoch,
                                path.data);
@@ -123,14 +125,14 @@ enum skiff_status checkpoint_check_places(const char *folder, int first, int end
     return status < 0 ? error_prefix(err, status, "runner.model_save_path") : status;
 }
 
-void checkpoint_new_run(struct model_note *note)
+void checkpoint_new_run(struct model_info *note)
 {
     snprintf(note->run, sizeof note->run, "%016llx%016llx", (unsigned long long)rng_entropy(),
              (unsigned long long)rng_entropy());
 }
 
 static enum skiff_status write_epoch(struct task *j, struct model_writer *w,
-                                     const struct model_note *note, struct skiff_error *err)
+                                     const struct model_info *note, struct skiff_error *err)
 {
     model_writer_replace(w, STATE); /* of an older Skiff: the manifest says it now */
     model_writer_describe(w, note);
@@ -144,7 +146,7 @@ static enum skiff_status write_epoch(struct task *j, struct model_writer *w,
 }
 
 enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const char *name,
-                                     const struct model_note *note, struct skiff_error *err)
+                                     const struct model_info *note, struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     struct model_writer w;
@@ -161,7 +163,7 @@ enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const c
     return status;
 }
 
-enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_note *note,
+enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_info *note,
                                   struct skiff_error *err)
 {
     char name[32];
@@ -212,7 +214,7 @@ enum skiff_status checkpoint_list(const char *folder, int **out, int *out_n,
     struct fs_list in = {0};
     int n = 0;
     enum skiff_status status = fs_list(NULL, folder, &in, err);
-    int *epochs = mem_must((size_t)(in.count + 1) * sizeof *epochs);
+    int *epochs = mem_alloc_or_die((size_t)(in.count + 1) * sizeof *epochs);
     for (int i = 0; i < in.count; i++) {
         char *end;
         const char *name = strrchr(in.entries[i].path, '/') + 1;
@@ -239,8 +241,8 @@ int checkpoint_before(const char *folder, int epoch)
 }
 
 /* What an older Skiff, and jobs, write beside the model. Nothing there: saved by somebody else, who
- * saves whole epochs. */
-static enum skiff_status read_state(const char *folder, struct model_note *out,
+ * saves complete epochs. */
+static enum skiff_status read_state(const char *folder, struct model_info *out,
                                     struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
@@ -277,7 +279,7 @@ static enum skiff_status pickles_check(const char *folder, int epoch, struct ski
 }
 
 /* A note that the manifest did not give. */
-static enum skiff_status note_complete(const char *folder, int epoch, struct model_note *out,
+static enum skiff_status note_complete(const char *folder, int epoch, struct model_info *out,
                                        struct skiff_error *err)
 {
     if (out->known)
@@ -287,7 +289,7 @@ static enum skiff_status note_complete(const char *folder, int epoch, struct mod
     return read_state(folder, out, err);
 }
 
-static enum skiff_status epoch_note(const char *folder, int epoch, struct model_note *out,
+static enum skiff_status epoch_note(const char *folder, int epoch, struct model_info *out,
                                     struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
@@ -297,10 +299,10 @@ static enum skiff_status epoch_note(const char *folder, int epoch, struct model_
     return status < 0 ? status : note_complete(folder, epoch, out, err);
 }
 
-static void say_torn(const char *folder, int epoch, const struct skiff_error *why)
+static void print_incomplete(const char *folder, int epoch, const struct skiff_error *why)
 {
-    log_warn("%s/%d is not whole and is left out: %s", folder, epoch, why->message);
-    report_note("%s/%d is not whole and is left out: %s", folder, epoch, why->message);
+    log_warn("%s/%d is incomplete and is ignored: %s", folder, epoch, why->message);
+    report_warning("%s/%d is incomplete and is ignored: %s", folder, epoch, why->message);
 }
 
 /* Only epochs of the run that has saved last: a new run over the epochs of another has the lower
@@ -316,7 +318,7 @@ enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *o
     run_list_warn(&runs, folder, NULL);
     for (int epoch = INT_MAX; (epoch = run_list_before(&runs, epoch)) >= 0;) {
         struct skiff_error why = {0};
-        struct model_note note = {0};
+        struct model_info note = {0};
         status = epoch_note(folder, epoch, &note, &why);
         if (status == SKIFF_OK)
             *out = (struct checkpoint_state){epoch, note.complete, note.samples};
@@ -324,7 +326,7 @@ enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *o
             *err = why;
         if (status == SKIFF_OK || fs_no_answer(folder, status))
             break;
-        say_torn(folder, epoch, &why);
+        print_incomplete(folder, epoch, &why);
         status = SKIFF_OK;
     }
     run_list_deinit(&runs);
@@ -333,7 +335,7 @@ enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *o
 
 /* ------------------------------------------------------------------ loading */
 
-/* Loads what lies in the folder. Pickles that its manifest lists must be there: else the rest, an
+/* Loads what is in the folder. Pickles that its manifest lists must be there: else the rest, an
  * inference model without the optimizer's state, would pass for the epoch. */
 static enum skiff_status load_read(struct task *j, const struct model_reader *r,
                                    struct skiff_error *err)
@@ -362,18 +364,17 @@ static enum skiff_status load_path(struct task *j, const char *path, struct skif
     return status;
 }
 
-/* Of a model that is not whole: which epoch beside it is. */
+/* Of a model that is incomplete: which epoch next to it is. */
 static void offer_whole(const char *path, struct skiff_error *err)
 {
     struct checkpoint_state whole;
-    struct model_note note;
-    char *folder = mem_must_strdup(path), *slash = strrchr(folder, '/');
+    struct model_info note;
+    char *folder = mem_strdup_or_die(path), *slash = strrchr(folder, '/');
     if (slash)
         *slash = 0;
     if (slash && err && model_check(path, &note, NULL) < 0 &&
         checkpoint_find(folder, &whole, NULL) == SKIFF_OK && whole.epoch >= 0)
-        error_prefix(err, err->code, "the newest whole epoch beside it is %s/%d", folder,
-                     whole.epoch);
+        error_prefix(err, err->code, "the newest complete epoch is %s/%d", folder, whole.epoch);
     free(folder);
 }
 
@@ -397,9 +398,9 @@ enum skiff_status checkpoint_load_epoch(struct task *j, const char *folder, int 
 
 /* Loading failed: because files are damaged or missing, or because this model does not fit the
  * program? */
-static bool is_torn(const char *folder, int epoch, enum skiff_status status)
+static bool is_incomplete(const char *folder, int epoch, enum skiff_status status)
 {
-    struct model_note note = {0}, network;
+    struct model_info note = {0}, network;
     struct buf path = BUF_INIT;
     if (epoch_note(folder, epoch, &note, NULL) < 0)
         return true;
@@ -410,14 +411,16 @@ static bool is_torn(const char *folder, int epoch, enum skiff_status status)
         folder_view_deinit(&v);
     }
     join(&path, folder, epoch, "dnn_plugin");
-    bool torn = tables && file_is_dir(path.data) && model_check(path.data, &network, NULL) < 0;
+    bool incomplete =
+        tables && file_is_dir(path.data) && model_check(path.data, &network, NULL) < 0;
     buf_deinit(&path);
-    return torn || ((!note.known || tables) && (status == SKIFF_FORMAT || status == SKIFF_IO));
+    return incomplete ||
+           ((!note.known || tables) && (status == SKIFF_FORMAT || status == SKIFF_IO));
 }
 
 /* *checked: its files are there, and have their sizes; sums are compared of what is loaded. */
 static enum skiff_status load_checked(struct task *j, const char *folder, int epoch,
-                                      struct model_note *out, bool *checked,
+                                      struct model_info *out, bool *checked,
                                       struct skiff_error *err)
 {
     struct model_reader r = MODEL_READER_INIT;
@@ -441,16 +444,17 @@ out:
 }
 
 enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int epoch,
-                                        struct model_note *out, bool *torn, struct skiff_error *err)
+                                        struct model_info *out, bool *incomplete,
+                                        struct skiff_error *err)
 {
     struct skiff_error why = {0};
-    struct model_note note = {0};
+    struct model_info note = {0};
     bool checked;
     enum skiff_status status = load_checked(j, folder, epoch, &note, &checked, &why);
-    *torn =
-        status < 0 && !fs_no_answer(folder, status) && (!checked || is_torn(folder, epoch, status));
-    if (*torn) {
-        say_torn(folder, epoch, &why);
+    *incomplete = status < 0 && !fs_no_answer(folder, status) &&
+                  (!checked || is_incomplete(folder, epoch, status));
+    if (*incomplete) {
+        print_incomplete(folder, epoch, &why);
         return SKIFF_OK;
     }
     if (status < 0 && err)
@@ -460,29 +464,29 @@ enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int 
     return status;
 }
 
-void checkpoint_say_run(const struct model_note *note)
+void checkpoint_print_run(const struct model_info *note)
 {
     if (note->known && note->run[0])
-        log_info("it is of run %.8s, %lld samples of the epoch, saved %s", note->run,
-                 (long long)note->samples, note->time);
+        log_info("it belongs to run %.8s, has %lld samples of the epoch, and was saved %s",
+                 note->run, (long long)note->samples, note->time);
 }
 
 enum skiff_status checkpoint_load_newest(struct task *j, const char *folder,
-                                         const struct run_list *runs, struct model_note *out,
+                                         const struct run_list *runs, struct model_info *out,
                                          struct skiff_error *err)
 {
-    bool torn = true;
-    for (int epoch = INT_MAX; torn;) {
+    bool incomplete = true;
+    for (int epoch = INT_MAX; incomplete;) {
         epoch = out->epoch = run_list_before(runs, epoch);
         if (epoch < 0)
             return SKIFF_OK;
-        TRY(checkpoint_load_whole(j, folder, epoch, out, &torn, err));
+        TRY(checkpoint_load_whole(j, folder, epoch, out, &incomplete, err));
         out->epoch = epoch;
     }
     return SKIFF_OK;
 }
 
-enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_note *out,
+enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_info *out,
                                     struct skiff_error *err)
 {
     struct run_list runs;

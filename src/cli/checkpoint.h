@@ -26,16 +26,16 @@ struct checkpoint_state {
  * nothing can be written. */
 enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err);
 /* Before training: can epochs first up to end be put where they belong? */
-enum skiff_status checkpoint_check_places(const char *folder, int first, int end,
-                                          struct skiff_error *err);
+enum skiff_status checkpoint_check_folders(const char *folder, int first, int end,
+                                           struct skiff_error *err);
 /* Gives the run a name of its own. */
-void checkpoint_new_run(struct model_note *note);
+void checkpoint_new_run(struct model_info *note);
 /* <folder>/<note->epoch>, instead of what is there. */
-enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_note *note,
+enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_info *note,
                                   struct skiff_error *err);
 /* The same under another name than the epoch's number. */
 enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const char *name,
-                                     const struct model_note *note, struct skiff_error *err);
+                                     const struct model_info *note, struct skiff_error *err);
 /* The inputs that targets need, with the label or without; their number. */
 int checkpoint_feeds(const struct task *j, const char *const *targets, int ntargets, bool label,
                      const char **out);
@@ -46,8 +46,8 @@ struct checkpoint_names {
     const char *feeds[SKIFF_MODEL_MAX_INPUTS], *targets[1];
 };
 void checkpoint_inference(struct task *j, struct checkpoint_names *out);
-/* The newest whole epoch below the folder, of the run that saved there last; epoch -1: there is
- * none. Reads all its files; newer ones that are not whole, or that an earlier run has left, are
+/* The newest complete epoch below the folder, of the run that saved there last; epoch -1: there is
+ * none. Reads all its files; newer ones that are incomplete, or that an earlier run has left, are
  * named in a warning. */
 enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *out,
                                   struct skiff_error *err);
@@ -56,29 +56,29 @@ enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *o
 enum skiff_status checkpoint_load_epoch(struct task *j, const char *folder, int epoch,
                                         struct skiff_error *err);
 enum skiff_status checkpoint_load(struct task *j, const char *path, struct skiff_error *err);
-/* Loads an epoch. One whose files are damaged or missing is named in a warning: *torn, nothing was
- * loaded, no error. */
+/* Loads an epoch. One whose files are damaged or missing is named in a warning: *incomplete,
+ * nothing was loaded, no error. */
 enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int epoch,
-                                        struct model_note *out, bool *torn,
+                                        struct model_info *out, bool *incomplete,
                                         struct skiff_error *err);
-/* The newest whole epoch of the chosen run; newer ones that are not whole are named in a warning.
+/* The newest complete epoch of the chosen run; newer incomplete ones are named in a warning.
  * out->epoch -1: there is none, nothing was loaded. */
 struct run_list;
 enum skiff_status checkpoint_load_newest(struct task *j, const char *folder,
-                                         const struct run_list *runs, struct model_note *out,
+                                         const struct run_list *runs, struct model_info *out,
                                          struct skiff_error *err);
-/* Loads the newest whole epoch, as checkpoint_find finds it; files are read once. out->epoch -1:
+/* Loads the newest complete epoch, as checkpoint_find finds it; files are read once. out->epoch -1:
  * there is none, nothing was loaded. */
-enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_note *out,
+enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_info *out,
                                     struct skiff_error *err);
 /* Logs which run an epoch is of, its samples, and when it was saved. */
-void checkpoint_say_run(const struct model_note *note);
+void checkpoint_print_run(const struct model_info *note);
 /* Numbers that folders there have, the highest first; (*out)[0 .. *out_n) is the caller's, whatever
  * comes of it. No folder: none. Whether an epoch is in them: checkpoint_exists. */
 enum skiff_status checkpoint_list(const char *folder, int **out, int *out_n,
                                   struct skiff_error *err);
 bool checkpoint_exists(const char *folder, int epoch);
-/* The same; and what lies in its folder (folder_view_deinit), when it exists. */
+/* The same; and what is in its folder (folder_view_deinit), when it exists. */
 bool checkpoint_view(const char *folder, int epoch, struct folder_view *out);
 /* The highest epoch below `epoch` that is there, whole or not; -1: none. */
 int checkpoint_before(const char *folder, int epoch);

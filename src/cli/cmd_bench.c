@@ -78,8 +78,8 @@ static enum skiff_status measure_training(const struct bench_data *d, const stru
         bool lazy;
     } rules[] = {{"SGD", "sgd", false}, {"Adam", "adam", false}, {"Adam lazy", "adam", true}};
     static const int64_t batches[] = {1000, 100};
-    printf("\ntraining the documents' CTR-DNN from Criteo text, %lld threads:\n"
-           "share: of the speed of the GEMMs alone; work: their processor time over ours\n"
+    printf("\ntraining the reference CTR-DNN from Criteo text, %lld threads:\nshare: speed "
+           "relative to the GEMMs alone; work: processor time of the GEMMs over that of training\n"
            "  batch  optimizer  samples/s  the GEMMs alone      share       work\n",
            (long long)f->threads);
     for (int b = 0; b < 2; b++)
@@ -94,7 +94,7 @@ static enum skiff_status bench(const struct bench_flags *f, struct skiff_error *
     struct bench_data data;
     double one = bench_gemm_rate(1000, 1, 0.5).rate;
     double all = bench_gemm_rate(1000, (int)f->threads, 0.5).rate;
-    printf("GEMMs of the documents' CTR-DNN (%.2f MFLOP a sample), batch 1000: %.0f samples/s on "
+    printf("GEMMs of the reference CTR-DNN (%.2f MFLOP a sample), batch 1000: %.0f samples/s on "
            "one thread (%.0f GFLOP/s), %.0f on %lld\n",
            1e-6 * bench_gemm_flops(), one, 1e-9 * one * bench_gemm_flops(), all,
            (long long)f->threads);
@@ -121,22 +121,23 @@ static int run(const struct command_call *call)
 
 static const struct option rows[] = {
     {"rows", OPTION_LONG, AT(rows), .low = 1, .high = INT64_MAX, .value = "N", .standard = "100000",
-     .help = "rows to measure with"},
+     .help = "measure with N rows"},
     {"threads", OPTION_LONG, AT(threads), .low = 1, .high = 1024, .value = "N",
-     .help = "training threads; one a core unless said otherwise"},
+     .help = "train with N threads", .default_text = "one for each core"},
     {"rounds", OPTION_LONG, AT(rounds), .low = 1, .high = MAX_ROUNDS, .value = "N", .standard = "5",
-     .help = "measurements; their median counts"},
+     .help = "measure N times and report the median"},
     {0}};
 
 const struct command command_bench = {
     .name = "bench",
-    .summary = "measure this machine and the share of its speed that training reaches",
+    .summary = "measure this machine, and training as a share of its speed",
     .usage = "[--rows N] [--threads N] [--rounds N]",
-    .text = "Measures the GEMMs of the documents' CTR-DNN alone, the readers alone, and training "
-            "from text as a "
-            "share of what the GEMMs allow. All in one run, in turns: figures of different runs or "
-            "machines do not "
-            "compare.",
+    .text = "Measures the GEMMs of the reference CTR-DNN alone, the readers alone, and training "
+            "from text as a share of the speed of the GEMMs. The parts are measured in turns "
+            "within one "
+            "run: figures of different runs or machines are not comparable.",
+    .examples = "skiff bench --rows 200000 --threads 4",
+    .group = COMMAND_OPERATE,
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct bench_flags),
     .run = run};

@@ -1,4 +1,8 @@
-/* skiff check-data: what training would read, without training. */
+/* skiff check-data: reads the training data without training.
+ *
+ * It uses the dataset and the rules (struct data_rules) of training itself, so that both accept
+ * the same lines. Bad lines are counted by kind with the limit raised to any number; the first of
+ * them are printed. Statistics of the slots come from the same batches that training would get. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -7,8 +11,8 @@
 #include "cli/task.h"
 #include "data/check.h"
 
-#define TOLD_MAX 20
-#define TOLD_TEXT "20"
+#define REPORTED_MAX 20
+#define REPORTED_TEXT "20"
 
 /* What was found, by kind; behind the kinds of bad lines those that training only warns about. */
 enum { STRANGE_NAME = BAD_KINDS, EMPTY_FILE, FINDINGS };
@@ -22,7 +26,7 @@ struct findings {
     bool warnings_ok;
     int64_t count[FINDINGS];
     char first[FINDINGS][300]; /* place */
-    int64_t told;
+    int64_t reported;
     struct bad_lines bad;
 };
 
@@ -34,21 +38,21 @@ static void find(struct findings *f, int kind, const char *file, int64_t line)
         snprintf(f->first[kind], sizeof f->first[kind], "%.290s", file);
 }
 
-static void tell_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
+static void print_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
 {
     struct findings *f = arg;
     find(f, (int)f->bad.kind, file, line);
-    if (++f->told <= TOLD_MAX)
+    if (++f->reported <= REPORTED_MAX)
         fprintf(stderr, "skiff check-data: %s\n", why->message);
 }
 
-static void tell_odd(void *arg, const char *file, int64_t line, const char *name)
+static void print_odd(void *arg, const char *file, int64_t line, const char *name)
 {
     struct findings *f = arg;
     find(f, name ? STRANGE_NAME : EMPTY_FILE, file, line);
     if (name)
-        fprintf(stderr, "skiff check-data: %s:%" PRId64 ": \"%s\" is no slot of the model\n", file,
-                line, name);
+        fprintf(stderr, "skiff check-data: %s:%" PRId64 ": \"%s\" is not a slot of the model\n",
+                file, line, name);
     else
         fprintf(stderr, "skiff check-data: %s is empty\n", file);
 }
@@ -65,7 +69,7 @@ static int64_t print_findings(const struct findings *f, int64_t *odd)
     for (int i = 0; i < FINDINGS; i++)
         if (f->count[i])
             printf("%-26s %10" PRId64 "  %-8s  %s\n",
-                   i == STRANGE_NAME ? "slot name not known"
+                   i == STRANGE_NAME ? "unknown slot name"
                    : i == EMPTY_FILE ? "empty file"
                                      : bad_kind_text((enum bad_kind)i),
                    f->count[i], i < BAD_KINDS ? "refuses" : "warns", f->first[i]);
@@ -87,8 +91,9 @@ static void print_slot(const struct slot *slot, const struct slot_report *r, int
 
 static void print_report(const struct schema *schema, const struct check_report *r)
 {
-    printf("%" PRId64 " files, %.1f MB, %" PRId64 " samples, %" PRId64 " bad lines\n", r->files,
-           1e-6 * (double)r->bytes, r->rows, r->bad);
+    printf("%" PRId64 " file%s, %.1f MB, %" PRId64 " sample%s, %" PRId64 " bad line%s\n", r->files,
+           r->files == 1 ? "" : "s", 1e-6 * (double)r->bytes, r->rows, r->rows == 1 ? "" : "s",
+           r->bad, r->bad == 1 ? "" : "s");
     if (r->label >= 0)
         printf("mean of %s: %.6g\n", schema->slots[r->label].name, r->label_mean);
     printf("\n%-14s %-8s %-7s %12s %8s %8s %14s %14s %12s\n", "slot", "type", "kind", "values",
@@ -97,13 +102,13 @@ static void print_report(const struct schema *schema, const struct check_report 
         print_slot(&schema->slots[i], &r->slots[i], r->rows);
 }
 
-/* Empty lines in a row are told once and counted each. */
+/* Empty lines in a row are reported once and counted each. */
 static void count_empty(struct findings *f, const struct check_report *r)
 {
-    int64_t told = 0;
+    int64_t reported = 0;
     for (int i = 0; i < BAD_KINDS; i++)
-        told += f->count[i];
-    f->count[BAD_EMPTY_LINE] += r->bad - told;
+        reported += f->count[i];
+    f->count[BAD_EMPTY_LINE] += r->bad - reported;
 }
 
 static enum skiff_status verdict(struct findings *f, const struct check_report *r,
@@ -117,12 +122,12 @@ static enum skiff_status verdict(struct findings *f, const struct check_report *
         return error_set(err, SKIFF_FORMAT, "%" PRId64 " line%s that training would refuse",
                          refused, refused == 1 ? "" : "s");
     if (!r->rows)
-        return error_set(err, SKIFF_NOT_FOUND, "there are no samples: training would refuse that");
+        return error_set(err, SKIFF_NOT_FOUND, "no samples: training would refuse this");
     if (odd && !f->warnings_ok)
         return error_set(err, SKIFF_FORMAT,
-                         "training would refuse nothing, but warn: names that are no slot's, or "
-                         "empty files (--warnings_ok takes them)");
-    printf(odd ? "\nnothing that training would refuse\n" : "\nnothing wrong\n");
+                         "training would accept all lines but warn of unknown slot names or empty "
+                         "files (--warnings_ok accepts them)");
+    printf(odd ? "\ntraining would accept all lines\n" : "\nnothing wrong\n");
     return SKIFF_OK;
 }
 
@@ -138,7 +143,7 @@ static enum skiff_status check_files(struct task *j, const struct scan_plan *pla
     enum skiff_status status = task_files(j, where, &names, &count, err);
     for (int i = 0; status == SKIFF_OK && i < count; i++)
         status = file_list_expand(&files, names[i], err);
-    task_tell_left_out(&files);
+    task_warn_left_out(&files);
     if (status == SKIFF_OK)
         status = check_run(plan, &files, &report, err);
     if (status == SKIFF_OK) {
@@ -160,8 +165,8 @@ static enum skiff_status check(struct task *j, const struct command_call *call,
     where.nfiles = call->nwords;
     TRY(task_dataset_config(j, &where, &dc, err));
     bad_lines_init(&f.bad, -1);
-    f.bad.on_bad = tell_bad;
-    f.bad.on_odd = tell_odd;
+    f.bad.on_bad = print_bad;
+    f.bad.on_odd = print_odd;
     f.bad.on_idle = dc.on_idle;
     f.bad.arg = &f;
     struct scan_plan plan = {.schema = &j->schema,
@@ -198,22 +203,24 @@ static int run(const struct command_call *call)
 static const struct option rows[] = {
     TASK_OPTIONS,
     {"warnings_ok", OPTION_BOOL, offsetof(struct check_args, warnings_ok),
-     .help = "status 0 when training would warn and refuse nothing"},
+     .help = "exit with status 0 if there are warnings but no errors", .group = "exit status"},
     {0}};
 
 const struct command command_check_data = {
     .name = "check-data",
-    .summary = "read data as training would; tell bad lines and what is in the slots",
+    .summary = "check data as training would read it: bad lines, contents of the slots",
     .usage = "-m config.yaml [-o key=value ...] [--warnings_ok] [FILE...]",
-    .text =
-        "Reads the files of runner.train_data_dir (or the FILEs) as training would: tells "
-        "every bad line with "
-        "file, line, slot and value (the first " TOLD_TEXT
-        "; the rest is counted), and what is in each slot. "
-        "What training would refuse is counted by kind: lines that cannot be read, rows without "
-        "label, labels other than 0 and 1, nan and inf, ids that the model's tables do not "
-        "have; so is what it would only warn about: names that are no slot's, empty files. "
-        "Exit status 1 when there is something of either.",
+    .text = "Reads the files of runner.train_data_dir (or the FILEs) as training would. It prints "
+            "every bad line with file, line, slot and value (the first " REPORTED_TEXT
+            "; the rest is counted), and statistics of each slot. "
+            "It counts by kind what training would refuse: unreadable lines, rows without a "
+            "label, labels other than 0 and 1, nan and inf, ids beyond the model's tables. "
+            "It also counts what training would only warn about: names that are not slots of the "
+            "model, empty files. "
+            "Exit status 1 if it found either.",
+    .examples = "skiff check-data -m config.yaml\n"
+                "skiff check-data -m config.yaml new/part-0001.gz",
+    .group = COMMAND_DATA,
     .options = &(const struct options){.rows = rows, .words = "FILE..."},
     .args_size = sizeof(struct check_args),
     .run = run};

@@ -1,4 +1,9 @@
-/* skiff doctor: is a job fit to run? */
+/* skiff doctor: checks a job before or while it runs.
+ *
+ * The checks need no running job: environment, limits, the config and its data are read here,
+ * names and ports are tried in doctor_net.c. The command connects to servers only as a read-only
+ * observer (observer.h). Every fault has a remedy, which is printed below it; the exit status is
+ * 1 if there is a fault, warnings alone leave it 0. */
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +18,7 @@
 #include "cli/command.h"
 #include "cli/doctor.h"
 #include "cli/task.h"
-#include "cli/visit.h"
+#include "cli/observer.h"
 #include "cli/launch.h"
 #include "data/files.h"
 #include "fs/fs.h"
@@ -94,13 +99,14 @@ static void check_settings(struct doctor *d, struct settings *s)
 {
     struct skiff_error err = {0};
     if (settings_read(s, NULL, NULL, &err) < 0)
-        doctor_wrong(d, "docs/launch.md lists the variables", "%s", err.message);
+        doctor_wrong(d, "docs/guide/distributed.md lists the variables", "%s", err.message);
     else if (s->job[0] || s->secret[0])
         doctor_ok(d, "the job is '%s', %s", s->job,
                   s->secret[0] ? "with a secret" : "without a secret");
 }
 
-/* A flag comes before the environment, and that before the config; a wrong config is told later. */
+/* A flag comes before the environment, and that before the config; a wrong config is reported
+     * later. */
 static void check_transport(struct doctor *d, const struct task_args *args, struct settings *s)
 {
     struct skiff_error err = {0};
@@ -118,12 +124,12 @@ static void check_transport(struct doctor *d, const struct task_args *args, stru
         status = settings_set_security(s, &security, &err);
     config_close(c);
     if (status < 0)
-        doctor_wrong(d, "docs/launch.md says what there is", "%s", err.message);
+        doctor_wrong(d, "docs/guide/distributed.md lists the transports", "%s", err.message);
     else
-        doctor_ok(d, "links go by %s", s->links[0] ? s->links : "tcp");
+        doctor_ok(d, "transport: %s", s->links[0] ? s->links : "tcp");
     char weak[256];
     if (secret_is_weak(s->secret, weak, sizeof weak))
-        doctor_warn(d, "docs/security.md", "%s", weak);
+        doctor_warn(d, "docs/guide/security.md", "%s", weak);
 }
 
 /* ---- the config ---- */
@@ -152,13 +158,13 @@ static void check_data(struct doctor *d, struct task *j, const struct role *role
     }
     bool split = config_bool(j->config, "runner.split_file_list", false);
     doctor_ok(d, "training data: %d files%s; mark of the list: %08x%s", list.count,
-              split ? ", shared out among the workers" : ", all of them for each worker here",
+              split ? ", divided among the workers" : ", all of them for each worker here",
               (unsigned)(hash ^ hash >> 32),
-              split ? " (must be the same on every worker's machine)" : "");
+              split ? " (the list must be the same on every worker's machine)" : "");
     if (split && list.count < workers)
         doctor_wrong(d, "split the files further, or start fewer workers",
-                     "%d files for %d workers: %d workers would have nothing to do", list.count,
-                     workers, workers - list.count);
+                     "%d files for %d workers: %d workers would be idle", list.count, workers,
+                     workers - list.count);
     file_list_deinit(&list);
 }
 
@@ -170,9 +176,9 @@ static void check_save(struct doctor *d, struct task *j)
     if (fs_is_remote(path)) {
         struct skiff_error err = {0};
         if (checkpoint_prepare(path, &err) < 0)
-            doctor_wrong(d, "docs/storage.md tells how such paths are reached", "%s", err.message);
+            doctor_wrong(d, "docs/guide/storage.md describes such paths", "%s", err.message);
         else
-            doctor_ok(d, "models go to %s, which can be written", path);
+            doctor_ok(d, "models go to %s, which is writable", path);
         return;
     }
     buf_str(&at, path);
@@ -185,7 +191,7 @@ static void check_save(struct doctor *d, struct task *j)
         doctor_wrong(d, "change runner.model_save_path, or the rights of the folder",
                      "models cannot be written to %s", path);
     else if (!statvfs(at.data, &s))
-        doctor_ok(d, "models go to %s, %.1f GB are free there", path,
+        doctor_ok(d, "models go to %s, which has %.1f GB free", path,
                   (double)s.f_bavail * (double)s.f_frsize / 1e9);
     buf_deinit(&at);
 }
@@ -195,7 +201,7 @@ static void check_config(struct doctor *d, const struct task_args *args, const s
     struct task j;
     struct skiff_error err = {0};
     if (task_open(&j, args, true, &err) < 0) {
-        doctor_wrong(d, "docs/config.md lists the keys", "%s", err.message);
+        doctor_wrong(d, "docs/reference/configuration.md lists the keys", "%s", err.message);
         return;
     }
     doctor_ok(d, "%s: model %s", args->config, j.model->name);
@@ -225,7 +231,7 @@ static void take_workers(struct doctor *d, const char *list, struct role *role)
 }
 
 /* No servers: a rank of a collective job, or none of a job's processes. */
-static void say_no_servers(struct doctor *d, int pid)
+static void print_no_servers(struct doctor *d, int pid)
 {
     struct role ranks;
     struct skiff_error err = {0};
@@ -240,7 +246,7 @@ static void say_no_servers(struct doctor *d, int pid)
         doctor_warn(d, "give --pid of a server, worker or rank, not of skiff launch",
                     "process %d has no role in a job", pid);
     else
-        doctor_ok(d, "no role in the environment: a run here is alone, without servers");
+        doctor_ok(d, "no role in the environment: a run here is a single process without servers");
     role_deinit(&ranks);
 }
 
@@ -253,7 +259,7 @@ static void take_roles(struct doctor *d, const struct asked *a, struct role *rol
         if (role_from_env(role, SKIFF_ROLE_ENV_AUTO, NULL, NULL, &err) < 0)
             doctor_wrong(d, NULL, "%s", err.message);
         else if (!role->nservers)
-            say_no_servers(d, a->pid);
+            print_no_servers(d, a->pid);
         else
             doctor_ok(d, "this process is %s %d of %d workers and %d servers",
                       role->kind == SKIFF_SERVER ? "server" : "worker", role->id, role->workers,
@@ -278,7 +284,7 @@ static int run(const struct command_call *call)
     struct skiff_error err = {0};
     if (status)
         return status;
-    if (a->pid && visit_environment(a->pid, &err) < 0)
+    if (a->pid && observer_environment(a->pid, &err) < 0)
         return command_fail(call->name, &err);
     take_roles(&d, a, &role, &own);
     check_settings(&d, &settings);
@@ -294,13 +300,14 @@ static int run(const struct command_call *call)
     doctor_servers(&d, &role, own);
     if (a->config.config)
         check_config(&d, &a->config, &role);
-    printf("\n%d fine, %d to note, %d wrong\n", d.fine, d.warnings, d.wrong);
+    printf("\n%d ok, %d warning%s, %d fault%s\n", d.fine, d.warnings, d.warnings == 1 ? "" : "s",
+           d.wrong, d.wrong == 1 ? "" : "s");
     role_deinit(&role);
     if (!d.wrong)
         return 0;
     fflush(stdout);
-    fprintf(stderr, "skiff doctor: %d thing%s wrong; see above\n", d.wrong,
-            d.wrong == 1 ? " is" : "s are");
+    fprintf(stderr, "skiff doctor: %d fault%s found; see above\n", d.wrong,
+            d.wrong == 1 ? "" : "s");
     return 1;
 }
 
@@ -308,31 +315,36 @@ static int run(const struct command_call *call)
 
 static const struct option rows[] = {
     TASK_OPTIONS,
-    TASK_TRANSPORT,
-    {"servers", OPTION_TEXT, AT(servers), .also = "endpoints", .value = "LIST",
-     .help = "addresses of all servers, host:port,host:port"},
-    {"workers", OPTION_TEXT, AT(workers), .value = "LIST", .help = "hosts of all workers"},
+    {"servers", OPTION_TEXT, AT(servers), .also = "endpoints", .value = "LIST", .group = "the job",
+     .help = "list all servers as host:port,host:port", .default_text = "from the environment"},
+    {"workers", OPTION_TEXT, AT(workers), .value = "LIST", .help = "list the hosts of all workers"},
     {"worker_num", OPTION_INT, AT(worker_num), .low = 1, .high = 1000000, .value = "N",
-     .help = "how many workers there are"},
+     .help = "set the number of workers"},
     {"pid", OPTION_INT, AT(pid), .low = 1, .high = INT_MAX, .value = "N",
-     .help = "takes role, job and secret from a process of the job that runs here (skiff launch -v "
-             "names one)"},
+     .help = "take role, job and secret from a process of the job on this machine (skiff launch -v "
+             "lists them)"},
     {"timeout", OPTION_INT, AT(timeout), .low = 1, .high = 1000000, .value = "SECONDS",
-     .standard = "10", .help = "how long a server is waited for"},
+     .standard = "10", .help = "wait so long for the answer of a server"},
+    TASK_TRANSPORT(.group = "connection"),
     {0}};
 
 const struct command command_doctor = {
     .name = "doctor",
-    .summary = "say what is wrong with roles, names, ports, links and data of a job",
+    .summary = "check roles, names, ports, links and data of a job, and suggest remedies",
     .usage =
         "[-m config.yaml [-o key=value ...]] [--servers LIST] [--workers LIST] [--worker_num N]\n"
         "[-m config.yaml [-o key=value ...]] --pid N",
-    .text = "Looks at a job before it runs, or while it does, and says what is wrong and what to "
-            "do: roles, names, "
-            "ports (free, taken, by whom), links to servers, clocks, proxies, limits, and with -m "
-            "the config and its "
-            "data. Without --servers the environment says who takes part. Exit status 1: something "
-            "is wrong.",
+    .text =
+        "Checks a job before it runs or while it runs. For every fault it prints the remedy. It "
+        "checks roles, names, "
+        "ports (free, in use, by what), links to servers, clocks, proxies and limits; with -m also "
+        "the config and its data. Without --servers, the environment describes the job. Exit "
+        "status 1: "
+        "at least one fault.",
+    .examples = "skiff doctor -m config.yaml\n"
+                "skiff doctor --servers a:7000,b:7000 --workers a,b\n"
+                "skiff doctor --pid 12345",
+    .group = COMMAND_OPERATE,
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct asked),
     .run = run};

@@ -1,4 +1,4 @@
-/* skiff _generate: man pages and completions, for the build; pages of docs/commands. */
+/* skiff _generate: man pages and completions, for the build; pages of docs/reference/commands. */
 #include <stdio.h>
 #include <string.h>
 
@@ -80,10 +80,10 @@ static int run(const struct command_call *call)
                          call->words[0]);
 }
 
-const struct command command_generate = {
-    .name = "_generate",
-    .usage = "man DIR\nmarkdown DIR\ncompletions DIR",
-    .text =
-        "Writes man pages, pages of docs/commands, or completions for bash, zsh and fish, into a "
-        "folder.",
-    .run = run};
+const struct command command_generate = {.name = "_generate",
+                                         .usage = "man DIR\nmarkdown DIR\ncompletions DIR",
+                                         .text =
+                                             "Writes man pages, pages of docs/reference/commands, "
+                                             "or completions for bash, zsh and fish, into a "
+                                             "folder.",
+                                         .run = run};

@@ -1,4 +1,9 @@
-/* skiff init: from somebody's table to a config that trains. */
+/* skiff init: from a table to a config that trains on it.
+ *
+ * The table is read twice: init_run.c collects statistics of the columns, init_plan.c decides from
+ * them what each column is used for, then the rows are written to train/ and test/. Only folders
+ * that an earlier skiff init has written (config.yaml says so in its first line) are replaced, and
+ * an input file inside of --out is refused. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -38,10 +43,10 @@ static enum skiff_status not_inside(const struct file_list *files, const char *o
         char *file = realpath(files->paths[i], NULL);
         size_t n = strlen(folder);
         if (file && strncmp(file, folder, n) == 0 && file[n] == '/')
-            status = error_set(err, SKIFF_INVALID,
-                               "%s lies in --out %s, what is in it may be replaced; choose another "
-                               "folder",
-                               files->paths[i], out);
+            status =
+                error_set(err, SKIFF_INVALID,
+                          "%s is in --out %s, whose content may be replaced; choose another folder",
+                          files->paths[i], out);
         free(file);
     }
     free(folder);
@@ -76,20 +81,20 @@ static enum skiff_status prepare_folder(const struct init_flags *f, const struct
             file_remove_tree(path.data);
         else if (f->overwrite)
             status = error_set(err, SKIFF_STATE,
-                               "%s is there, and no earlier skiff init wrote it (config.yaml does "
-                               "not say so): remove it yourself, or name another folder by --out",
+                               "%s exists, and skiff init did not write it (config.yaml does not "
+                               "say so): remove it, or name another folder with --out",
                                path.data);
         else
             status = error_set(err, SKIFF_STATE,
-                               "%s is there already; --overwrite replaces what an earlier init "
-                               "wrote, --out names another folder",
+                               "%s exists; --overwrite replaces the output of an earlier skiff "
+                               "init, --out names another folder",
                                path.data);
     }
     for (size_t i = 2; status == SKIFF_OK && i < sizeof made / sizeof *made; i++) {
         path_in(&path, f->out, made[i]);
         status = file_make_parents(path.data, err);
         if (status == SKIFF_OK && mkdir(path.data, 0777) < 0)
-            status = error_set_sys(err, "%s: cannot make the folder", path.data);
+            status = error_set_sys(err, "%s: cannot create the folder", path.data);
     }
     buf_deinit(&path);
     return status;
@@ -132,12 +137,11 @@ static enum skiff_status write_files(const struct init_plan *p, const struct ini
 static enum skiff_status check_split(const struct split_report *r, struct skiff_error *err)
 {
     if (r->train.rows == 0 || r->test.rows == 0)
-        return error_set(
-            err, SKIFF_INVALID,
-            "of %" PRId64 " rows %" PRId64 " are left to train and %" PRId64
-            " to test: there must be some of both; --share (0.1) says how many are for "
-            "the test, --seed which",
-            r->train.rows + r->test.rows, r->train.rows, r->test.rows);
+        return error_set(err, SKIFF_INVALID,
+                         "of %" PRId64 " rows, %" PRId64 " are for training and %" PRId64
+                         " for the test; both need at least one: change the share of the test "
+                         "(--share, default 0.1) or the choice (--seed)",
+                         r->train.rows + r->test.rows, r->train.rows, r->test.rows);
     return SKIFF_OK;
 }
 
@@ -184,11 +188,15 @@ static int run(const struct command_call *call)
     if (!a->data || !a->flags.out)
         return command_usage(call->name, "--data FILE and --out DIR are needed");
     if (strcmp(a->data, "-") == 0)
-        return command_usage(call->name, "--data: the rows are read twice, a pipe cannot be");
+        return command_usage(call->name,
+                             "--data is a pipe: the rows are read twice, so give a file");
     if (a->flags.share <= 0 || a->flags.share >= 1)
-        return command_usage(call->name, "--share lies between 0 and 1");
+        return command_usage(call->name, "--share must be between 0 and 1");
     if (strncmp(a->flags.model, "rank/", 5) != 0 || !model_find(a->flags.model))
-        return command_usage(call->name, "--model: one of the rank/ models (skiff train --help)");
+        return command_usage(call->name,
+                             "--model must be one of the rank/ models that skiff train --help "
+                             "lists, found %s",
+                             a->flags.model);
     return init(a, &err) < 0 ? command_fail(call->name, &err) : 0;
 }
 
@@ -199,43 +207,51 @@ static const char *const headers[] = {"no", "yes", NULL};
 static const char *const splits[] = {"auto", "random", "time", NULL};
 
 static const struct option rows[] = {
-    {"data", OPTION_TEXT, AT(data), .value = "FILE",
-     .help = "the table: a file, a folder or a pattern; it may be compressed"},
+    {"data", OPTION_TEXT, AT(data), .value = "FILE", .group = "files",
+     .help = "read the table from a file, a folder or a pattern; files may be compressed"},
     {"out", OPTION_TEXT, AT(flags.out), .value = "DIR",
-     .help = "folder: config.yaml, train/, test/ and columns.stats are made in it"},
-    {"label", OPTION_TEXT, AT(flags.label), .value = "COLUMN",
-     .help = "the column to be predicted: its name, or without a header its position from 1"},
-    {"positive", OPTION_TEXT, AT(flags.positive), .value = "VALUE", .help = "the label that is 1"},
-    {"format", OPTION_CHOICE, AT(flags.format), .words = formats, .standard = "auto",
-     .help = "of the file"},
-    {"separator", OPTION_OTHER, AT(flags.separator), .read = reader_read_char,
-     .given = AT(flags.has_separator), .value = "C",
-     .help = "csv: between columns: one character, or tab, comma, space, pipe, semicolon"},
-    {"header", OPTION_CHOICE, AT(flags.header), .words = headers, .given = AT(flags.has_header),
-     .help = "csv: whether the first line names the columns"},
-    {"split", OPTION_CHOICE, AT(flags.split), .words = splits, .standard = "auto",
-     .help = "which rows are for the test: the last ones in time (auto, if there is a column of "
-             "times), or some at random"},
-    {"time", OPTION_TEXT, AT(flags.time), .value = "COLUMN", .help = "the column of times"},
-    {"share", OPTION_REAL, AT(flags.share), .low = 0, .high = 1, .value = "X", .standard = "0.1",
-     .help = "of the rows that are for the test"},
-    {"seed", OPTION_LONG, AT(flags.seed), .value = "N", .standard = "1",
-     .help = "which rows are for the test; runner.seed of the config"},
-    {"model", OPTION_TEXT, AT(flags.model), .value = "NAME", .standard = "rank/deepfm",
-     .help = "the network"},
+     .help = "write config.yaml, train/, test/ and columns.stats to DIR"},
     {"overwrite", OPTION_BOOL, AT(flags.overwrite),
-     .help = "replaces what an earlier init wrote in DIR"},
+     .help = "replace the output of an earlier skiff init in DIR"},
+    {"format", OPTION_CHOICE, AT(flags.format), .words = formats, .standard = "auto",
+     .help = "set the format of the file", .group = "format"},
+    {"separator", OPTION_OTHER, AT(flags.separator), .read = reader_read_char,
+     .given = AT(flags.has_separator), .value = "C", .default_text = "detected",
+     .help = "csv: set the separator: one character, or tab, comma, space, pipe, semicolon"},
+    {"header", OPTION_CHOICE, AT(flags.header), .words = headers, .given = AT(flags.has_header),
+     .help = "csv: say whether the first line names the columns", .default_text = "detected"},
+    {"label", OPTION_TEXT, AT(flags.label), .value = "COLUMN", .group = "label and split",
+     .default_text = "detected",
+     .help = "predict this column: a name, or a position from 1 if there is no header"},
+    {"positive", OPTION_TEXT, AT(flags.positive), .value = "VALUE",
+     .help = "treat this value of the label as 1"},
+    {"split", OPTION_CHOICE, AT(flags.split), .words = splits, .standard = "auto",
+     .help = "choose the test rows: the last ones in time (auto, if there is a column of "
+             "times), or random ones"},
+    {"time", OPTION_TEXT, AT(flags.time), .value = "COLUMN", .help = "use this column of times",
+     .default_text = "detected"},
+    {"share", OPTION_REAL, AT(flags.share), .low = 0, .high = 1, .value = "X", .standard = "0.1",
+     .help = "set the share of the rows that are for the test"},
+    {"seed", OPTION_LONG, AT(flags.seed), .value = "N", .standard = "1",
+     .help = "seed the choice of test rows, and runner.seed of the config"},
+    {"model", OPTION_TEXT, AT(flags.model), .value = "NAME", .standard = "rank/deepfm",
+     .help = "set the network", .group = "model"},
     {0}};
 
 const struct command command_init = {
     .name = "init",
-    .summary = "look at a table of your own and write a config that trains on it",
+    .summary = "inspect your own table and write a config that trains on it",
     .usage = "--data FILE [--label COLUMN] [--positive VALUE] --out DIR",
-    .text = "Looks at a CSV, TSV, libsvm or libffm file (separator, header, types, missing values, "
-            "the label), tells what it saw, splits the rows 9:1 into DIR/train and DIR/test, "
-            "learns quantiles of numbers and the values of categories from the training rows, and "
-            "writes DIR/config.yaml. Then `skiff train -m DIR/config.yaml`, `skiff infer -m "
-            "DIR/config.yaml` and `skiff predict -m DIR/config.yaml --input NEW` work at once.",
+    .text =
+        "Inspects a CSV, TSV, libsvm or libffm file and prints what it found: separator, header, "
+        "types, missing values, the label. It splits the rows 9:1 into DIR/train and DIR/test, "
+        "takes quantiles of numbers and the values of categories from the training rows, and "
+        "writes DIR/config.yaml. `skiff train -m DIR/config.yaml`, `skiff infer -m "
+        "DIR/config.yaml` and `skiff predict -m DIR/config.yaml --input NEW` then work at once.",
+    .examples =
+        "skiff init --data clicks.csv --out job\n"
+        "skiff init --data clicks.csv --label clicked --positive yes --split time --out job",
+    .group = COMMAND_TRAIN,
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct init_args),
     .run = run};

@@ -1,4 +1,6 @@
-/* skiff inspect: what is in a file, readable. */
+/* skiff inspect: prints what is in a file. This file has the flags and texts of its parts and
+ * calls one function for every file; the parts are in inspect_*.c. A write error of the output is
+ * reported, since output often goes to a pipe. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -118,31 +120,34 @@ static int run_functions(const struct command_call *call)
 
 static const struct option program_rows[] = {
     {"summary", OPTION_BOOL, AT(summary),
-     .help = "counts only: version, blocks, ops by type and role, variables, parameters"},
+     .help = "print counts only: version, blocks, ops by type and role, variables, parameters"},
     {0}};
 static const struct option model_rows[] = {
-    {"model", OPTION_TEXT, AT(model), .value = "NAME",
-     .help = "name of the program file in the folder, where it is not __model__"},
+    {"model", OPTION_TEXT, AT(model), .value = "NAME", .default_text = "__model__",
+     .help = "set the name of the program file in the folder"},
     {"params", OPTION_TEXT, AT(params), .value = "NAME",
-     .help = "name of the file that holds all parameters, where they are in one"},
+     .help = "set the name of the file that holds all parameters",
+     .default_text = "one file for each parameter"},
     {0}};
 static const struct option tensor_rows[] = {
-    {"all", OPTION_BOOL, AT(all), .help = "all values"},
+    {"all", OPTION_BOOL, AT(all), .help = "print all values"},
     {"program", OPTION_TEXT, AT(names), .value = "FILE",
-     .help = "the program whose variables a combined file holds: gives their names"},
+     .help = "take the names of the tensors in a combined file from this program"},
     {0}};
 static const struct option table_rows[] = {
     {"double", OPTION_BOOL, AT(twice),
-     .help = "of CtrDoubleAccessor, whose columns stand in another order"},
-    {"servers", OPTION_TEXT, AT(servers), .value = "LIST",
-     .help = "of a job that runs: addresses of all its servers, host:port,host:port"},
+     .help = "read a table of CtrDoubleAccessor, whose columns are in another order",
+     .group = "saved tables"},
+    {"servers", OPTION_TEXT, AT(servers), .value = "LIST", .group = "running job",
+     .help = "ask the servers of a running job, host:port,host:port (list all of them)"},
     {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",
-     .help = "the job's secret; otherwise SKIFF_SECRET or SKIFF_SECRET_FILE"},
+     .help = "read the job's secret from FILE",
+     .default_text = "SKIFF_SECRET or SKIFF_SECRET_FILE"},
     {"pid", OPTION_INT, AT(pid), .low = 1, .high = INT_MAX, .value = "N",
-     .help = "takes servers, job and secret from a process of the job that runs here (skiff launch "
-             "-v names one)"},
+     .help = "take servers, job and secret from a process of the job on this machine (skiff launch "
+             "-v lists them)"},
     {"timeout", OPTION_INT, AT(timeout), .low = 1, .high = 1000000, .value = "SECONDS",
-     .standard = "10", .help = "how long a server is waited for"},
+     .standard = "10", .help = "wait so long for the answer of a server"},
     {0}};
 static const struct option no_rows[] = {{0}};
 
@@ -157,72 +162,75 @@ static const struct command parts[] = {
     {.name = "program",
      .summary = "a program file (main.pb, __model__, x.pdmodel) as text",
      .usage = "[--summary] FILE...",
-     .text = "One variable or op a line; this text is taken wherever a program file is.",
+     .text = "Prints one variable or op on each line. Every command that reads a program file also "
+             "reads this text.",
      TAKES(program_rows),
      PART(program)},
     {.name = "model",
      .summary = "an inference model",
      .usage = "[--model NAME] [--params NAME] PATH...",
-     .text = "What it takes and gives, its ops, its parameters with type, shape and size. PATH is "
-             "a folder of 1.x "
-             "(__model__ and one file per parameter) or the prefix of x.pdmodel and x.pdiparams "
-             "(or x.pdparams).",
+     .text = "Prints the inputs and outputs, the ops, and the parameters with type, shape and "
+             "size. PATH is a folder of Paddle 1.x (__model__ and one file for each parameter) or "
+             "the prefix of x.pdmodel and x.pdiparams (or x.pdparams).",
      TAKES(model_rows),
      PART(model)},
     {.name = "ops",
-     .summary = "the ops that Skiff knows",
+     .summary = "the ops of Skiff",
      .usage = "[NAME | FILE]...",
-     .text = "Without arguments: every op that skiff knows. NAME: one op with slots, attributes "
-             "and their defaults, "
-             "gradient. FILE: the ops of that program and whether each is known (exit status 1 "
-             "when one is not). In "
-             "lists: * any number of variables, ? may be absent, ~ only there for the gradient.",
+     .text = "Without arguments: lists every op. NAME: describes one op: its slots, its attributes "
+             "with defaults, its gradient. FILE: lists the ops of that program and whether Skiff "
+             "has each (exit status 1 if one is missing). In lists, * marks any number of "
+             "variables, ? an optional one, ~ one that only the gradient uses.",
      TAKES(no_rows),
      PART(ops)},
     {.name = "layers",
-     .summary = "the layers that networks in YAML are made of",
+     .summary = "the layers for networks in YAML",
      .usage = "[NAME]...",
-     .text = "Without arguments: every layer with its arguments; those in brackets may be left "
-             "out. NAME: one layer, and what its arguments are (docs/networks.md).",
+     .text = "Without arguments: lists every layer with its arguments; those in brackets are "
+             "optional. NAME: describes one layer and its arguments (docs/guide/networks.md).",
      .options = &(const struct options){.rows = no_rows, .words = "NAME..."},
      PART(layers)},
     {.name = "functions",
-     .summary = "the functions of Paddle 2.x that C and Python have",
+     .summary = "the functions of Paddle 2.x that C and Python can call",
      .usage = "[NAME]...",
-     .text = "Without arguments: every function that is declared, with its arguments. NAME: one "
-             "function (nn.functional.relu), what it does, and the ops that it is made of "
-             "(src/calls/row.h has the notation). C calls them by <skiff/call.h>.",
+     .text = "Without arguments: lists every declared function with its arguments. NAME: describes "
+             "one function (nn.functional.relu) and the ops that it consists of (src/calls/row.h "
+             "defines the notation). C calls them through <skiff/call.h>.",
      .options = &(const struct options){.rows = no_rows, .words = "NAME..."},
      PART(functions)},
     {.name = "tensor",
      .summary = "a tensor file, selected rows, several tensors in one file, or a pickle "
                 "(.pdparams, .pdopt)",
      .usage = "[--all] [--program FILE] FILE...",
-     .text = "Name, type, shape, lod, smallest, largest and mean value, first values.",
+     .text = "Prints name, type, shape, LoD, the smallest, largest and mean value, and the first "
+             "values.",
      TAKES(tensor_rows),
      PART(tensor)},
     {.name = "table",
-     .summary = "tables: saved ones of features (rows, shows, clicks, scores); those of a job "
-                "that runs",
+     .summary =
+         "a saved sparse table (rows, shows, clicks, scores), or the tables of a running job",
      .usage = "[--double] FOLDER...\n"
               "--servers LIST [--secret_file FILE]\n"
               "--pid N",
-     .text = "FOLDER is one table (part-000-00000 ...) or a model with several (000, 001 ...), as "
-             "servers save them. Scores are (show - click) * 0.1 + click. Of models of skiff train "
-             "it also tells how the job had the table then. With --servers or --pid: "
-             "what the servers of a running job have of each table now, each and together: rows, "
-             "bytes in memory and their limit, ids that wait for admission, rows admitted, "
-             "refused, expired by shrinks, dropped for memory; of tables on disk the share of "
-             "rows that were in memory when they were asked for, those that came ahead of their "
-             "batch, rows and bytes on disk, bytes written for each row that went there. The job "
-             "goes on meanwhile: a visitor is no worker, and nobody waits for him.",
+     .text = "FOLDER is one table (part-000-00000 ...) or a model with several tables (000, 001 "
+             "...), as servers save them. A score is (show - click) * 0.1 + click. For models of "
+             "skiff train it also prints the settings of the table in the job.\n\nWith --servers "
+             "or --pid it prints the state of each table in a running job, for every server and in "
+             "total: rows, bytes in memory and their limit, ids that wait for admission, and the "
+             "rows that were admitted, refused, expired or dropped for memory. For tables on disk "
+             "it also prints the share of requested rows that were in memory, the prefetched rows, "
+             "rows and bytes on disk, and bytes written for each row. The job continues meanwhile: "
+             "the command connects as a read-only observer.",
      TAKES(table_rows),
      PART(table)},
     {0}};
 
 const struct command command_inspect = {
     .name = "inspect",
-    .summary = "print what is in a program, model, tensor, pickle or table; list ops, layers and "
-               "functions",
-    .text = "Prints what is in a file, readable.",
+    .summary = "print a program, model, tensor, pickle or table; list ops, layers and functions",
+    .text = "Prints the content of a file in readable form.",
+    .examples = "skiff inspect program main.pb --summary\n"
+                "skiff inspect model model/0\n"
+                "skiff inspect table --pid 12345",
+    .group = COMMAND_INSPECT,
     .parts = parts};

@@ -24,12 +24,12 @@ static int run_here(const struct launch_args *a, const char *name)
 /* After the job: what came out of it. */
 static void print_end(const struct launch *l)
 {
-    bool told = !l->mode->echoes; /* else the log has it, unless ranks have told us more */
+    bool reported = !l->mode->echoes; /* else the log has it, unless ranks have told us more */
     for (int i = 0; i < l->n; i++)
-        told |= l->at[i].total.samples >= 0;
-    if (told)
+        reported |= l->at[i].total.samples >= 0;
+    if (reported)
         launch_print_table(l);
-    launch_print_notes(l);
+    launch_print_warnings(l);
     if (l->failed >= 0)
         launch_print_failed(l);
     else if (l->signal)
@@ -69,7 +69,8 @@ static int run_job(struct launch_args *a, const char *name)
     code = run_once(a, name, &again);
     while (again && a->attempt < a->restarts) {
         launch_again(a);
-        fprintf(stderr, "skiff launch: restart %d of %d\n", a->attempt, a->restarts);
+        fprintf(stderr, "skiff launch: restarting the job (restart %d of %d)\n", a->attempt,
+                a->restarts);
         code = run_once(a, name, &again);
     }
     return code;
@@ -101,29 +102,39 @@ static int run_ps(const struct command_call *call)
     "[FLAGS] -m config.yaml [-o key=value ...] [--resume]\n" \
     "[FLAGS] script.py [ARGUMENTS]\n"                        \
     "[FLAGS] -- any command"
-#define TEXT                                                                                       \
-    "Starts the processes of a job, shows their progress, and ends when the job ends. The first "  \
-    "process that fails is named and the others are stopped; nothing is left behind, however the " \
-    "launch ends. docs/launch.md tells more.\n\n"                                                  \
-    "With --server_num, --worker_num, --servers or --workers these are parameter servers and "     \
-    "workers; else they are ranks, each of which holds all parameters: collective training.\n\n"   \
-    "-m runs `skiff train` in every process, a script runs with python.\n\n"                       \
-    "Ctrl-C stops the job; what was learnt of the running epoch is saved, and --resume goes on."
+#define TEXT                                                                                    \
+    "Starts the processes of a job, shows its progress, and ends with the job. When a process " \
+    "fails, skiff launch names it and stops the others. No process outlives skiff launch. "     \
+    "docs/guide/distributed.md describes jobs.\n\n"                                             \
+    "With --server_num, --worker_num, --servers or --workers it starts parameter servers and "  \
+    "workers. Without them it starts ranks, each of which holds all parameters (collective "    \
+    "training).\n\n"                                                                            \
+    "-m runs `skiff train` in every process; a script runs with Python.\n\n"                    \
+    "Ctrl-C stops the job and saves what it learned of the running epoch; --resume continues."
+#define EXAMPLES                                                           \
+    "skiff launch --server_num 2 --worker_num 4 -m config.yaml\n"          \
+    "skiff launch --nproc_per_node 4 -m config.yaml\n"                     \
+    "skiff launch --server_num 1 --worker_num 2 -m config.yaml --resume\n" \
+    "skiff launch --servers a:7000,b:7000 --workers a,b --secret_file ~/.skiff/secret train.py"
 
 const struct command command_launch = {
     .name = "launch",
-    .summary = "start servers and workers, or ranks, here or on many machines, and look after them",
+    .summary = "start a job of servers and workers, or of ranks, on one or several machines",
     .usage = FORMS,
     .text = TEXT,
+    .examples = EXAMPLES,
+    .group = COMMAND_TRAIN,
     .options = &launch_options,
     .args_size = sizeof(struct launch_args),
     .run = run};
 
 const struct command command_launch_ps = {
     .name = "launch-ps",
-    .summary = "the same with the defaults of paddle.distributed.launch_ps",
+    .summary = "like launch, with the defaults of paddle.distributed.launch_ps",
     .usage = FORMS,
     .text = TEXT,
+    .examples = EXAMPLES,
+    .group = COMMAND_TRAIN,
     .options = &launch_options,
     .args_size = sizeof(struct launch_args),
     .run = run_ps};

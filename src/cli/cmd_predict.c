@@ -1,4 +1,10 @@
-/* skiff predict: a prediction for every row. */
+/* skiff predict: one prediction for every row (predict.h has the pipeline).
+ *
+ * The output has one line for each input row, in order. An output file is written under a
+ * temporary name and renamed when it is complete, so that it never contains a part; standard
+ * output is flushed whenever the input pauses. The model is the best epoch, the newest, or what
+ * --epoch and --model name; an inference model brings its own program, everything else uses the
+ * network of the config. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +24,9 @@
 #include "store/file.h"
 
 #define BATCH_SIZE 512
-#define TOLD 10           /* bad lines that are told one by one */
-#define TELL_SECONDS 5.0  /* between two lines of progress */
-#define SHOW_SECONDS 0.25 /* the same on a terminal */
+#define REPORTED 10        /* bad lines that are reported one by one */
+#define REPORT_SECONDS 5.0 /* between two lines of progress */
+#define SHOW_SECONDS 0.25  /* the same on a terminal */
 
 struct predict_args {
     struct task_args task;
@@ -40,8 +46,8 @@ struct predicting {
     bool writes_file, terminal;
     bool at_once; /* the output appears when all is written */
     int64_t rows;
-    int64_t told_bad, bad; /* lines */
-    double started, told;
+    int64_t reported_bad, bad; /* lines */
+    double started, reported;
 };
 
 /* ---- the model ---- */
@@ -76,8 +82,8 @@ static enum skiff_status check_predicts(const struct predicting *t, struct skiff
         label |= net->inputs[i] == net->label;
     if (!net->predict || !label)
         return error_set(err, SKIFF_UNSUPPORTED,
-                         "%s gives no prediction for a row (its labels are none of its inputs); "
-                         "its parameters lie in the saved epochs",
+                         "%s has no prediction for a row (its inputs do not include the labels); "
+                         "its parameters are in the saved epochs",
                          t->task.model->name);
     if (net->not_probability)
         log_warn("%s predicts scores that order rows, not probabilities", t->task.model->name);
@@ -128,49 +134,51 @@ static enum skiff_status load_path(struct predicting *t, const char *path, struc
     return make_program(t, err);
 }
 
-/* The folder of the run's best by validation; "": nobody has told, or it is another run's. */
+/* The folder of the run's best by validation; "": not known, or of another run. */
 static void find_best(struct predicting *t, const char *folder, const struct run_list *runs)
 {
     struct valid_best best;
     struct skiff_error why = {0};
     buf_reset(&t->path);
     if (valid_best_read(folder, &best, &why) < 0)
-        log_warn("which epoch is the best is not known: %s", why.message);
+        log_warn("the best epoch is not known: %s", why.message);
     else if (best.epoch >= 0 && !strcmp(best.run, runs->run))
         buf_printf(&t->path, "%s/%s", folder, best.model);
 }
 
-static void say_model(const struct predicting *t, bool best, const struct model_note *note)
+static void print_model(const struct predicting *t, bool best, const struct model_info *note)
 {
-    log_info("predicting with %s%s%s", t->path.data, best ? ", the run's best" : "",
-             note->known && !note->complete ? ", which was interrupted: a part of the epoch" : "");
-    checkpoint_say_run(note);
+    log_info("predicting with %s%s%s", t->path.data, best ? ", the best of the run" : "",
+             note->known && !note->complete
+                 ? ", which was interrupted and has only part of the epoch"
+                 : "");
+    checkpoint_print_run(note);
 }
 
 static enum skiff_status load_newest(struct predicting *t, const char *folder,
                                      const struct run_list *runs, struct skiff_error *err)
 {
-    struct model_note note = {.epoch = -1};
+    struct model_info note = {.epoch = -1};
     struct skiff_error why = {0};
     find_best(t, folder, runs);
     if (t->path.len) {
         if (model_check(t->path.data, &note, &why) == SKIFF_OK &&
             checkpoint_load(&t->task, t->path.data, &why) == SKIFF_OK) {
             note.complete = true; /* a best one may be of the middle of its epoch */
-            say_model(t, true, &note);
+            print_model(t, true, &note);
             return SKIFF_OK;
         }
-        log_warn("%s, the run's best, is left out: %s", t->path.data, why.message);
+        log_warn("%s, the best of the run, is ignored: %s", t->path.data, why.message);
     }
     TRY(checkpoint_load_newest(&t->task, folder, runs, &note, err));
     if (note.epoch < 0)
         return error_set(err, SKIFF_NOT_FOUND,
-                         "%s holds no whole epoch to predict with: train first (skiff train), or "
+                         "no complete epoch in %s to predict with: train first (skiff train), or "
                          "name a model (--model PATH)",
                          folder);
     buf_reset(&t->path);
     buf_printf(&t->path, "%s/%d", folder, note.epoch);
-    say_model(t, false, &note);
+    print_model(t, false, &note);
     return SKIFF_OK;
 }
 
@@ -188,7 +196,7 @@ static enum skiff_status load_model(struct predicting *t, struct skiff_error *er
         buf_printf(&path, "%s/%lld", folder, (long long)t->args->epoch);
         enum skiff_status status = SKIFF_OK;
         if (!checkpoint_exists(folder, (int)t->args->epoch))
-            status = error_set(err, SKIFF_NOT_FOUND, "%s holds no saved model", path.data);
+            status = error_set(err, SKIFF_NOT_FOUND, "%s contains no saved model", path.data);
         else
             status = load_path(t, path.data, err);
         if (status == SKIFF_OK)
@@ -198,7 +206,7 @@ static enum skiff_status load_model(struct predicting *t, struct skiff_error *er
     }
     TRY(check_predicts(t, err));
     TRY(run_list_read(&runs, folder, t->args->task.run, err));
-    run_list_warn(&runs, folder, "--run ID or --epoch N takes them");
+    run_list_warn(&runs, folder, "--run ID or --epoch N selects them");
     enum skiff_status status = load_newest(t, folder, &runs, err);
     run_list_deinit(&runs);
     return status < 0 ? status : make_program(t, err);
@@ -251,12 +259,12 @@ static enum skiff_status close_output(struct predicting *t, enum skiff_status st
 static void show_progress(struct predicting *t, bool last)
 {
     double now = clock_seconds(), spent = now - t->started;
-    double period = t->terminal ? SHOW_SECONDS : TELL_SECONDS;
+    double period = t->terminal ? SHOW_SECONDS : REPORT_SECONDS;
     if (last && t->terminal)
         fprintf(stderr, "\r\033[K");
-    if (last || now - t->told < period)
+    if (last || now - t->reported < period)
         return;
-    t->told = now;
+    t->reported = now;
     if (t->terminal)
         fprintf(stderr, "\r%lld rows, %.0f rows/s\033[K", (long long)t->rows,
                 (double)t->rows / spent);
@@ -279,15 +287,15 @@ static enum skiff_status write_text(void *user, const char *text, size_t n, int6
 
 /* ---- the rows ---- */
 
-static void tell_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
+static void print_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
 {
     struct predicting *t = arg;
     (void)file;
     (void)line;
-    if (++t->told_bad <= TOLD)
+    if (++t->reported_bad <= REPORTED)
         log_warn("%s", why->message);
-    else if (t->told_bad == TOLD + 1)
-        log_warn("further bad lines are counted only");
+    else if (t->reported_bad == REPORTED + 1)
+        log_warn("further bad lines are only counted");
 }
 
 static enum skiff_status find_files(struct predicting *t, struct skiff_error *err)
@@ -314,14 +322,14 @@ static enum skiff_status predict_files(struct predicting *t, struct dataset_conf
     struct bad_lines bad;
     struct file_cursor cursor = {.files = &t->files};
     bad_lines_init(&bad, dc->bad_limit);
-    bad.on_bad = dc->bad_limit ? tell_bad : NULL;
+    bad.on_bad = dc->bad_limit ? print_bad : NULL;
     bad.on_idle = dc->on_idle;
     bad.arg = t;
     dc->reader.skip_label = true;
     struct scan_plan plan = {.schema = &t->task.schema,
                              .reader = &dc->reader,
                              .pipe_command = dc->pipe_command,
-                             .short_batches = true, /* whoever writes to a pipe waits for answers */
+                             .short_batches = true, /* the writer of a pipe waits for answers */
                              .rules = dc->rules,
                              .unpack_ratio = dc->unpack_ratio,
                              .idle_lines = dc->idle_lines,
@@ -335,7 +343,7 @@ static enum skiff_status predict_files(struct predicting *t, struct dataset_conf
                               .batch_size = dc->batch_size,
                               .user = t,
                               .write = write_text};
-    t->started = t->told = clock_seconds();
+    t->started = t->reported = clock_seconds();
     t->terminal = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
     enum skiff_status status = predict_run(&job, err);
     show_progress(t, true);
@@ -344,17 +352,17 @@ static enum skiff_status predict_files(struct predicting *t, struct dataset_conf
     return status;
 }
 
-static void say_done(const struct predicting *t)
+static void print_done(const struct predicting *t)
 {
     double spent = clock_seconds() - t->started;
     const char *to = t->args->output ? t->args->output : "standard output";
     if (!t->rows)
-        log_warn("there are no rows in %s: nothing was predicted",
+        log_warn("no rows in %s: nothing was predicted",
                  t->args->input ? t->args->input : "runner.test_data_dir");
-    log_info("%lld rows in %.1f s (%.0f rows/s), to %s", (long long)t->rows, spent,
+    log_info("%lld rows in %.1f s (%.0f rows/s), written to %s", (long long)t->rows, spent,
              spent > 0 ? (double)t->rows / spent : 0.0, to);
     if (t->bad)
-        log_warn("%lld bad lines have nan in place of a prediction", (long long)t->bad);
+        log_warn("%lld bad lines have nan instead of a prediction", (long long)t->bad);
 }
 
 static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
@@ -376,7 +384,7 @@ static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
     if (status == SKIFF_OK)
         status = close_output(t, predict_files(t, &dc, err), err);
     if (status == SKIFF_OK)
-        say_done(t);
+        print_done(t);
     reader_config_deinit(&dc.reader);
     return status;
 }
@@ -387,7 +395,8 @@ static int run(const struct command_call *call)
     struct skiff_error err = {0};
     int status = task_args_check(&args->task, call->name);
     if (!status && args->model && args->has_epoch)
-        status = command_usage(call->name, "--epoch and --model name two models; give one");
+        status =
+            command_usage(call->name, "--epoch and --model exclude each other; give one of them");
     if (status)
         return status;
     struct predicting t = {.args = args};
@@ -413,39 +422,48 @@ static int run(const struct command_call *call)
 
 static const struct option rows[] = {
     TASK_OPTIONS,
-    {"input", OPTION_TEXT, AT(input), .value = "FILE",
-     .help = "rows to predict: a file, folder or pattern, - for standard input; "
-             "runner.test_data_dir unless said otherwise"},
-    {"output", OPTION_TEXT, AT(output), .value = "FILE",
-     .help = "where predictions go; the file appears when all are written; standard output unless "
-             "said otherwise"},
+    {"input", OPTION_TEXT, AT(input), .value = "FILE", .group = "rows",
+     .help = "read rows from a file, folder or pattern, or from standard input (-)",
+     .default_text = "runner.test_data_dir"},
+    {"output", OPTION_TEXT, AT(output), .value = "FILE", .default_text = "standard output",
+     .help = "write predictions to FILE, which appears when all are written"},
     {"epoch", OPTION_LONG, AT(epoch), .low = 0, .high = 1000000, .given = AT(has_epoch),
-     .value = "N", .help = "predicts with this epoch"},
+     .value = "N", .help = "predict with epoch N", .group = "model",
+     .default_text = "the best, else the newest"},
     {"model", OPTION_TEXT, AT(model), .value = "PATH",
-     .help = "predicts with this model: an epoch's folder, a prefix, a folder of parameters, an "
-             "inference model"},
+     .help =
+         "predict with this model: the folder of an epoch, a prefix, a folder of parameters, or an "
+         "inference model"},
     TASK_NAME,
     TASK_RUN,
-    {"quiet", OPTION_BOOL, AT(task.quiet), .letter = 'q', .help = "only warnings and errors"},
+    {"quiet", OPTION_BOOL, AT(task.quiet), .letter = 'q', .help = "print only warnings and errors",
+     .group = "output"},
     {0}};
 
 const struct command command_predict = {
     .name = "predict",
-    .summary = "predict rows, with or without labels: one probability a line",
+    .summary = "write a probability for every row, with or without labels",
     .usage = "-m config.yaml [-o key=value ...] [--input FILE|-] [--output FILE]\n"
              "-m config.yaml --epoch N | --model PATH ...",
     .text =
-        "Prints one line for every row of the input, in its order: the probability of a "
-        "click, then a tab and the row's id where there is one (ins_id of multislot lines "
-        "with runner.parse_ins_id; what stands before a tab in sign_slot lines; the column "
-        "runner.input_id of CSV). Rows may have the label or not; it is not looked at.\n\n"
-        "The model is the best epoch, if the run has marked one, else the newest whole epoch "
+        "Writes one line for every input row, in the order of the input: the probability of a "
+        "click, then a tab and the row's id, if it has one. The id is ins_id of multislot lines "
+        "(with runner.parse_ins_id), the text before a tab in sign_slot lines, or the column "
+        "runner.input_id of CSV. Labels may be present; they are ignored.\n\n"
+        "The model is the best epoch if validation has marked one, otherwise the newest complete "
+        "epoch "
         "of the newest run in runner.infer_load_path (runner.model_save_path).\n\n"
-        "A bad line is an error with file and line; within runner.bad_lines it gets the line "
-        "nan, so that all others keep their places. Lines that a format knows as no rows "
-        "(comments, a CSV's header and empty lines) get none. runner.thread_num threads "
-        "compute; order and numbers do not depend on them. Standard input or a pipe is answered "
-        "whenever it pauses.",
+        "A bad line is an error that names file and line. Within the limit runner.bad_lines it "
+        "becomes the line "
+        "nan, so that the output keeps one line for each row. Lines that are not rows "
+        "(comments, a CSV header, empty CSV lines) have no line in the output. runner.thread_num "
+        "threads "
+        "compute; the order and the numbers do not depend on it. When standard input or a pipe "
+        "pauses, "
+        "the rows read so far are answered.",
+    .examples = "skiff predict -m config.yaml --input new.csv --output predictions.txt\n"
+                "tail -f rows | skiff predict -m config.yaml --input - -q",
+    .group = COMMAND_TRAIN,
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct predict_args),
     .run = run};

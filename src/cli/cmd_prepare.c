@@ -1,4 +1,6 @@
-/* skiff prepare: rows to train/ and valid/, and what is learnt from them to stats. */
+/* skiff prepare: splits rows into train/ and valid/ and writes statistics of the training rows to
+ * stats. The split depends on --seed, so repeated runs give the same files. Raw Criteo rows are
+ * handled here, CSV and libsvm in prepare_table.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,44 +125,52 @@ static const char *const headers[] = {"no", "yes", NULL};
 #define AT(field) offsetof(struct prepare_flags, field)
 
 static const struct option rows[] = {
-    {"out", OPTION_TEXT, AT(out), .value = "DIR",
-     .help = "folder: train/, valid/ and stats are made in it"},
+    {"out", OPTION_TEXT, AT(out), .value = "DIR", .group = "output",
+     .help = "write train/, valid/ and stats to DIR"},
+    {"stats", OPTION_BOOL, AT(stats_only), .help = "write only stats, no rows"},
     {"share", OPTION_REAL, AT(share), .low = 0, .high = 1, .value = "X", .standard = "0.1",
-     .help = "of the rows that go to valid/"},
+     .help = "set the share of the rows that go to valid/"},
     {"quantile", OPTION_REAL, AT(quantile), .low = 0, .high = 1, .value = "X", .standard = "0.95",
-     .help = "that stands for the largest number"},
-    {"seed", OPTION_LONG, AT(seed), .value = "N", .standard = "1", .help = "which rows go where"},
+     .help = "use this quantile as the upper end of a column of numbers"},
+    {"seed", OPTION_LONG, AT(seed), .value = "N", .standard = "1",
+     .help = "seed the split of the rows"},
+    {"format", OPTION_CHOICE, AT(format), .words = formats, .standard = "criteo",
+     .help = "set the format of the files", .group = "format"},
+    {"label", OPTION_TEXT, AT(label), .value = "COLUMN",
+     .help = "csv: name the label, which gets no statistics; rows without a label are dropped"},
+    {"positive", OPTION_TEXT, AT(positive), .value = "VALUE",
+     .help = "csv: treat this value of the label as 1"},
+    {"separator", OPTION_OTHER, AT(separator), .read = reader_read_char, .given = AT(has_separator),
+     .value = "C", .help = "csv: set the separator", .default_text = "detected"},
+    {"header", OPTION_CHOICE, AT(header), .words = headers, .given = AT(has_header),
+     .help = "csv: say whether the first line names the columns", .default_text = "detected"},
     {"bad", OPTION_LONG, AT(bad), .low = -1, .high = INT64_MAX, .value = "N", .standard = "0",
-     .help = "bad lines to leave out; -1: any number"},
+     .help = "skip up to N bad lines; -1: any number", .group = "limits"},
     {"idle-lines", OPTION_LONG, AT(idle_lines), .low = -1, .high = INT64_MAX, .value = "N",
      .standard = "10000000",
-     .help = "a file that begins with so many bad lines and no row is refused; -1: any number"},
+     .help = "refuse a file that begins with N bad lines and no row; -1: no limit"},
     {"unpack-ratio", OPTION_LONG, AT(unpack_ratio), .low = -1, .high = 1 << 30, .value = "N",
      .standard = "200",
-     .help = "compressed content of more than so many times its size, beyond 64 MB, is refused; "
-             "-1: any"},
-    {"stats", OPTION_BOOL, AT(stats_only), .help = "only stats, no rows"},
-    {"format", OPTION_CHOICE, AT(format), .words = formats, .standard = "criteo",
-     .help = "of the files"},
-    {"label", OPTION_TEXT, AT(label), .value = "COLUMN",
-     .help = "csv: the label, of which nothing is learnt; rows without one are left out"},
-    {"positive", OPTION_TEXT, AT(positive), .value = "VALUE", .help = "csv: the label that is 1"},
-    {"separator", OPTION_OTHER, AT(separator), .read = reader_read_char, .given = AT(has_separator),
-     .value = "C", .help = "csv: between columns; it is found out when nobody says it"},
-    {"header", OPTION_CHOICE, AT(header), .words = headers, .given = AT(has_header),
-     .help = "csv: whether the first line names the columns; it is found out, too"},
+     .help = "refuse a compressed file whose content exceeds 64 MB and N times its size; "
+             "-1: no limit"},
     {0}};
 
 const struct command command_prepare = {
     .name = "prepare",
-    .summary = "split rows, learn quantiles and vocabulary",
+    .summary = "split rows for training and validation, compute quantiles and vocabulary",
     .usage = "[--format FORM] --out DIR FILE...",
-    .text = "Splits rows 9:1 into DIR/train and DIR/valid and learns from the training rows. Raw "
-            "Criteo rows: minimum, 95 % quantile and vocabulary; a config takes the result with "
-            "runner.input_normalise: quantile and runner.input_stats: DIR/stats. CSV, and libsvm "
-            "with values other than 1: quantiles, buckets and ids of columns (docs/data.md), which "
-            "a config takes in the same way. The other forms have their ids already: rows are "
-            "split, as they are. `skiff init` does the same and writes the config, too.",
+    .text = "Splits rows 9:1 into DIR/train and DIR/valid and computes statistics of the training "
+            "rows. For raw "
+            "Criteo rows these are minimum, 95 % quantile and vocabulary; a config uses them with "
+            "runner.input_normalise: quantile and runner.input_stats: DIR/stats. For CSV, and for "
+            "libsvm "
+            "with values other than 1, they are quantiles, buckets and ids of columns, which "
+            "a config uses in the same way (docs/guide/data.md). The other formats already contain "
+            "ids: their rows are "
+            "split unchanged. `skiff init` does the same and also writes the config.",
+    .examples = "skiff prepare --out data day_0.gz day_1.gz\n"
+                "skiff prepare --format csv --label clicked --out data clicks.csv",
+    .group = COMMAND_DATA,
     .options = &(const struct options){.rows = rows, .words = "FILE..."},
     .args_size = sizeof(struct prepare_flags),
     .run = run};

@@ -1,4 +1,8 @@
-/* skiff replay: proof that a network gives here what it gave in Paddle. */
+/* skiff replay: proves that a network computes here what it computed in Paddle.
+ *
+ * This file finds the cases (folders with a case.txt, or archives of them), counts and prints;
+ * replay_run.c runs one. Deviations that are intended are listed in a table here, with their
+ * reason: such a case passes and is counted separately. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +16,7 @@
 #include "store/file.h"
 
 /* What Paddle does in these recorded cases is a defect; Skiff does the right thing
- * (docs/differences.md). */
+ * (docs/reference/differences.md). */
 static const char *const defects[] = {
     "a zero tensor gives NaN",
     "no label counts: 0/0 = NaN",
@@ -48,7 +52,7 @@ static const char *known_defect(const char *dir, const char *quirk)
     return found;
 }
 
-struct tally {
+struct replay_count {
     int passed, failed, expected;
     bool verbose;
 };
@@ -62,12 +66,12 @@ static void print_report(const char *dir, const char *how, const struct buf *rep
         line = end + 1;
     }
     if (line && *line)
-        printf("FAIL %s%s: ... and more\n", dir, how);
+        printf("FAIL %s%s: ... further differences not shown\n", dir, how);
 }
 
 /* A case that cannot be run: listed like the others, and the reason stands on stderr, too. */
 static void report_broken(const char *dir, const char *how, const struct skiff_error *err,
-                          struct tally *t)
+                          struct replay_count *t)
 {
     printf("FAIL %s%s: %s\n", dir, how, err->message);
     fflush(stdout);
@@ -77,7 +81,7 @@ static void report_broken(const char *dir, const char *how, const struct skiff_e
 
 /* shown: what the case is called in messages. */
 static void replay_one(const char *dir, const char *shown, const struct replay_options *options,
-                       struct tally *t)
+                       struct replay_count *t)
 {
     struct skiff_error err = {0};
     struct replay_case c;
@@ -91,8 +95,8 @@ static void replay_one(const char *dir, const char *shown, const struct replay_o
     if (replay_run(&c, options, &result, &report, &err) < 0) {
         report_broken(shown, how, &err, t);
     } else if (result.differences && known_defect(dir, c.quirk)) {
-        printf("note %s%s: differs from Paddle as intended: %s (docs/differences.md)\n", shown, how,
-               known_defect(dir, c.quirk));
+        printf("note %s%s: differs from Paddle as intended: %s (docs/reference/differences.md)\n",
+               shown, how, known_defect(dir, c.quirk));
         t->passed++;
         t->expected++;
     } else if (result.differences) {
@@ -114,7 +118,7 @@ static void keep(struct case_files *list, char *name)
 {
     if (list->n == list->cap) {
         list->cap = list->cap ? 2 * list->cap : 64;
-        list->names = mem_must_grow(list->names, (size_t)list->cap * sizeof(*list->names));
+        list->names = mem_grow_or_die(list->names, (size_t)list->cap * sizeof(*list->names));
     }
     list->names[list->n++] = name;
 }
@@ -129,12 +133,12 @@ static enum skiff_status find_cases(const char *dir, struct case_files *out,
     for (int i = 0; i < all.n; i++) {
         char *slash = strrchr(all.names[i], '/');
         if (archive_is_named(all.names[i]))
-            keep(archives, mem_must_strdup(all.names[i]));
+            keep(archives, mem_strdup_or_die(all.names[i]));
         if (strcmp(slash ? slash + 1 : all.names[i], "case.txt") != 0)
             continue;
         if (slash)
             *slash = 0;
-        keep(out, mem_must_strdup(slash ? all.names[i] : "."));
+        keep(out, mem_strdup_or_die(slash ? all.names[i] : "."));
     }
     case_files_deinit(&all);
     return SKIFF_OK;
@@ -147,7 +151,7 @@ struct replay_flags {
 
 /* The cases of the folder `root`; shown: what the folder is called in messages. */
 static void replay_cases(const char *root, const char *shown, const struct case_files *cases,
-                         const struct replay_flags *f, struct tally *t)
+                         const struct replay_flags *f, struct replay_count *t)
 {
     struct replay_options options = {.allow_ops = f->allow_ops, .allow_dir = f->allow_dir};
     for (int i = 0; i < cases->n && !interrupt_wanted(); i++) {
@@ -168,7 +172,7 @@ static void replay_cases(const char *root, const char *shown, const struct case_
 
 /* Unpacks into a folder that only we can see, which goes away again. *found grows by its cases. */
 static enum skiff_status replay_archive(const char *path, const struct replay_flags *f,
-                                        struct tally *t, int *found, struct skiff_error *err)
+                                        struct replay_count *t, int *found, struct skiff_error *err)
 {
     struct case_files cases = {0}, inner = {0};
     const char *temp = getenv("TMPDIR");
@@ -176,7 +180,7 @@ static enum skiff_status replay_archive(const char *path, const struct replay_fl
     buf_printf(&dir, "%s/skiff-replay-XXXXXX", temp && *temp ? temp : "/tmp");
     if (!mkdtemp(dir.data)) {
         buf_deinit(&dir);
-        return error_set_sys(err, "%s: no temporary folder to unpack it in", path);
+        return error_set_sys(err, "%s: cannot create a temporary folder to unpack it into", path);
     }
     enum skiff_status status = archive_unpack(path, dir.data, interrupt_watch(), err);
     if (status == SKIFF_OK)
@@ -192,7 +196,7 @@ static enum skiff_status replay_archive(const char *path, const struct replay_fl
 }
 
 static enum skiff_status replay_folder(const char *root, const struct replay_flags *f,
-                                       struct tally *t, int *found, struct skiff_error *err)
+                                       struct replay_count *t, int *found, struct skiff_error *err)
 {
     struct case_files cases, archives;
     TRY(find_cases(root, &cases, &archives, err));
@@ -210,7 +214,7 @@ static enum skiff_status replay_folder(const char *root, const struct replay_fla
     return status;
 }
 
-static int replay_below(const char *root, const struct replay_flags *f, struct tally *t)
+static int replay_below(const char *root, const struct replay_flags *f, struct replay_count *t)
 {
     struct skiff_error err = {0};
     enum skiff_status status;
@@ -238,7 +242,7 @@ static int replay_below(const char *root, const struct replay_flags *f, struct t
 static int run(const struct command_call *call)
 {
     const struct replay_flags *f = call->args;
-    struct tally t = {.verbose = f->verbose};
+    struct replay_count t = {.verbose = f->verbose};
     if (!call->nwords)
         return command_usage(call->name, "no case given");
     interrupt_watch(); /* what was unpacked is removed */
@@ -258,29 +262,31 @@ static int run(const struct command_call *call)
 #define AT(field) offsetof(struct replay_flags, field)
 
 static const struct option rows[] = {
-    {"unfused", OPTION_BOOL, AT(unfused),
-     .help = "runs the programs op by op, as they are written"},
-    {"both", OPTION_BOOL, AT(both), .help = "runs every case fused and unfused (counts twice)"},
-    {"verbose", OPTION_BOOL, AT(verbose), .letter = 'v', .help = "a line for every case"},
+    {"unfused", OPTION_BOOL, AT(unfused), .help = "run the programs op by op, without fusion"},
+    {"both", OPTION_BOOL, AT(both), .help = "run every case fused and unfused (counts twice)"},
+    {"verbose", OPTION_BOOL, AT(verbose), .letter = 'v', .help = "print a line for every case"},
     {"allow_ops", OPTION_TEXT, AT(allow_ops), .value = "LIST",
-     .help = "ops of the programs that may act outside of them, as save,load; others are refused"},
+     .help = "allow these ops to read or write files, as save,load; others are refused"},
     {"allow_dir", OPTION_TEXT, AT(allow_dir), .value = "DIR",
-     .help = "folder below which the files of these ops must lie"},
+     .help = "confine the files of these ops to DIR"},
     {0}};
 
 const struct command command_replay = {
     .name = "replay",
-    .summary = "run recorded cases and compare every value with what real Paddle gave",
+    .summary = "run recorded cases and compare every value with real Paddle's",
     .usage = "[--unfused | --both] [-v] [--allow-ops LIST --allow-dir DIR] CASE...",
     .text = "Runs recorded cases and compares every recorded value. CASE is a folder with a "
-            "case.txt, a folder with cases somewhere below it, or an archive of such a folder "
+            "case.txt, a folder that contains cases at any depth, or an archive of such a folder "
             "(x.tar, x.tar.gz, .zst, .lz4, .xz); archives in a folder are read, too. They are "
-            "unpacked into a private temporary folder ($TMPDIR, /tmp), which is removed; links, "
-            "and names that lead out of it, are refused. tools/record_paddle.py records such cases "
-            "from your "
-            "own program on real "
-            "Paddle (docs/record.md). Ends with a line \"N passed, M failed\"; exit status 1 when "
-            "a case failed.",
+            "unpacked into a private temporary folder ($TMPDIR, /tmp), which is removed "
+            "afterwards. Links, "
+            "and names that lead out of the archive, are refused. tools/record_paddle.py records "
+            "such cases "
+            "from your own program on real Paddle (docs/guide/record.md). The last line is "
+            "\"N passed, M failed\"; the exit status is 1 if a case failed.",
+    .examples = "skiff replay mycase.tar.xz\n"
+                "skiff replay --both -v cases/",
+    .group = COMMAND_INSPECT,
     .options = &(const struct options){.rows = rows, .words = "CASE..."},
     .args_size = sizeof(struct replay_flags),
     .run = run};

@@ -64,20 +64,22 @@ static int run(const struct command_call *call)
 
 static const struct option rows[] = {{"output", OPTION_TEXT, offsetof(struct report_flags, output),
                                       .value = "FILE", .standard = "skiff-report.html",
-                                      .help = "where the page goes; -: standard output"},
+                                      .help = "write the page to FILE; -: standard output"},
                                      {0}};
 
 const struct command command_report = {
     .name = "report",
-    .summary = "show runs side by side: learning curves, calibration, speed, configs",
+    .summary = "compare runs on one page: learning curves, calibration, speed, configs",
     .usage = "RUN... [--output FILE]",
     .text =
-        "Makes one page of several runs: learning curves over each other, results, calibration, "
-        "speed, and where their configs differ. A RUN is a folder of models "
-        "(runner.model_save_path) "
-        "in which skiff train has left its report.json, or such a file, also one that --json of "
-        "skiff train or infer has written. The page opens without a network. Of one RUN alone it "
-        "is the report.html that lies beside its models. docs/report.md describes the numbers.",
+        "Makes one page of several runs: their learning curves in one plot, results, calibration, "
+        "speed, and the differences of their configs. A RUN is a folder of models "
+        "(runner.model_save_path) with the report.json of skiff train, or such a file; --json of "
+        "skiff train and infer writes one, too. The page works offline. For one RUN, it "
+        "is the report.html that skiff train writes. docs/guide/report.md describes the "
+        "numbers.",
+    .examples = "skiff report model_sgd model_adam --output compare.html",
+    .group = COMMAND_INSPECT,
     .options = &(const struct options){.rows = rows, .words = "RUN..."},
     .args_size = sizeof(struct report_flags),
     .run = run};

@@ -15,14 +15,15 @@ static enum skiff_status make_one(const struct secret_flags *f, struct skiff_err
 {
     char secret[SECRET_TEXT] = "";
     enum skiff_status status = SKIFF_OK;
-    secret_make(secret);
+    secret_create(secret);
     if (f->out)
         status = secret_file_write(f->out, secret, err);
     else
         printf("%s\n", secret);
     if (f->out && status == SKIFF_OK)
-        fprintf(stderr, "%s: a new secret; SKIFF_SECRET_FILE=%s or --secret_file uses it\n", f->out,
-                f->out);
+        fprintf(stderr,
+                "%s: new secret written; use it with --secret_file or SKIFF_SECRET_FILE=%s\n",
+                f->out, f->out);
     secret_wipe(secret, sizeof(secret));
     return status;
 }
@@ -43,7 +44,7 @@ static enum skiff_status send_all(const struct secret_flags *f, struct skiff_err
             continue;
         status = secret_send(host, f->to, secret, err);
         if (status == SKIFF_OK)
-            fprintf(stderr, "%s: %s has it\n", host, f->to);
+            fprintf(stderr, "%s: copied to %s\n", host, f->to);
     }
     secret_wipe(secret, sizeof(secret));
     return status;
@@ -60,7 +61,7 @@ static enum skiff_status check_one(const struct secret_flags *f, struct skiff_er
     secret_wipe(secret, sizeof(secret));
     if (bad)
         return error_set(err, SKIFF_INVALID, "%s: %s", path, weak);
-    printf("%s: only its owner can read it, and it cannot be guessed\n", path);
+    printf("%s: ok: only its owner can read it, and it is hard to guess\n", path);
     return SKIFF_OK;
 }
 
@@ -101,23 +102,30 @@ static int run(const struct command_call *call)
 #define AT(field) offsetof(struct secret_flags, field)
 
 static const struct option rows[] = {
-    {"out", OPTION_TEXT, AT(out), .value = "FILE",
-     .help = "new: a file that only its owner can read; one that is there is left alone"},
+    {"out", OPTION_TEXT, AT(out), .value = "FILE", .default_text = "standard output",
+     .help =
+         "new: write the secret to FILE, which only its owner can read; an existing file is kept"},
     {"file", OPTION_TEXT, AT(file), .value = "FILE",
-     .help = "send, check: the file with the secret; ~/.skiff/secret unless said otherwise"},
-    {"hosts", OPTION_TEXT, AT(hosts), .value = "LIST", .help = "send: host,user@host"},
+     .help = "send, check: read the secret from FILE", .default_text = "~/.skiff/secret"},
+    {"hosts", OPTION_TEXT, AT(hosts), .value = "LIST",
+     .help = "send: list the machines as host,user@host"},
     {"to", OPTION_TEXT, AT(to), .value = "FILE", .standard = SECRET_PLACE,
-     .help = "send: its path there, from the home"},
+     .help = "send: set the path on the other machine, relative to the home folder"},
     {0}};
 
 const struct command command_secret = {
     .name = "secret",
-    .summary = "make a job's secret, and put it on other machines",
+    .summary = "make the secret of a job and copy it to other machines",
     .usage = "new [FILE | --out FILE]\nsend [FILE | --file FILE] --hosts LIST [--to FILE]\n"
              "check [FILE | --file FILE]",
-    .text = "Processes of a job know each other by a secret. `new` makes one, `send` puts it on "
-            "other machines by ssh, `check` says whether others can read or guess it. "
-            "docs/security.md says what it protects.",
+    .text = "The processes of a job authenticate each other with a secret. `new` makes one, `send` "
+            "copies it to "
+            "other machines by ssh, `check` tests whether others can read or guess it. "
+            "docs/guide/security.md describes the protection.",
+    .examples = "skiff secret new --out ~/.skiff/secret\n"
+                "skiff secret send --hosts node1,node2\n"
+                "skiff secret check",
+    .group = COMMAND_OPERATE,
     .options = &(const struct options){.rows = rows, .words = "new|send|check [FILE]"},
     .args_size = sizeof(struct secret_flags),
     .run = run};

@@ -30,7 +30,7 @@ static enum skiff_status write_part(const struct synth_flags *f, const char *nam
         status = synth_write(&config, &r, err);
     if (status == SKIFF_OK)
         printf("%s: %" PRId64 " rows, %.1f %% clicks, %.1f MB; no model can reach more than AUC "
-               "%.4f (log loss %.4f) on such rows; on these, the planted one has AUC %.4f\n",
+               "%.4f (log loss %.4f) on such rows; on these, the planted model has AUC %.4f\n",
                dir.data, r.rows, r.rows ? 100.0 * (double)r.clicks / (double)r.rows : 0.0,
                1e-6 * (double)r.bytes, r.best_auc, r.best_log_loss, r.drawn_auc);
     buf_deinit(&dir);
@@ -54,27 +54,28 @@ static int run(const struct command_call *call)
 #define COUNT .low = 0, .high = INT64_MAX
 
 static const struct option rows[] = {
-    {"out", OPTION_TEXT, AT(out), .value = "DIR",
-     .help = "folder; train/ and test/ are made in it"},
+    {"out", OPTION_TEXT, AT(out), .value = "DIR", .help = "write train/ and test/ to DIR"},
     {"rows", OPTION_LONG, AT(rows), COUNT, .value = "N", .standard = "1000000",
-     .help = "rows for training"},
+     .help = "write N rows for training"},
     {"test-rows", OPTION_LONG, AT(test_rows), COUNT, .value = "N", .given = AT(has_test_rows),
-     .help = "rows for testing; a tenth of --rows unless said otherwise"},
+     .help = "write N rows for testing", .default_text = "a tenth of --rows"},
     {"files", OPTION_LONG, AT(files), .low = 1, .high = 100000, .value = "N", .standard = "2",
-     .help = "files for training: at least one a thread"},
+     .help = "write N training files; use at least one for each thread"},
     {"seed", OPTION_LONG, AT(seed), .value = "N", .standard = "1",
-     .help = "of the planted model and the rows"},
+     .help = "seed the planted model and the rows"},
     {"first", OPTION_LONG, AT(first), COUNT, .value = "N", .standard = "0",
-     .help = "number of the first row"},
+     .help = "set the number of the first row"},
     {0}};
 
 const struct command command_synth = {
     .name = "synth",
-    .summary = "write Criteo-shaped rows of a planted model and the best AUC there is",
+    .summary = "write Criteo-shaped rows of a planted model, whose best possible AUC is known",
     .usage = "--out DIR [--rows N]",
-    .text = "Writes rows like Criteo's (label, 13 numbers, 26 values) whose clicks are drawn from "
-            "a planted model, "
-            "and tells the best AUC that any model can reach.",
+    .text = "Writes rows in the form of Criteo (label, 13 numbers, 26 categories) whose clicks are "
+            "drawn from "
+            "a planted model, and prints the best AUC that any model can reach.",
+    .examples = "skiff synth --out data --rows 100000",
+    .group = COMMAND_DATA,
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct synth_flags),
     .run = run};

@@ -1,4 +1,8 @@
-/* The commands of `skiff`: finding, reading of argv, help. */
+/* The table of commands: finds a command, reads argv by its table of flags, prints help.
+ *
+ * A command is a constant struct (command.h); nothing is registered at run time. Commands with
+ * parts (`skiff inspect tensor`) find the part first and then run it like a command. Wrong usage
+ * is status 2 and a line that names the nearest known word. */
 #include "cli/command.h"
 
 #include <stdarg.h>
@@ -39,7 +43,7 @@ int command_usage(const char *name, const char *format, ...)
     va_start(ap, format);
     fprintf(stderr, "%sskiff %s:%s ", log_colour(LOG_ERROR), name, log_plain());
     vfprintf(stderr, format, ap);
-    fprintf(stderr, " (skiff %s --help explains)\n", name);
+    fprintf(stderr, " (see skiff %s --help)\n", name);
     va_end(ap);
     return 2;
 }
@@ -96,18 +100,30 @@ static void add_body(const struct command *c, struct buf *out)
     buf_wrap(out, c->text, 0, 0, WIDTH);
     buf_char(out, '\n');
     if (c->options && c->options->rows->name) {
-        buf_char(out, '\n');
+        buf_str(out, c->options->rows->group ? "\n" : "\nflags:\n");
         options_help(c->options, out);
     }
     command_flags(c, OPTION_IGNORED, &taken);
     if (taken.len) {
-        buf_str(out, "\nTaken from Paddle's launchers and not used: ");
-        buf_wrap(out, taken.data, 45, 0, WIDTH);
+        buf_str(out, "\nAccepted for Paddle's launchers and ignored: ");
+        buf_wrap(out, taken.data, 44, 0, WIDTH);
         buf_char(out, '\n');
     }
     if (c->more)
         c->more(out);
     buf_deinit(&taken);
+}
+
+static void add_examples(const struct command *c, struct buf *out)
+{
+    if (!c->examples)
+        return;
+    buf_str(out, "\nexamples:\n");
+    for (const char *line = c->examples; *line;) {
+        size_t n = strcspn(line, "\n");
+        buf_printf(out, "  %.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
 }
 
 void command_help(const struct command *c, const char *name, struct buf *out)
@@ -116,6 +132,7 @@ void command_help(const struct command *c, const char *name, struct buf *out)
     if (!c->parts) {
         add_usage(c, name, "usage: ", out);
         add_body(c, out);
+        add_examples(c, out);
         return;
     }
     for (const struct command *p = c->parts; p->name; p++) {
@@ -127,6 +144,7 @@ void command_help(const struct command *c, const char *name, struct buf *out)
         buf_printf(out, "\n%s: %s", p->name, p->summary);
         add_body(p, out);
     }
+    add_examples(c, out);
 }
 
 static int print_help(const struct command *c, const char *name)
@@ -138,14 +156,33 @@ static int print_help(const struct command *c, const char *name)
     return 0;
 }
 
+const char *command_group_name(enum command_group group)
+{
+    static const char *const names[COMMAND_GROUPS] = {
+        [COMMAND_TRAIN] = "train and predict",
+        [COMMAND_DATA] = "data",
+        [COMMAND_INSPECT] = "inspect and compare",
+        [COMMAND_OPERATE] = "operate",
+    };
+    return names[group];
+}
+
+static void print_group(enum command_group group)
+{
+    printf("\n%s:\n", command_group_name(group));
+    for (int i = 0; commands[i]; i++)
+        if (commands[i]->summary && commands[i]->group == group)
+            printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
+}
+
 static void print_commands(void)
 {
     printf("skiff: trains click-through-rate and recommendation models\n\n"
-           "usage: skiff COMMAND [ARGUMENTS]\n\ncommands:\n");
-    for (int i = 0; commands[i]; i++)
-        if (commands[i]->summary)
-            printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\nskiff COMMAND --help says more. Exit status: 0 done, 1 failed, 2 wrong usage.\n");
+           "usage: skiff COMMAND [ARGUMENTS]\n");
+    for (enum command_group group = 0; group < COMMAND_GROUPS; group++)
+        print_group(group);
+    printf("\nskiff COMMAND --help describes a command. Exit status: 0 done, 1 failed, "
+           "2 wrong usage.\n");
 }
 
 /* ---- running ---- */
@@ -162,7 +199,7 @@ static int run_options(const struct command *c, const char *name, int argc, char
 {
     struct skiff_error err;
     struct option_words words;
-    void *args = mem_must(c->args_size ? c->args_size : 1);
+    void *args = mem_alloc_or_die(c->args_size ? c->args_size : 1);
     int code;
     options_init(c->options, args);
     if (options_parse(c->options, args, argc, argv, &words, &err) < 0)
@@ -245,7 +282,7 @@ static int unknown_command(const char *word)
     for (int i = 0; commands[i]; i++)
         if (commands[i]->summary)
             near_try(&near, commands[i]->name);
-    fprintf(stderr, "skiff: there is no command %s%s%s; skiff --help lists them\n", word,
+    fprintf(stderr, "skiff: unknown command %s%s%s; skiff --help lists them\n", word,
             near.best ? "; the nearest is " : "", near.best ? near.best : "");
     return 2;
 }

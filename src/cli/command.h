@@ -1,12 +1,20 @@
 /* A command of `skiff`: one file each, one line in command_list.h.
  *
- * Its texts and its flags (base/options.h) stand in one struct. From it come `skiff NAME --help`,
+ * Its texts and its flags (base/options.h) are in one struct. From it come `skiff NAME --help`,
  * `skiff help NAME`, the man page, completions, and the reading of argv, which is done before `run`
  * is called. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
 #include "base/options.h"
+
+enum command_group {
+    COMMAND_TRAIN,
+    COMMAND_DATA,
+    COMMAND_INSPECT,
+    COMMAND_OPERATE,
+    COMMAND_GROUPS
+};
 
 struct command_call {
     const char *name; /* for messages: "check-data", "inspect tensor" */
@@ -17,10 +25,12 @@ struct command_call {
 };
 
 struct command {
-    const char *name;    /* as users write it: "check-data"; with an underscore it is found, too */
-    const char *summary; /* one line; NULL: for our own use, not listed */
-    const char *usage;   /* what follows "skiff NAME", one form a line */
-    const char *text;    /* paragraphs, an empty line between them */
+    const char *name;     /* as users write it: "check-data"; with an underscore it is found, too */
+    const char *summary;  /* one line; NULL: for internal use, not listed */
+    const char *usage;    /* what follows "skiff NAME", one form a line */
+    const char *text;     /* paragraphs, an empty line between them */
+    const char *examples; /* shell commands, one a line; NULL: none */
+    enum command_group group;      /* under which `skiff --help` lists it */
     const struct options *options; /* NULL: all arguments are words */
     size_t args_size;              /* of the struct of the options */
     void (*more)(struct buf *out); /* adds a list to the help, or NULL */
@@ -42,6 +52,8 @@ const struct command *const *command_all(void);
 const struct command *command_find(const char *name);
 /* The commonest way to run one: reads argv[1..argc), helps, or calls it. Gives the exit status. */
 int command_run(const struct command *c, const char *name, int argc, char **argv);
+/* "train and predict": the heading of a group. */
+const char *command_group_name(enum command_group group);
 /* What `skiff NAME --help` prints. */
 void command_help(const struct command *c, const char *name, struct buf *out);
 /* "-a, -b and -c": flags of this kind, for "taken and not used". Nothing when there is none. */

@@ -27,7 +27,8 @@ static void check_rows(const struct command *c, struct buf *help)
                 fail_msg("%s: --%s and --%s are the same", c->name, row->name, other->name);
         buf_deinit(&flag);
     }
-    void *args = mem_must(c->args_size + 1); /* every standard value is one that the row takes */
+    void *args =
+        mem_alloc_or_die(c->args_size + 1); /* every standard value is one that the row takes */
     options_init(c->options, args);
     options_deinit(c->options, args);
     free(args);

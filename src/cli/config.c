@@ -1,9 +1,9 @@
 /* A config as keys with dots, and the getters that commands read it with.
  *
  * Getters note every key that they are asked for; together with what other commands read
- * (config_know) these are the known keys. A key in the file that is none of them is a mistake, told
- * with the nearest known one. A wrong value is kept, with file and line, and told when the command
- * has read all it needs; the getter gives its fallback until then. */
+ * (config_know) these are the known keys. A key in the file that is none of them is an error that
+ * names the nearest known key. A wrong value is kept, with file and line, and reported when the
+ * command has read all it needs; the getter gives its fallback until then. */
 #include "cli/config.h"
 
 #include <ctype.h>
@@ -23,11 +23,11 @@
 #include "base/mem.h"
 #include "base/near.h"
 #include "fs/fs.h"
-#include "cli/config_words.h"
+#include "cli/config_aliases.h"
 #include "cli/config_yaml.h"
 #include "store/file.h"
 
-struct entry {
+struct config_entry {
     const char *key;
     const char **values;
     int n;
@@ -39,7 +39,7 @@ struct entry {
 struct config {
     struct arena arena;
     const char *name, *folder;
-    struct str_map entries;  /* key -> struct entry */
+    struct str_map entries;  /* key -> struct config_entry */
     struct str_map known;    /* keys that were asked for */
     struct str_map prefixes; /* config_know_all */
     struct skiff_error wrong;
@@ -53,8 +53,8 @@ static void take_value(void *self, const char *key, int line, bool list, const c
                        int n)
 {
     struct config *c = self;
-    struct entry *e = arena_alloc(&c->arena, sizeof(*e));
-    const struct entry *before;
+    struct config_entry *e = arena_alloc(&c->arena, sizeof(*e));
+    const struct config_entry *before;
     e->key = arena_strdup(&c->arena, c->override_key ? c->override_key : key);
     before = str_map_get(&c->entries, e->key);
     e->line = c->override_key ? 0 : line;
@@ -96,7 +96,7 @@ static void take_tree(struct config *c, const struct yaml_node *root)
 enum skiff_status config_parse(const void *bytes, size_t n, const char *name, struct config **out,
                                struct skiff_error *err)
 {
-    struct config *c = mem_must(sizeof(*c));
+    struct config *c = mem_alloc_or_die(sizeof(*c));
     arena_init(&c->arena);
     str_map_init(&c->entries);
     str_map_init(&c->known);
@@ -150,7 +150,7 @@ enum skiff_status config_override(struct config *c, const char *assignment, stru
     struct yaml_sink sink = {c, take_value};
     const struct yaml_node *tree = NULL;
     c->override_key = key;
-    /* Only lists are read as YAML: anything else, such as a command, stands for itself. */
+    /* Only lists are read as YAML: anything else, such as a command, is plain text. */
     if (text[0] == '[' && yaml_read(text, strlen(text), "-o", &c->arena, &tree, NULL) == SKIFF_OK) {
         yaml_walk(tree, "", &sink);
     } else {
@@ -178,10 +178,10 @@ void config_know_all(struct config *c, const char *prefix)
 }
 
 /* NULL when absent; a key without a value ("key:" or "key: null") counts as absent. */
-static const struct entry *find(struct config *c, const char *key)
+static const struct config_entry *find(struct config *c, const char *key)
 {
     config_know(c, key);
-    const struct entry *e = str_map_get(&c->entries, key);
+    const struct config_entry *e = str_map_get(&c->entries, key);
     if (!e || (e->list && e->n))
         return e;
     if (e->n && (!e->values[0][0] || !strcmp(e->values[0], "null") || !strcmp(e->values[0], "~")))
@@ -189,7 +189,8 @@ static const struct entry *find(struct config *c, const char *key)
     return e;
 }
 
-static void refuse(struct config *c, const struct entry *e, const char *key, const char *text)
+static void refuse(struct config *c, const struct config_entry *e, const char *key,
+                   const char *text)
 {
     if (c->wrong.code)
         return;
@@ -212,7 +213,7 @@ void config_refuse(struct config *c, const char *key, const char *format, ...)
 }
 
 /* The only value of an entry; NULL (told) when it is a list. */
-static const char *single(struct config *c, const struct entry *e, const char *what)
+static const char *single(struct config *c, const struct config_entry *e, const char *what)
 {
     if (!e->list)
         return e->values[0];
@@ -222,7 +223,8 @@ static const char *single(struct config *c, const struct entry *e, const char *w
     return NULL;
 }
 
-static void wrong_type(struct config *c, const struct entry *e, const char *what, const char *found)
+static void wrong_type(struct config *c, const struct config_entry *e, const char *what,
+                       const char *found)
 {
     char text[256];
     snprintf(text, sizeof(text), "must be %s, found \"%.80s\"", what, found);
@@ -255,7 +257,7 @@ static bool parse_int(const char *s, int64_t *out)
 
 int64_t config_int(struct config *c, const char *key, int64_t fallback)
 {
-    const struct entry *e = find(c, key);
+    const struct config_entry *e = find(c, key);
     const char *text = e ? single(c, e, "an integer") : NULL;
     int64_t v;
     if (!text)
@@ -291,7 +293,7 @@ static bool parse_real(const char *s, double *out)
 
 double config_real(struct config *c, const char *key, double fallback)
 {
-    const struct entry *e = find(c, key);
+    const struct config_entry *e = find(c, key);
     const char *text = e ? single(c, e, "a number") : NULL;
     double v;
     if (!text)
@@ -313,7 +315,7 @@ static int word_at(const char *const *words, const char *text)
 bool config_bool(struct config *c, const char *key, bool fallback)
 {
     static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "0", "1", NULL};
-    const struct entry *e = find(c, key);
+    const struct config_entry *e = find(c, key);
     const char *text = e ? single(c, e, "True or False") : NULL;
     if (!text)
         return fallback;
@@ -326,14 +328,14 @@ bool config_bool(struct config *c, const char *key, bool fallback)
 
 const char *config_text(struct config *c, const char *key, const char *fallback)
 {
-    const struct entry *e = find(c, key);
+    const struct config_entry *e = find(c, key);
     const char *text = e ? single(c, e, "one value") : NULL;
     return text ? text : fallback;
 }
 
 int config_choice(struct config *c, const char *key, int fallback, const char *const *words)
 {
-    const struct entry *e = find(c, key);
+    const struct config_entry *e = find(c, key);
     const char *text = e ? single(c, e, "one word") : NULL;
     if (!text)
         return fallback;
@@ -364,7 +366,7 @@ const char *config_path(struct config *c, const char *key, const char *fallback)
 
 int config_list(struct config *c, const char *key, const char *const **out)
 {
-    const struct entry *e = find(c, key);
+    const struct config_entry *e = find(c, key);
     *out = e ? e->values : NULL;
     return e ? e->n : -1;
 }
@@ -384,7 +386,7 @@ int config_paths(struct config *c, const char *key, const char *const **out)
 
 int config_ints(struct config *c, const char *key, int64_t *out, int max)
 {
-    const struct entry *e = find(c, key);
+    const struct config_entry *e = find(c, key);
     if (!e)
         return -1;
     if (e->n > max) {
@@ -435,7 +437,7 @@ static bool is_known(const struct config *c, const char *key)
 }
 
 /* "FILE:3: " or "-o " */
-static void place_of(const struct config *c, const struct entry *e, char out[static 300])
+static void location_of(const struct config *c, const struct config_entry *e, char out[static 300])
 {
     if (e->line)
         snprintf(out, 300, "%.270s:%d: ", c->name, e->line);
@@ -443,7 +445,7 @@ static void place_of(const struct config *c, const struct entry *e, char out[sta
         snprintf(out, 300, "-o ");
 }
 
-static bool is_empty(const struct entry *e)
+static bool is_empty(const struct config_entry *e)
 {
     return !e->n || (e->n == 1 && !e->values[0][0]);
 }
@@ -462,23 +464,24 @@ static bool wrong_section(const char *key, char right[static 32])
     return false;
 }
 
-enum skiff_status config_words(const struct config *c, struct skiff_error *err)
+enum skiff_status config_aliases(const struct config *c, struct skiff_error *err)
 {
     for (size_t i = 0; i < c->entries.count; i++) {
-        const struct entry *e = c->entries.entries[i].value;
-        char place[300], right[32];
-        place_of(c, e, place);
+        const struct config_entry *e = c->entries.entries[i].value;
+        char location[300], right[32];
+        location_of(c, e, location);
         if (wrong_section(e->key, right))
             return error_set(err, SKIFF_INVALID,
-                             "%s%.*s must be written %s: upper and lower case differ", place,
+                             "%s%.*s must be written %s: keys are case-sensitive", location,
                              (int)strcspn(e->key, "."), e->key, right);
         if (is_known(c, e->key) || is_empty(e) ||
             (strchr(e->key, '.') && strncmp(e->key, "runner.", 7) != 0))
             continue;
-        const char *meant = config_word_case(e->key, &c->known);
-        meant = meant ? meant : config_word_alias(e->key);
+        const char *meant = config_alias_case(e->key, &c->known);
+        meant = meant ? meant : config_alias(e->key);
         if (meant)
-            return error_set(err, SKIFF_INVALID, "%s%s is no key: write %s", place, e->key, meant);
+            return error_set(err, SKIFF_INVALID, "%s%s is not a key: write %s", location, e->key,
+                             meant);
     }
     return SKIFF_OK;
 }
@@ -495,32 +498,32 @@ const char *config_like(const struct config *c, const char *key)
 /* What an unknown key means; NULL: who knows. */
 static const char *meant_by(const struct config *c, const char *key)
 {
-    const char *meant = config_word_case(key, &c->known);
-    meant = meant ? meant : config_word_alias(key);
-    return meant ? meant : config_word_elsewhere(key, &c->known);
+    const char *meant = config_alias_case(key, &c->known);
+    meant = meant ? meant : config_alias(key);
+    return meant ? meant : config_alias_elsewhere(key, &c->known);
 }
 
-int config_unknown(struct config *c, void (*tell)(void *arg, bool likely, const char *text),
+int config_unknown(struct config *c, void (*report)(void *arg, bool likely, const char *text),
                    void *arg)
 {
     int count = 0;
     for (size_t i = 0; i < c->entries.count; i++) {
-        const struct entry *e = c->entries.entries[i].value;
-        char place[300], text[700];
+        const struct config_entry *e = c->entries.entries[i].value;
+        char location[300], text[700];
         if (is_empty(e))
             continue; /* an empty section */
-        place_of(c, e, place);
+        location_of(c, e, location);
         if (e->earlier) {
-            snprintf(text, sizeof(text), "%s%s was set in line %d already; this one counts", place,
-                     e->key, e->earlier);
-            tell(arg, false, text);
+            snprintf(text, sizeof(text), "%s%s was already set in line %d; this value is used",
+                     location, e->key, e->earlier);
+            report(arg, false, text);
         }
         if (is_known(c, e->key))
             continue;
         const char *meant = meant_by(c, e->key);
         if (meant) {
-            snprintf(text, sizeof(text), "%s%s is no key: write %s", place, e->key, meant);
-            tell(arg, true, text);
+            snprintf(text, sizeof(text), "%s%s is not a key: write %s", location, e->key, meant);
+            report(arg, true, text);
             count++;
             continue;
         }
@@ -529,9 +532,9 @@ int config_unknown(struct config *c, void (*tell)(void *arg, bool likely, const 
         const char *word = strrchr(e->key, '.');
         int length = (int)strlen(word ? word + 1 : e->key);
         bool likely = !e->line || d <= (length < 6 ? 1 : length / 3);
-        snprintf(text, sizeof(text), "%sunknown key %s%s%s%s", place, e->key,
+        snprintf(text, sizeof(text), "%sunknown key %s%s%s%s", location, e->key,
                  near ? " (the nearest known one is " : "", near ? near : "", near ? ")" : "");
-        tell(arg, likely, text);
+        report(arg, likely, text);
         count += likely;
     }
     return count;
@@ -561,14 +564,14 @@ int config_count(const struct config *c)
 
 void config_at(const struct config *c, int i, const char **key, const char **text)
 {
-    const struct entry *e = c->entries.entries[i].value;
+    const struct config_entry *e = c->entries.entries[i].value;
     *key = e->key;
     *text = e->n ? e->values[0] : "";
 }
 
 void config_value(const struct config *c, int i, struct buf *out)
 {
-    const struct entry *e = c->entries.entries[i].value;
+    const struct config_entry *e = c->entries.entries[i].value;
     if (!e->list) {
         buf_str(out, e->n ? e->values[0] : "");
         return;

@@ -4,7 +4,7 @@
  * Getters never fail: a key that is absent, or whose value has the wrong type, gives the fallback;
  * the first wrong value is kept and told by config_check, with file and line. So a command reads
  * all it needs and checks once. A key that has been asked for (or named by config_know) is a known
- * one; config_unknown tells the others, with the nearest known key. Lists of plain values are
+ * one; config_unknown reports the others, with the nearest known key. Lists of plain values are
  * values; lists of maps become keys with numbers ("a.0.b"). Anchors and aliases are refused.
  * Ownership: texts belong to the config. Threads: one user. */
 #ifndef CLI_CONFIG_H
@@ -20,7 +20,7 @@ struct config;
 struct yaml_node;
 
 enum skiff_status config_open(const char *path, struct config **out, struct skiff_error *err);
-/* The same for bytes in memory; `name` stands for the file in messages, paths are relative to its
+/* The same for bytes in memory; `name` is the file in messages, paths are relative to its
  * folder. */
 enum skiff_status config_parse(const void *bytes, size_t n, const char *name, struct config **out,
                                struct skiff_error *err);
@@ -56,17 +56,17 @@ enum skiff_status config_check(const struct config *c, struct skiff_error *err);
 void config_know(struct config *c, const char *key);
 /* Everything under the prefix counts as known. */
 void config_know_all(struct config *c, const char *prefix);
-/* Calls `tell` for every key that nobody knows: what is wrong, in words. likely: the key looks like
+/* Calls `tell` for every unknown key, with a message. likely: the key looks like
  * a known one misspelt, or was given on the command line. Returns the number of likely ones. Tells
  * of keys that stand twice, too (the last one counts). */
-int config_unknown(struct config *c, void (*tell)(void *arg, bool likely, const char *text),
+int config_unknown(struct config *c, void (*report)(void *arg, bool likely, const char *text),
                    void *arg);
 
 /* The section `network`, which is no part of the keys; NULL when there is none. */
 const struct yaml_node *config_network(const struct config *c);
-/* INVALID for what can be told before anything is read: a section in the wrong case (Runner:), a
- * key of another name under runner (num_epochs). Known keys must have been told before. */
-enum skiff_status config_words(const struct config *c, struct skiff_error *err);
+/* INVALID for faults that show before anything is read: a section in the wrong case (Runner:), a
+ * key of another name under runner (num_epochs). Known keys must have been declared before. */
+enum skiff_status config_aliases(const struct config *c, struct skiff_error *err);
 /* A key of the config that is not known and looks like this one misspelt; NULL: none. */
 const char *config_like(const struct config *c, const char *key);
 

@@ -169,14 +169,14 @@ static void overrides_win(void **state)
     config_close(c);
 }
 
-struct told {
+struct reported {
     int likely, other;
     char last[700];
 };
 
-static void tell(void *arg, bool likely, const char *text)
+static void report(void *arg, bool likely, const char *text)
 {
-    struct told *t = arg;
+    struct reported *t = arg;
     t->likely += likely;
     t->other += !likely;
     snprintf(t->last, sizeof(t->last), "%s", text);
@@ -185,31 +185,31 @@ static void tell(void *arg, bool likely, const char *text)
 static void unknown_keys_are_named(void **state)
 {
     (void)state;
-    struct told t = {0};
+    struct reported t = {0};
     struct config *c = parse("runner:\n  epocs: 3\n");
     config_know(c, "runner.epochs");
     config_know(c, "runner.seed");
-    assert_int_equal(config_unknown(c, tell, &t), 1);
+    assert_int_equal(config_unknown(c, report, &t), 1);
     assert_string_equal(
         t.last,
         "/x/test.yaml:2: unknown key runner.epocs (the nearest known one is runner.epochs)");
     config_close(c);
 
-    t = (struct told){0};
+    t = (struct reported){0};
     c = parse("runner:\n  something_else: 3\n  seed: 1\n  seed: 2\ntable_parameters:\n  x: 1\n");
     config_know(c, "runner.epochs");
     config_know_all(c, "table_parameters");
     assert_int_equal(config_int(c, "runner.seed", 0), 2);
-    assert_int_equal(config_unknown(c, tell, &t), 0);
+    assert_int_equal(config_unknown(c, report, &t), 0);
     assert_int_equal(t.other, 2);
-    assert_non_null(strstr(t.last, "runner.seed was set in line 3 already"));
+    assert_non_null(strstr(t.last, "runner.seed was already set in line 3"));
     config_close(c);
 
-    t = (struct told){0};
+    t = (struct reported){0};
     c = parse("a: 1\n");
     config_know(c, "a");
     assert_int_equal(config_override(c, "zzz.unheard=1", NULL), SKIFF_OK);
-    assert_int_equal(config_unknown(c, tell, &t), 1);
+    assert_int_equal(config_unknown(c, report, &t), 1);
     assert_non_null(strstr(t.last, "-o unknown key zzz.unheard"));
     config_close(c);
 }
@@ -217,12 +217,12 @@ static void unknown_keys_are_named(void **state)
 /* What config_unknown says of a config whose known keys are these. */
 static void means(const char *text, const char *want)
 {
-    struct told t = {0};
+    struct reported t = {0};
     struct config *c = parse(text);
     config_know(c, "runner.epochs");
     config_know(c, "hyper_parameters.optimizer.learning_rate");
     config_know(c, "hyper_parameters.optimizer.momentum");
-    assert_int_equal(config_unknown(c, tell, &t), 1);
+    assert_int_equal(config_unknown(c, report, &t), 1);
     assert_string_equal(t.last, want);
     config_close(c);
 }
@@ -232,21 +232,22 @@ static void other_words_are_understood(void **state)
     (void)state;
     struct skiff_error err = {0};
     means("runner:\n  num_epochs: 3\n",
-          "/x/test.yaml:2: runner.num_epochs is no key: write runner.epochs");
+          "/x/test.yaml:2: runner.num_epochs is not a key: write runner.epochs");
     means("hyper_parameters:\n  learning_rate: 3\n",
-          "/x/test.yaml:2: hyper_parameters.learning_rate is no key: write "
+          "/x/test.yaml:2: hyper_parameters.learning_rate is not a key: write "
           "hyper_parameters.optimizer.learning_rate");
     means("hyper_parameters:\n  momentum: 3\n",
-          "/x/test.yaml:2: hyper_parameters.momentum is no key: write "
+          "/x/test.yaml:2: hyper_parameters.momentum is not a key: write "
           "hyper_parameters.optimizer.momentum");
-    means("runner:\n  Epochs: 3\n", "/x/test.yaml:2: runner.Epochs is no key: write runner.epochs");
+    means("runner:\n  Epochs: 3\n",
+          "/x/test.yaml:2: runner.Epochs is not a key: write runner.epochs");
     struct config *c = parse("a: 1\nRunner:\n  epochs: 3\n");
-    assert_int_equal(config_words(c, &err), SKIFF_INVALID);
-    assert_string_equal(
-        err.message, "/x/test.yaml:3: Runner must be written runner: upper and lower case differ");
+    assert_int_equal(config_aliases(c, &err), SKIFF_INVALID);
+    assert_string_equal(err.message,
+                        "/x/test.yaml:3: Runner must be written runner: keys are case-sensitive");
     config_close(c);
     c = parse("runner:\n  train_data_dirr: x\n  big: 99999999999999999999\n  low: 1_0\n");
-    assert_int_equal(config_words(c, &err), SKIFF_OK);
+    assert_int_equal(config_aliases(c, &err), SKIFF_OK);
     assert_string_equal(config_like(c, "runner.train_data_dir"), "runner.train_data_dirr");
     assert_null(config_like(c, "runner.seed"));
     config_int(c, "runner.big", 0);

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-struct reading {
+struct yaml_reader {
     yaml_parser_t parser;
     const char *name;
     struct arena *arena;
@@ -23,7 +23,8 @@ static int line_of(const yaml_event_t *e)
     return (int)e->start_mark.line + 1;
 }
 
-static enum skiff_status next_event(struct reading *r, yaml_event_t *out, struct skiff_error *err)
+static enum skiff_status next_event(struct yaml_reader *r, yaml_event_t *out,
+                                    struct skiff_error *err)
 {
     if (!yaml_parser_parse(&r->parser, out)) {
         const yaml_parser_t *p = &r->parser;
@@ -41,11 +42,11 @@ static enum skiff_status next_event(struct reading *r, yaml_event_t *out, struct
     return SKIFF_OK;
 }
 
-static enum skiff_status read_node(struct reading *r, const yaml_event_t *e, const char *key,
+static enum skiff_status read_node(struct yaml_reader *r, const yaml_event_t *e, const char *key,
                                    struct yaml_node **out, struct skiff_error *err);
 
 /* The key of the next value of a map; *key NULL at its end. */
-static enum skiff_status read_key(struct reading *r, const char **key, struct skiff_error *err)
+static enum skiff_status read_key(struct yaml_reader *r, const char **key, struct skiff_error *err)
 {
     yaml_event_t e;
     enum skiff_status s = SKIFF_OK;
@@ -60,7 +61,7 @@ static enum skiff_status read_key(struct reading *r, const char **key, struct sk
     return s;
 }
 
-static enum skiff_status read_children(struct reading *r, struct yaml_node *parent,
+static enum skiff_status read_children(struct yaml_reader *r, struct yaml_node *parent,
                                        struct skiff_error *err)
 {
     for (struct yaml_node **at = &parent->first;; at = &(*at)->next, parent->n++) {
@@ -80,7 +81,7 @@ static enum skiff_status read_children(struct reading *r, struct yaml_node *pare
     }
 }
 
-static enum skiff_status read_node(struct reading *r, const yaml_event_t *e, const char *key,
+static enum skiff_status read_node(struct yaml_reader *r, const yaml_event_t *e, const char *key,
                                    struct yaml_node **out, struct skiff_error *err)
 {
     struct yaml_node *node = arena_alloc(r->arena, sizeof(*node));
@@ -102,7 +103,7 @@ static enum skiff_status read_node(struct reading *r, const yaml_event_t *e, con
 }
 
 /* Up to and with the first document's content. */
-static enum skiff_status read_document(struct reading *r, struct yaml_node **out,
+static enum skiff_status read_document(struct yaml_reader *r, struct yaml_node **out,
                                        struct skiff_error *err)
 {
     for (;;) {
@@ -124,7 +125,7 @@ static enum skiff_status read_document(struct reading *r, struct yaml_node **out
 enum skiff_status yaml_read(const void *bytes, size_t n, const char *name, struct arena *arena,
                             const struct yaml_node **out, struct skiff_error *err)
 {
-    struct reading r = {.name = name, .arena = arena};
+    struct yaml_reader r = {.name = name, .arena = arena};
     struct yaml_node *root = NULL;
     if (n > YAML_MAX_BYTES)
         return error_set(err, SKIFF_RANGE, "%s: a config of %zu bytes is too large (at most %zu)",
@@ -169,7 +170,7 @@ static void walk_child(const struct yaml_node *child, int number, struct buf *ke
 
 static void walk(const struct yaml_node *node, struct buf *key, const struct yaml_sink *sink)
 {
-    const char **values = mem_must((size_t)(node->n + 1) * sizeof(*values));
+    const char **values = mem_alloc_or_die((size_t)(node->n + 1) * sizeof(*values));
     int n = 0, number = 0;
     if (node->kind == YAML_TEXT)
         values[n++] = node->text;

@@ -1,10 +1,10 @@
 /* Names, ports and links of a job, tried as a process of the job would.
  *
- * What is told depends on how far a try gets: the name is unknown; nobody answers (a firewall, no
- * route); the machine answers but nothing listens (fine, when the job has not begun); something
- * listens but does not say hello as this job's server would (another job, another secret, another
- * program); a server answers, and says for which counts and mode it was started. A name that leads
- * to the machine itself is a mistake only when other servers are elsewhere. */
+ * The report depends on how far an attempt gets: the name is unknown; there is no answer (a
+ * firewall, no route); the machine answers but nothing listens (correct before the job starts); a
+ * process listens but does not complete the handshake of this job (another job, another secret,
+ * another program); a server answers with the counts and the mode it was started with. A name that
+ * resolves to the machine itself is a fault only if other servers are on other machines. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/mode.h"
 #include "cli/doctor.h"
-#include "cli/visit.h"
+#include "cli/observer.h"
 #include "net/host.h"
 #include "net/membership.h"
 #include "net/ps.h"
@@ -52,15 +52,15 @@ static void check_name(struct doctor *d, const char *what, int i, const char *en
     }
     getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
     if (host_is_any(list->ai_addr))
-        doctor_wrong(d,
-                     "use the machine's own address in the list; what a server listens at can be "
-                     "set by SKIFF_LISTEN",
-                     "%s %d: %s is no address that others can reach: every machine takes it for "
-                     "itself",
-                     what, i, a.host);
+        doctor_wrong(
+            d,
+            "use the machine's own address in the list; SKIFF_LISTEN sets the address that a "
+            "server listens on",
+            "%s %d: %s is not reachable from other machines: it means the local machine everywhere",
+            what, i, a.host);
     else if (host_is_loopback(list->ai_addr) && others_remote)
         doctor_wrong(d, "use an address that the other machines can reach",
-                     "%s %d: %s is %s, which every machine takes for itself", what, i, a.host,
+                     "%s %d: %s is %s, which means the local machine everywhere", what, i, a.host,
                      text);
     else if (a.family == ADDRESS_NAME)
         doctor_ok(d, "%s %d: %s is %s", what, i, a.host, text);
@@ -74,7 +74,7 @@ static bool points_here(const char *endpoint)
     if (address_parse(endpoint, &a, NULL) < 0)
         return false;
     struct addrinfo *list = resolve(&a, &failed);
-    /* what cannot be found is told elsewhere */
+    /* what cannot be found is reported elsewhere */
     bool loopback = !list || host_is_loopback(list->ai_addr) || host_is_any(list->ai_addr);
     if (list)
         freeaddrinfo(list);
@@ -100,11 +100,11 @@ static void network_says(void *self, enum log_level level, const char *line)
 }
 
 /* Half of the way there and back belongs to each direction. */
-static void check_clock(struct doctor *d, struct visit *v, int index)
+static void check_clock(struct doctor *d, struct observer *v, int index)
 {
     struct blob *reply = NULL;
     double before = 1e-9 * (double)clock_real();
-    if (visit_ask(v, PS_CLOCK, "the clock", &reply, NULL) < 0 || blob_len(reply) != 8) {
+    if (observer_ask(v, PS_CLOCK, "the clock", &reply, NULL) < 0 || blob_len(reply) != 8) {
         blob_unref(reply);
         return;
     }
@@ -114,8 +114,10 @@ static void check_clock(struct doctor *d, struct visit *v, int index)
         nanoseconds = nanoseconds << 8 | reply->data[i];
     double off = 1e-9 * (double)nanoseconds - (before + after) / 2;
     if (off > 5 || off < -5)
-        doctor_warn(d, "let both machines follow a time server; logs cannot be compared otherwise",
-                    "server %d: its clock differs by %.1f s", index, off);
+        doctor_warn(
+            d,
+            "synchronise both machines with a time server; otherwise their logs cannot be compared",
+            "server %d: its clock differs by %.1f s", index, off);
     else
         doctor_ok(d, "server %d: answers in %.1f ms, its clock differs by %.0f ms", index,
                   1e3 * (after - before), 1e3 * off);
@@ -132,7 +134,7 @@ static void compare(struct doctor *d, const struct role *role, int index,
                      "server %d was started for %u servers and %u workers, expected %d and %d",
                      index, s->servers, s->trainers, role->nservers, role->workers);
     else
-        doctor_ok(d, "server %d: runs, %s, for %u servers and %u workers (%s)", index,
+        doctor_ok(d, "server %d: running, %s, for %u servers and %u workers (%s)", index,
                   skiff_mode_name(mode), s->servers, s->trainers, skiff_mode_promise(mode));
 }
 
@@ -149,9 +151,10 @@ static void check_present(struct doctor *d, const struct ps_status_member *m)
             d,
             "is it stopped (SIGSTOP), or its machine or link down? Servers declare it dead "
             "after SKIFF_SILENCE_MS",
-            "%s: last heard of %.1f s ago%s", m->name, (double)m->silent_ms / 1e3, trains);
+            "%s: last heard from %.1f s ago%s", m->name, (double)m->silent_ms / 1e3, trains);
     else
-        doctor_ok(d, "%s: last heard of %.1f s ago%s", m->name, (double)m->silent_ms / 1e3, trains);
+        doctor_ok(d, "%s: last heard from %.1f s ago%s", m->name, (double)m->silent_ms / 1e3,
+                  trains);
 }
 
 static void check_member(struct doctor *d, const struct ps_status_member *m)
@@ -161,10 +164,8 @@ static void check_member(struct doctor *d, const struct ps_status_member *m)
         check_present(d, m);
         break;
     case MEMBER_DEAD:
-        doctor_wrong(d,
-                     "its log says more; started again with the same environment it joins the "
-                     "others",
-                     "%s is dead: it %s; its files are no longer trained", m->name, m->reason);
+        doctor_wrong(d, "see its log; a process started with the same environment replaces it",
+                     "%s is dead: it %s; its files are not trained", m->name, m->reason);
         break;
     case MEMBER_LEFT:
         doctor_ok(d, "%s: has finished and left the job", m->name);
@@ -182,20 +183,20 @@ static void check_wait(struct doctor *d, const struct ps_status *x,
     for (uint32_t i = 0; i < wait->n; i++)
         buf_printf(&names, "%sworker %u", i ? ", " : "", x->missing[wait->first + i]);
     if (wait->n && wait->waited_ms > (uint64_t)d->silence_ms)
-        doctor_wrong(d, "look at its log: does it wait for data, a pipe command, a disk?",
-                     "workers have waited for \"%s\" for %.0f s; missing: %s", wait->what,
+        doctor_wrong(d, "see its log: is it waiting for data, a pipe command, a disk?",
+                     "workers have been waiting at \"%s\" for %.0f s; missing: %s", wait->what,
                      (double)wait->waited_ms / 1e3, names.data);
     buf_deinit(&names);
 }
 
-static void check_members(struct doctor *d, struct visit *v)
+static void check_members(struct doctor *d, struct observer *v)
 {
     struct blob *reply = NULL;
     struct ps_status x;
     struct skiff_error err = {0};
-    if (visit_ask(v, PS_STATUS, "who is in the job", &reply, &err) < 0 ||
+    if (observer_ask(v, PS_STATUS, "the members of the job", &reply, &err) < 0 ||
         ps_read_status(reply, &x, &err) < 0) {
-        doctor_warn(d, NULL, "server 0 does not say who is in the job: %s", err.message);
+        doctor_warn(d, NULL, "server 0 did not list the members of the job: %s", err.message);
     } else {
         for (uint32_t i = 0; i < x.nmembers; i++)
             if (x.members[i].role == NET_WORKER)
@@ -209,20 +210,20 @@ static void check_members(struct doctor *d, struct visit *v)
 
 static void check_running(struct doctor *d, const struct role *role, int index)
 {
-    struct visit v;
+    struct observer v;
     struct skiff_error err = {0};
     struct blob *reply = NULL;
     struct ps_describe described;
-    struct visitor who = {.name = "skiff doctor",
-                          .job = d->job,
-                          .secret = d->secret,
-                          .transport = d->transport,
-                          .timeout_ms = d->timeout_ms,
-                          .say = network_says,
-                          .user = d};
-    enum skiff_status status = visit_open(&v, &who, role->servers[index], index, &err);
+    struct observer_identity who = {.name = "skiff doctor",
+                                    .job = d->job,
+                                    .secret = d->secret,
+                                    .transport = d->transport,
+                                    .timeout_ms = d->timeout_ms,
+                                    .on_log = network_says,
+                                    .user = d};
+    enum skiff_status status = observer_open(&v, &who, role->servers[index], index, &err);
     if (status == SKIFF_OK)
-        status = visit_ask(&v, PS_DESCRIBE, "who it is", &reply, &err);
+        status = observer_ask(&v, PS_DESCRIBE, "its description", &reply, &err);
     if (status == SKIFF_OK)
         status = ps_read_describe(reply, &described, &err);
     if (status == SKIFF_OK) {
@@ -233,14 +234,14 @@ static void check_running(struct doctor *d, const struct role *role, int index)
     } else {
         doctor_wrong(d,
                      status == SKIFF_TIMEOUT
-                         ? "is it stopped, or very busy? otherwise another program has the port"
+                         ? "is it stopped, or very busy? otherwise another program uses the port"
                          : "is it a server of this job? SKIFF_JOB and SKIFF_SECRET must be the "
-                           "job's; otherwise another program has the port",
-                     "server %d: something listens at %s, but: %s", index, role->servers[index],
+                           "job's; otherwise another program uses the port",
+                     "server %d: a process listens on %s, but: %s", index, role->servers[index],
                      err.message);
     }
     blob_unref(reply);
-    visit_close(&v);
+    observer_close(&v);
 }
 
 /* ---- together ---- */
@@ -252,17 +253,16 @@ static void check_silent(struct doctor *d, const struct role *role, int index, i
     if (mine && host_port_check(endpoint, &err) < 0) {
         doctor_wrong(d, NULL, "server %d: %s", index, err.message);
     } else if (mine) {
-        doctor_ok(d, "server %d: the port of %s is free, a server can listen there", index,
-                  endpoint);
+        doctor_ok(d, "server %d: the port of %s is free", index, endpoint);
     } else if (why == ECONNREFUSED) {
-        doctor_ok(d, "server %d: the machine of %s answers; no server runs there yet", index,
+        doctor_ok(d, "server %d: the machine of %s answers; no server is running there yet", index,
                   endpoint);
     } else {
         doctor_wrong(d,
                      why == ETIMEDOUT
                          ? "is the machine up? does a firewall drop packets to this port?"
                          : "check the address and the routes (`ip route get`)",
-                     "server %d: %s cannot be reached: %s", index, endpoint, strerror(why));
+                     "server %d: %s is unreachable: %s", index, endpoint, strerror(why));
     }
 }
 
@@ -277,7 +277,7 @@ void doctor_servers(struct doctor *d, const struct role *role, int own)
         if (!list)
             continue; /* told already */
         freeaddrinfo(list);
-        int why = visit_reach(&a, d->timeout_ms);
+        int why = observer_reach(&a, d->timeout_ms);
         bool mine = own == i || host_is_here(a.host);
         if (!why)
             check_running(d, role, i);

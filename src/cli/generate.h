@@ -1,5 +1,5 @@
-/* What is made of the table of commands besides --help: man pages, pages of docs/commands and
- * completions. Each adds the text of one file. */
+/* What is made of the table of commands besides --help: man pages, pages of docs/reference/commands
+ * and completions. Each adds the text of one file. */
 #ifndef CLI_GENERATE_H
 #define CLI_GENERATE_H
 

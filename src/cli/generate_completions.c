@@ -1,5 +1,10 @@
-/* Completions of the shells. Where a command takes words, or a flag takes a value that is no word
- * of ours, all of them offer files; flags whose value is a DIR offer folders. */
+/* Shell completions for bash, zsh and fish, generated from the tables of commands and flags, so
+ * that a new flag is completed without a change here. Where a command takes words, or a flag takes
+ * a value that is not one of ours, the completion offers files; flags whose value is a DIR offer
+ * folders.
+ *
+ * Texts inside quotes go through add_quoted: no help text can end a quote of the generated
+ * script. */
 #include <string.h>
 
 #include "cli/generate.h"
@@ -158,7 +163,7 @@ static void zsh_case(struct buf *out, const struct command *c)
     for (const struct option *row = rows_of(c); row->name; row++)
         if (option_shown(row))
             zsh_option(out, row);
-    buf_str(out, "            '(-h --help)'{-h,--help}'[says how to use it]'");
+    buf_str(out, "            '(-h --help)'{-h,--help}'[prints help]'");
     if (!c->options || c->options->words)
         buf_str(out, " \\\n            '*:word:_files'");
     buf_str(out, "\n        ;;\n");
@@ -243,7 +248,7 @@ static void fish_options(struct buf *out, const char *head, const struct command
     for (const struct option *row = rows_of(c); row->name; row++)
         if (option_shown(row))
             fish_option(out, head, row);
-    buf_printf(out, "%s -l help -s h -d 'says how to use it'\n", head);
+    buf_printf(out, "%s -l help -s h -d 'prints help'\n", head);
 }
 
 static void fish_name(struct buf *out, const char *condition, const struct command *c)
@@ -281,7 +286,7 @@ static void fish_command(struct buf *out, const struct command *c)
 void complete_fish(struct buf *out)
 {
     buf_str(out, "# completion of skiff and fleetrun for fish; made from the table of commands\n"
-                 "complete -c skiff -n __fish_use_subcommand -l version -d 'tells the version'\n");
+                 "complete -c skiff -n __fish_use_subcommand -l version -d 'prints the version'\n");
     for (const struct command *const *c = command_all(); *c; c++)
         if ((*c)->summary)
             fish_command(out, *c);

@@ -1,4 +1,6 @@
-/* Man pages in the language of man(7). */
+/* Man pages in the language of man(7), one for each command and one for skiff, generated from the
+ * same tables as --help, so that both say the same. All text passes through add_text, which escapes
+ * it: no text of a command can become a request of troff. */
 #include <stdio.h>
 #include <string.h>
 
@@ -88,6 +90,11 @@ static void add_options(struct buf *out, const struct command *c)
     for (const struct option *row = c->options ? c->options->rows : NULL; row && row->name; row++) {
         if (!option_shown(row))
             continue;
+        if (row->group) {
+            buf_str(out, ".SS \"");
+            add_text(out, row->group);
+            buf_str(out, "\"\n");
+        }
         buf_reset(&head);
         buf_reset(&text);
         option_flag(row, &head);
@@ -97,7 +104,7 @@ static void add_options(struct buf *out, const struct command *c)
     buf_reset(&text);
     command_flags(c, OPTION_IGNORED, &text);
     if (text.len) {
-        buf_str(out, ".PP\nTaken from Paddle's launchers and not used: ");
+        buf_str(out, ".PP\nAccepted for Paddle's launchers and ignored: ");
         add_text(out, text.data);
         buf_str(out, ".\n");
     }
@@ -115,6 +122,15 @@ static void add_more(struct buf *out, const struct command *c)
     add_text(out, more.data + strspn(more.data, "\n"));
     buf_str(out, ".fi\n");
     buf_deinit(&more);
+}
+
+static void add_examples(struct buf *out, const struct command *c)
+{
+    if (!c->examples)
+        return;
+    buf_str(out, ".SH EXAMPLES\n.nf\n");
+    add_text(out, c->examples);
+    buf_str(out, "\n.fi\n");
 }
 
 static void add_end(struct buf *out)
@@ -147,8 +163,9 @@ void man_command(const struct command *c, struct buf *out)
     if (!c->parts) {
         buf_str(out, ".SH OPTIONS\n");
         add_options(out, c);
-        add_item(out, "-h, --help", "says how to use it");
+        add_item(out, "-h, --help", "prints this description");
     }
+    add_examples(out, c);
     add_end(out);
     buf_str(out, ".BR skiff (1)\n");
 }
@@ -157,11 +174,14 @@ void man_skiff(struct buf *out)
 {
     add_head(out, "skiff", "trains click-through-rate and recommendation models");
     buf_str(out, "\\fBskiff\\fR COMMAND [ARGUMENTS]\n.SH COMMANDS\n");
-    for (const struct command *const *c = command_all(); *c; c++)
-        if ((*c)->summary)
-            add_item(out, (*c)->name, (*c)->summary);
-    buf_str(out, ".PP\n\\fBskiff\\fR COMMAND \\fB\\-\\-help\\fR says more, and so does the page of "
-                 "each command. \\fBskiff \\-\\-version\\fR tells the version.\n"
+    for (enum command_group group = 0; group < COMMAND_GROUPS; group++) {
+        buf_printf(out, ".SS \"%s\"\n", command_group_name(group));
+        for (const struct command *const *c = command_all(); *c; c++)
+            if ((*c)->summary && (*c)->group == group)
+                add_item(out, (*c)->name, (*c)->summary);
+    }
+    buf_str(out, ".PP\n\\fBskiff\\fR COMMAND \\fB\\-\\-help\\fR and the page of each command say "
+                 "more. \\fBskiff \\-\\-version\\fR prints the version.\n"
                  ".SH ENVIRONMENT\n");
     for (const struct option *row = settings_options.rows; row->name; row++)
         add_item(out, row->name, row->help);

@@ -1,4 +1,6 @@
-/* Pages of docs/commands. */
+/* Pages of docs/reference/commands, one for each command and an index. All text is escaped for
+ * Markdown; names of pages below docs/ become links. tests/source/run_generated.sh compares the
+ * pages in the tree with what this file writes. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,12 +10,12 @@
 
 #define WIDTH 120
 
-/* The length of "docs/<name>.md" at the beginning of text; 0: something else. */
+/* The length of "docs/<folder>/<name>.md" at the beginning of text; 0: something else. */
 static size_t page_length(const char *text)
 {
     if (strncmp(text, "docs/", 5))
         return 0;
-    size_t n = 5 + strspn(text + 5, "abcdefghijklmnopqrstuvwxyz-");
+    size_t n = 5 + strspn(text + 5, "abcdefghijklmnopqrstuvwxyz-/");
     return strncmp(text + n, ".md", 3) ? 0 : n + 3;
 }
 
@@ -32,7 +34,7 @@ static void add_text(struct buf *out, const char *text)
     for (char before = ' '; *text; before = *text++) {
         size_t n = page_length(text);
         if (n && !code) {
-            buf_printf(out, "[%.*s](../%.*s)", (int)n, text, (int)n - 5, text + 5);
+            buf_printf(out, "[%.*s](../../%.*s)", (int)n, text, (int)n - 5, text + 5);
             text += n - 1;
             continue;
         }
@@ -76,12 +78,16 @@ static void add_row(struct buf *out, const char *head, const char *text)
 static void add_options(struct buf *out, const struct command *c)
 {
     struct buf head = BUF_INIT, text = BUF_INIT;
-    bool any = false;
+    bool head_due = true;
     for (const struct option *row = c->options ? c->options->rows : NULL; row && row->name; row++) {
         if (!option_shown(row))
             continue;
-        buf_str(out, any ? "" : "\n| flag | meaning |\n|---|---|\n");
-        any = true;
+        if (row->group) {
+            buf_printf(out, "\n**%c%s**\n", toupper((unsigned char)*row->group), row->group + 1);
+            head_due = true;
+        }
+        buf_str(out, head_due ? "\n| flag | meaning |\n|---|---|\n" : "");
+        head_due = false;
         buf_reset(&head);
         buf_reset(&text);
         option_flag(row, &head);
@@ -92,7 +98,7 @@ static void add_options(struct buf *out, const struct command *c)
     command_flags(c, OPTION_IGNORED, &text);
     if (text.len) {
         buf_reset(&head);
-        buf_printf(&head, "Taken from Paddle's launchers and not used: %s.", text.data);
+        buf_printf(&head, "Accepted for Paddle's launchers and ignored: %s.", text.data);
         add_paragraphs(out, head.data);
     }
     buf_deinit(&head);
@@ -109,9 +115,15 @@ static void add_more(struct buf *out, const struct command *c)
     buf_deinit(&more);
 }
 
+static void add_examples(struct buf *out, const struct command *c)
+{
+    if (c->examples)
+        buf_printf(out, "\n**Examples**\n\n```\n%s\n```\n", c->examples);
+}
+
 static void add_head(struct buf *out, const char *title)
 {
-    buf_printf(out, "<!-- made by `make docs`; the text stands in src/cli -->\n# %s\n", title);
+    buf_printf(out, "<!-- made by `make docs` from the tables in src/cli -->\n# %s\n", title);
 }
 
 void markdown_command(const struct command *c, struct buf *out)
@@ -136,25 +148,31 @@ void markdown_command(const struct command *c, struct buf *out)
         add_paragraphs(out, p->text);
         add_options(out, p);
     }
+    add_examples(out, c);
 }
 
 void markdown_index(struct buf *out)
 {
     add_head(out, "The command skiff");
-    buf_str(out, "\n    skiff COMMAND [ARGUMENTS]\n\n| command | does |\n|---|---|\n");
-    for (const struct command *const *c = command_all(); *c; c++)
-        if ((*c)->summary) {
-            buf_printf(out, "| [%s](%s.md) | ", (*c)->name, (*c)->name);
-            add_text(out, (*c)->summary);
-            buf_str(out, " |\n");
-        }
+    buf_str(out, "\n    skiff COMMAND [ARGUMENTS]\n");
+    for (enum command_group group = 0; group < COMMAND_GROUPS; group++) {
+        const char *name = command_group_name(group);
+        buf_printf(out, "\n**%c%s**\n\n| command | does |\n|---|---|\n",
+                   toupper((unsigned char)*name), name + 1);
+        for (const struct command *const *c = command_all(); *c; c++)
+            if ((*c)->summary && (*c)->group == group) {
+                buf_printf(out, "| [%s](%s.md) | ", (*c)->name, (*c)->name);
+                add_text(out, (*c)->summary);
+                buf_str(out, " |\n");
+            }
+    }
     add_paragraphs(out,
-                   "`skiff COMMAND --help`, `skiff help COMMAND` and `man skiff-COMMAND` say the "
-                   "same as these pages. `skiff --version` tells the version. Exit status: 0 "
+                   "`skiff COMMAND --help`, `skiff help COMMAND` and `man skiff-COMMAND` have the "
+                   "same text as these pages. `skiff --version` prints the version. Exit status: 0 "
                    "done; 1 failed, the reason is the last line on standard error; 2 wrong "
                    "usage.");
     buf_str(out, "\n## Environment\n");
-    add_paragraphs(out, "What processes of a job look at (docs/launch.md).");
+    add_paragraphs(out, "Variables that the processes of a job read (docs/guide/distributed.md).");
     buf_str(out, "\n| variable | meaning |\n|---|---|\n");
     for (const struct option *row = settings_options.rows; row->name; row++)
         add_row(out, row->name, row->help);

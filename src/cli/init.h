@@ -57,16 +57,16 @@ struct init_plan {
     bool multi_value; /* libsvm, libffm */
     bool learns;      /* there is something to learn */
     int64_t first_index;
-    char (*names)[16]; /* libsvm: of the indices that are learnt */
+    char (*names)[16]; /* libsvm: of the indices that are learned */
 };
 
-/* Everything that follows from what was seen and said. */
-enum skiff_status init_plan_make(const struct init_flags *flags, const struct look *look,
-                                 struct init_plan *out, struct skiff_error *err);
+/* Everything that follows from the statistics and the flags. */
+enum skiff_status init_plan_create(const struct init_flags *flags, const struct look *look,
+                                   struct init_plan *out, struct skiff_error *err);
 void init_plan_deinit(struct init_plan *p);
 bool init_is_feature(enum init_role role);
 
-struct init_told {
+struct init_reported {
     const char *command, *what;
     int64_t total, bad;
     double last;
@@ -75,7 +75,7 @@ struct init_told {
 
 struct init_run {
     struct file_list files;
-    struct init_told told;
+    struct init_reported reported;
     struct look_config config;
     struct look look;
     struct init_plan plan;

@@ -1,4 +1,6 @@
-/* config.yaml, with a word about each setting. */
+/* Writes config.yaml, with a comment for each setting. The text is built by hand and not by a YAML
+ * library, because its comments and the order of its keys matter to the reader; texts from the
+ * table are quoted. The first line marks the file as written by skiff init. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 
 #define NOTES 36                           /* where comments begin */
 #define MEMORY_VALUES ((int64_t)300 << 20) /* rows times slots that are kept in memory */
-#define TABLE_MAX ((int64_t)4 << 20)       /* rows of a table for ids that are not learnt */
+#define TABLE_MAX ((int64_t)4 << 20)       /* rows of a table for ids that are not learned */
 
 /* A text between double quotes, as YAML has it. */
 static void yaml_text(struct buf *out, const char *text)
@@ -99,12 +101,12 @@ static void print_label(const struct init_plan *p, struct buf *out)
 {
     buf_str(out, "  input_positive: ");
     yaml_text(out, p->positive);
-    end_line(out, "this label is 1");
+    end_line(out, "this value of the label is 1");
     if (!p->negative)
         return;
     buf_str(out, "  input_negative: ");
     yaml_text(out, p->negative);
-    end_line(out, "this one is 0; any other is an error");
+    end_line(out, "this value is 0; any other is an error");
 }
 
 static void print_missing(const struct look *l, struct buf *out)
@@ -125,9 +127,9 @@ static void print_missing(const struct look *l, struct buf *out)
 static void print_stats(struct buf *out)
 {
     buf_str(out, "  input_stats: \"columns.stats\"");
-    end_line(out, "what was learnt from the training rows");
+    end_line(out, "statistics of the training rows");
     buf_str(out, "  input_normalise: quantile");
-    end_line(out, "numbers lie between 0 and 1");
+    end_line(out, "numbers are scaled to 0 .. 1");
 }
 
 static void print_csv(const struct init_plan *p, struct buf *out)
@@ -146,13 +148,13 @@ static void print_csv(const struct init_plan *p, struct buf *out)
     }
     if (f->comment) {
         buf_printf(out, "  input_comment: \"%c\"", f->comment);
-        end_line(out, "such lines are passed over");
+        end_line(out, "lines that begin so are skipped");
     }
     print_missing(p->look, out);
     if (p->id >= 0) {
         buf_str(out, "  input_id: ");
         yaml_text(out, p->look->columns[p->id].name);
-        end_line(out, "skiff predict prints it behind the prediction");
+        end_line(out, "skiff predict prints it after the prediction");
     }
     print_stats(out);
     print_columns(p, out);
@@ -183,7 +185,7 @@ static void print_svm(const struct init_plan *p, struct buf *out)
 
 /* ---- sizes that fit the data ---- */
 
-struct sizes {
+struct init_sizes {
     int batch, epochs, threads, dim;
     bool in_memory;
     double rate;
@@ -210,32 +212,32 @@ static int epochs_of(int64_t rows, int64_t ids)
     return rare || rows >= 2000000 ? 1 : 3;
 }
 
-static struct sizes sizes_of(const struct init_plan *p, const struct split_report *r)
+static struct init_sizes sizes_of(const struct init_plan *p, const struct split_report *r)
 {
     int64_t rows = r->train.rows;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int64_t values = rows * (p->nslots + p->ndense / 2 + 1);
     if (p->look->form.format != LOOK_CSV)
         values = 2 * p->look->tokens;
-    struct sizes s = {.batch = rows < 2000     ? 32
-                               : rows < 20000  ? 64
-                               : rows < 200000 ? 128
-                                               : 512,
-                      .epochs = epochs_of(rows, table_of(p, r)),
-                      .threads = rows < 500000 || cores < 1 ? 1
-                                 : cores > 8                ? 8
-                                                            : (int)cores,
-                      .dim = rows < 20000 ? 4 : 8,
-                      .in_memory = values < MEMORY_VALUES,
-                      .rate = 0.001,
-                      .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
+    struct init_sizes s = {.batch = rows < 2000     ? 32
+                                    : rows < 20000  ? 64
+                                    : rows < 200000 ? 128
+                                                    : 512,
+                           .epochs = epochs_of(rows, table_of(p, r)),
+                           .threads = rows < 500000 || cores < 1 ? 1
+                                      : cores > 8                ? 8
+                                                                 : (int)cores,
+                           .dim = rows < 20000 ? 4 : 8,
+                           .in_memory = values < MEMORY_VALUES,
+                           .rate = 0.001,
+                           .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
     return s;
 }
 
 /* ---- the file ---- */
 
 static void print_runner(const struct init_plan *p, const struct init_flags *f,
-                         const struct sizes *s, struct buf *out)
+                         const struct init_sizes *s, struct buf *out)
 {
     buf_printf(out,
                "runner:\n  model: %s\n  train_data_dir: \"train\"\n  test_data_dir: \"test\"\n",
@@ -253,7 +255,7 @@ static void print_runner(const struct init_plan *p, const struct init_flags *f,
     buf_printf(out, "  train_batch_size: %d\n  infer_batch_size: 1024\n  epochs: %d\n", s->batch,
                s->epochs);
     buf_printf(out, "  thread_num: %d", s->threads);
-    end_line(out, "1: the same numbers every time");
+    end_line(out, "1: results are reproducible");
     buf_str(out, "  split_file_list: True");
     end_line(out, "in a job: each worker reads its share of the files");
     buf_printf(out,
@@ -272,7 +274,7 @@ static bool has_layers(const char *model)
 }
 
 static void print_hyper(const struct init_plan *p, const struct init_flags *f,
-                        const struct sizes *s, const struct split_report *r, struct buf *out)
+                        const struct init_sizes *s, const struct split_report *r, struct buf *out)
 {
     buf_printf(out, "\nhyper_parameters:\n  optimizer:\n    class: Adam\n    learning_rate: %g\n",
                s->rate);
@@ -293,14 +295,15 @@ static void print_hyper(const struct init_plan *p, const struct init_flags *f,
 void init_config_print(const struct init_plan *p, const struct init_flags *flags,
                        const struct split_report *r, const struct file_list *files, struct buf *out)
 {
-    struct sizes s = sizes_of(p, r);
+    struct init_sizes s = sizes_of(p, r);
     const char *slash = strrchr(files->paths[0], '/');
     buf_str(out, INIT_MARK " for ");
     yaml_text(out, slash ? slash + 1 : files->paths[0]);
     buf_printf(out, ": %" PRId64 " rows to train, %" PRId64 " to test.\n", r->train.rows,
                r->test.rows);
-    buf_str(out, "# Every key may be changed; docs/config.md and docs/data.md say what they mean.\n"
-                 "# train: skiff train -m config.yaml   judge: skiff infer -m config.yaml\n"
+    buf_str(out, "# You may change every key; docs/reference/configuration.md and "
+                 "docs/guide/data.md describe them.\n# train: skiff train -m config.yaml   "
+                 "evaluate: skiff infer -m config.yaml\n"
                  "# predict: skiff predict -m config.yaml --input NEW --output predictions.txt\n");
     print_runner(p, flags, &s, out);
     print_hyper(p, flags, &s, r, out);

@@ -1,4 +1,9 @@
-/* What the columns of a table are for. */
+/* Decides what each column of a table is used for, from its statistics (data/).
+ *
+ * The order matters: first the label (by name, or a column with two values), then its positive
+ * value, then the column of times and the split, then the features. A column is not used if nearly
+ * every row has its own value (an id), if it is constant, empty or has no name. The decision is
+ * made without reading the rows again, so it depends on the statistics and the flags alone. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +17,12 @@
 
 #define SLOTS_MAX 499
 #define NUMBER_SLOTS_MAX 100 /* slots up to which numbers are categories, too: each costs time */
-#define SVM_DENSE_MAX 2048   /* libsvm: indices whose values are learnt */
+#define SVM_DENSE_MAX 2048   /* libsvm: indices whose values are learned */
 #define BUCKETS 64
 #define EXACT_WHOLE 0x1p53 /* beyond it a float64 has not every whole number */
 #define CODE_DIGITS 12     /* such long whole numbers may be names, */
 #define CODE_GAP 1e6       /* that lie so far from each other, on average */
-#define LABEL_CLASSES_TOLD 6
+#define LABEL_CLASSES_SHOWN 6
 
 bool init_is_feature(enum init_role role)
 {
@@ -81,7 +86,7 @@ static bool is_utf8(const char *text)
 /* ---- the label ---- */
 
 /* The values of a label, those that mean the same (">50K" and ">50K.", 1 and 1.0) once; texts are
- * borrowed. Returns how many; LOOK_VALUES + 1 when there are more than can be told. */
+ * borrowed. Returns how many; LOOK_VALUES + 1 when there are more than are counted. */
 static int label_classes(const struct look_column *c, struct look_value out[LOOK_VALUES])
 {
     int n = 0;
@@ -105,7 +110,7 @@ static bool has_two(const struct look_column *c)
     return label_classes(c, classes) == 2;
 }
 
-static void tell_why(struct init_plan *p, const char *why)
+static void print_why(struct init_plan *p, const char *why)
 {
     snprintf(p->label_why, sizeof p->label_why, "%s", why);
 }
@@ -126,10 +131,10 @@ static enum skiff_status find_column(const struct look *l, const char *name, con
             buf_printf(&all, "%s%s", i ? ", " : "", l->columns[i].name);
     }
     enum skiff_status status = error_set(
-        err, SKIFF_NOT_FOUND, "%s: there is no column \"%s\"%s%s%s; %s: %s%s", flag, name,
-        near.best ? "; did you mean \"" : "", near.best ? near.best : "", near.best ? "\"?" : "",
-        l->form.header ? "columns are" : "there is no header line: columns go by position",
-        all.data, all.len >= 300 ? ", ..." : "");
+        err, SKIFF_NOT_FOUND, "%s: no column \"%s\"%s%s%s; %s: %s%s", flag, name,
+        near.best ? " (did you mean \"" : "", near.best ? near.best : "", near.best ? "\"?)" : "",
+        l->form.header ? "columns are" : "there is no header line: give a position", all.data,
+        all.len >= 300 ? ", ..." : "");
     buf_deinit(&all);
     return status;
 }
@@ -142,7 +147,7 @@ static enum skiff_status unclear(const struct look *l, struct skiff_error *err)
             buf_printf(&two, "%s%s", two.len ? ", " : "", l->columns[i].name);
     enum skiff_status status = error_set(
         err, SKIFF_INVALID,
-        "it is not clear which column is the label: --label COLUMN says it; %s%s",
+        "cannot tell which column is the label: name it with --label COLUMN; %s%s",
         two.len ? "columns of two values: " : "no column has two values", two.len ? two.data : "");
     buf_deinit(&two);
     return status;
@@ -156,7 +161,7 @@ static enum skiff_status guess_label(struct init_plan *p, struct skiff_error *er
             if (l->form.header && strcasecmp(l->columns[i].name, label_names[w]) == 0 &&
                 (has_two(&l->columns[i]) || w < 2)) {
                 p->label = i;
-                tell_why(p, "by its name");
+                print_why(p, "by its name");
                 return SKIFF_OK;
             }
     int last = l->ncolumns - 1;
@@ -164,17 +169,17 @@ static enum skiff_status guess_label(struct init_plan *p, struct skiff_error *er
     if (first_two == last_two || l->ncolumns < 2)
         return unclear(l, err);
     p->label = last_two ? last : 0;
-    tell_why(p, last_two ? "the last column, which has two values"
-                         : "the first column, which has two values");
+    print_why(p, last_two ? "the last column, which has two values"
+                          : "the first column, which has two values");
     return SKIFF_OK;
 }
 
 static void print_values(const struct look_column *c, struct buf *out)
 {
-    for (int i = 0; i < c->nvalues && i < LABEL_CLASSES_TOLD; i++)
+    for (int i = 0; i < c->nvalues && i < LABEL_CLASSES_SHOWN; i++)
         buf_printf(out, "%s\"%s\" (%" PRId64 ")", i ? ", " : "", c->values[i].text,
                    c->values[i].count);
-    if (c->distinct > LABEL_CLASSES_TOLD)
+    if (c->distinct > LABEL_CLASSES_SHOWN)
         buf_str(out, ", ...");
 }
 
@@ -187,15 +192,15 @@ static enum skiff_status wrong_classes(const struct look_column *c, struct skiff
         status = error_set(err, SKIFF_INVALID, "label \"%s\": every value is missing", c->name);
     else if (c->distinct == 1)
         status = error_set(err, SKIFF_INVALID,
-                           "label \"%s\": there is one value only, %s: nothing can be learnt from "
-                           "it; --label COLUMN names another column",
+                           "label \"%s\": the only value is %s: nothing can be learned from it; "
+                           "name another column with --label COLUMN",
                            c->name, values.data);
     else
         status =
             error_set(err, SKIFF_INVALID,
-                      "label \"%s\": there are %" PRId64 "%s values: %s; models learn 0 and 1: "
-                      "--positive VALUE says which one is 1 (all others are 0), --label COLUMN "
-                      "names another column",
+                      "label \"%s\": there are %" PRId64
+                      "%s values: %s; models learn 0 and 1: choose the value that means 1 with "
+                      "--positive VALUE (all others are 0), or another column with --label COLUMN",
                       c->name, c->distinct, c->more ? " or more" : "", values.data);
     buf_deinit(&values);
     return status;
@@ -247,11 +252,11 @@ static enum skiff_status choose_positive(struct init_plan *p, const char *positi
         at = likely_positive(classes);
     for (int i = 0; n <= LOOK_VALUES && i < n; i++)
         if (!is_utf8(classes[i].text))
-            return error_set(err, SKIFF_FORMAT, "label \"%s\": its values are no UTF-8 text",
+            return error_set(err, SKIFF_FORMAT, "label \"%s\": its values are not UTF-8 text",
                              c->name);
-    p->positive = mem_must_strdup(positive ? positive : classes[at].text);
+    p->positive = mem_strdup_or_die(positive ? positive : classes[at].text);
     if (n == 2)
-        p->negative = mem_must_strdup(classes[1 - at].text);
+        p->negative = mem_strdup_or_die(classes[1 - at].text);
     return SKIFF_OK;
 }
 
@@ -272,7 +277,7 @@ static bool is_unique(const struct look_column *c)
  * ones that come again and lie far from each other. */
 static bool is_code(const struct look_column *c)
 {
-    if (!is_number(c) || c->real > 0 || look_time_form(c) != MOMENT_NONE)
+    if (!is_number(c) || c->real > 0 || look_time_form(c) != TIMESTAMP_NONE)
         return false;
     bool comes_again = !c->more && c->whole / c->distinct >= 2;
     return c->max > EXACT_WHOLE || c->min < -EXACT_WHOLE ||
@@ -290,14 +295,14 @@ static bool is_id(const struct look_column *c)
 
 static bool is_time(const struct look_column *c)
 {
-    enum moment_form form = look_time_form(c);
-    return form == MOMENT_ISO || (form != MOMENT_NONE && named_like_time(c->name));
+    enum timestamp_form form = look_time_form(c);
+    return form == TIMESTAMP_ISO || (form != TIMESTAMP_NONE && named_like_time(c->name));
 }
 
 /* 2014-10-21 says nothing of the hour. */
 static bool has_hours(const struct look_column *c)
 {
-    return look_time_form(c) != MOMENT_ISO || c->longest > strlen("2014-10-21");
+    return look_time_form(c) != TIMESTAMP_ISO || c->longest > strlen("2014-10-21");
 }
 
 static enum init_role role_of(const struct look *l, const struct look_column *c)
@@ -315,7 +320,7 @@ static enum init_role role_of(const struct look *l, const struct look_column *c)
     return is_number(c) && !is_code(c) ? INIT_NUMBER : INIT_CATEGORY;
 }
 
-/* How a number is learnt: scaled, and as a category besides, by value where values come again, by
+/* How a number is learned: scaled, and as a category besides, by value where values come again, by
  * bucket where they hardly do. One of two values needs no category. */
 static void learn_number_as(const struct look *l, const struct look_column *c,
                             struct learn_column *out)
@@ -332,7 +337,7 @@ static void add_slot(struct init_plan *p, struct init_column *c)
 {
     if (c->learn.number && p->nslots >= NUMBER_SLOTS_MAX)
         c->learn.values = c->learn.buckets = false;
-    if (c->learn.values || c->learn.buckets || c->learn.hour != MOMENT_NONE) {
+    if (c->learn.values || c->learn.buckets || c->learn.hour != TIMESTAMP_NONE) {
         if (p->nslots < SLOTS_MAX)
             c->slot = ++p->nslots;
         else
@@ -423,15 +428,15 @@ static enum skiff_status choose_split(struct init_plan *p, const struct init_fla
                          "1970)");
     if (p->time < 0)
         return SKIFF_OK;
-    if (look_time_form(&l->columns[p->time]) == MOMENT_NONE)
+    if (look_time_form(&l->columns[p->time]) == TIMESTAMP_NONE)
         return error_set(
             err, SKIFF_INVALID,
-            "--time: column \"%s\" has values that are no times (YYMMDDHH, YYYYMMDDHH, "
+            "--time: column \"%s\" has values that are not times (YYMMDDHH, YYYYMMDDHH, "
             "2014-10-21 13:00, seconds or milliseconds since 1970)",
             f->time);
     if (!time_from(&l->columns[p->time], f->share, &p->from)) {
         if (f->split == 2)
-            return error_set(err, SKIFF_INVALID, "--split time: all rows are of the same time");
+            return error_set(err, SKIFF_INVALID, "--split time: all rows have the same time");
         p->time = -1;
     }
     return SKIFF_OK;
@@ -452,7 +457,7 @@ static enum skiff_status plan_svm(struct init_plan *p, struct skiff_error *err)
         int64_t fields = l->most_field - l->least_field + 1;
         if (fields > SLOTS_MAX)
             return error_set(err, SKIFF_RANGE,
-                             "fields go from %" PRId64 " to %" PRId64 "; at most %d can be used",
+                             "fields range from %" PRId64 " to %" PRId64 "; at most %d can be used",
                              l->least_field, l->most_field, SLOTS_MAX);
         p->nslots = (int)fields;
         return SKIFF_OK;
@@ -462,8 +467,8 @@ static enum skiff_status plan_svm(struct init_plan *p, struct skiff_error *err)
         return SKIFF_OK;
     p->learns = true;
     p->ndense = (int)indices;
-    p->learn = mem_must((size_t)indices * sizeof *p->learn);
-    p->names = mem_must((size_t)indices * sizeof *p->names);
+    p->learn = mem_alloc_or_die((size_t)indices * sizeof *p->learn);
+    p->names = mem_alloc_or_die((size_t)indices * sizeof *p->names);
     for (int i = 0; i < (int)indices; i++) {
         snprintf(p->names[i], sizeof p->names[i], "%" PRId64, p->first_index + i);
         p->learn[i] = (struct learn_column){.name = p->names[i], .number = true, .buckets = true};
@@ -481,13 +486,13 @@ static enum skiff_status plan_csv(struct init_plan *p, struct skiff_error *err)
                          "no column is left to learn from: all but the label are ids, constants or "
                          "empty");
     p->learns = true;
-    p->learn = mem_must((size_t)l->ncolumns * sizeof *p->learn);
+    p->learn = mem_alloc_or_die((size_t)l->ncolumns * sizeof *p->learn);
     for (int i = 0; i < l->ncolumns; i++)
         p->learn[i] = p->columns[i].learn;
     return SKIFF_OK;
 }
 
-/* Buckets that hold some rows each; rare values are those that cannot be learnt from. */
+/* Buckets that hold some rows each; rare values are those that cannot be learned from. */
 static void plan_sizes(struct init_plan *p, const struct init_flags *f)
 {
     int64_t rows = p->look->rows, buckets = rows / 50;
@@ -512,23 +517,21 @@ static int by_name(const void *a, const void *b)
 /* Columns go by their names: they must differ, and a config must be able to hold them. */
 static enum skiff_status check_names(const struct look *l, struct skiff_error *err)
 {
-    const char **names = mem_must((size_t)(l->ncolumns + 1) * sizeof *names);
+    const char **names = mem_alloc_or_die((size_t)(l->ncolumns + 1) * sizeof *names);
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < l->ncolumns; i++) {
         names[i] = l->columns[i].name;
         if (status == SKIFF_OK && !is_utf8(names[i]))
             status = error_set(err, SKIFF_FORMAT,
-                               "the name of column %d is no UTF-8 text; `iconv -f latin1 -t utf8` "
-                               "mends files in the letters of Western Europe",
+                               "the name of column %d is not UTF-8 text; `iconv -f latin1 -t utf8` "
+                               "converts files in Latin-1",
                                i + 1);
     }
     qsort(names, (size_t)l->ncolumns, sizeof *names, by_name);
     for (int i = 1; status == SKIFF_OK && i < l->ncolumns; i++)
         if (*names[i] && strcmp(names[i], names[i - 1]) == 0)
             status = error_set(err, SKIFF_INVALID,
-                               "two columns have the name \"%s\": columns go by their names, give "
-                               "one of them another",
-                               names[i]);
+                               "two columns have the name \"%s\": rename one of them", names[i]);
     free(names);
     return status;
 }
@@ -542,10 +545,10 @@ static enum skiff_status plan_label(struct init_plan *p, const struct init_flags
         return SKIFF_OK;
     if (l->form.format != LOOK_CSV) {
         p->label = 0;
-        tell_why(p, "the first word of each line");
+        print_why(p, "the first word of each line");
     } else if (f->label) {
         TRY(find_column(l, f->label, "--label", &p->label, err));
-        tell_why(p, "as you said");
+        print_why(p, "--label");
     } else {
         TRY(guess_label(p, err));
     }
@@ -557,15 +560,16 @@ static enum skiff_status plan(struct init_plan *p, const struct init_flags *f,
 {
     const struct look *l = p->look;
     if (l->rows < 2)
-        return error_set(err, SKIFF_INVALID, "there %s: too few to learn from and to test%s",
-                         l->rows ? "is one row" : "is no row",
-                         l->form.header ? " (the first line was taken for a header; --header no "
-                                          "says that it is a row)"
-                                        : "");
+        return error_set(
+            err, SKIFF_INVALID, "there %s: too few for training and test%s",
+            l->rows ? "is one row" : "is no row",
+            l->form.header
+                ? " (the first line was read as a header; use --header no if it is a row)"
+                : "");
     if (l->form.format == LOOK_CSV && l->ncolumns < 2)
         return error_set(err, SKIFF_INVALID,
-                         "there is one column only, \"%s\": is the separator another one than "
-                         "tab, comma, semicolon, pipe or blank? --separator says it",
+                         "there is only one column, \"%s\": if the separator is not tab, comma, "
+                         "semicolon, pipe or blank, set it with --separator",
                          l->columns[0].name);
     TRY(check_names(l, err));
     TRY(plan_label(p, f, err));
@@ -577,11 +581,12 @@ static enum skiff_status plan(struct init_plan *p, const struct init_flags *f,
     return choose_split(p, f, err);
 }
 
-enum skiff_status init_plan_make(const struct init_flags *flags, const struct look *look,
-                                 struct init_plan *out, struct skiff_error *err)
+enum skiff_status init_plan_create(const struct init_flags *flags, const struct look *look,
+                                   struct init_plan *out, struct skiff_error *err)
 {
     *out = (struct init_plan){
-        .look = look, .columns = mem_must((size_t)(look->ncolumns + 1) * sizeof *out->columns)};
+        .look = look,
+        .columns = mem_alloc_or_die((size_t)(look->ncolumns + 1) * sizeof *out->columns)};
     enum skiff_status status = plan(out, flags, err);
     if (status < 0)
         init_plan_deinit(out);

@@ -9,30 +9,30 @@
 #include "cli/init.h"
 #include "cli/interrupt.h"
 
-#define BAD_TOLD 5
+#define BAD_REPORTED 5
 #define BAD_SHARE 0.02 /* with more the form was not understood */
 
-static void clear_line(struct init_told *t)
+static void clear_line(struct init_reported *t)
 {
     if (t->line)
         fputs("\r\033[K", stderr);
     t->line = false;
 }
 
-static void tell_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
+static void print_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
 {
-    struct init_told *t = arg;
-    if (t->bad++ >= BAD_TOLD)
+    struct init_reported *t = arg;
+    if (t->bad++ >= BAD_REPORTED)
         return;
     clear_line(t);
-    fprintf(stderr, "skiff %s: %s:%" PRId64 ": left out: %s\n", t->command, file, line,
+    fprintf(stderr, "skiff %s: %s:%" PRId64 ": skipped: %s\n", t->command, file, line,
             why->message);
 }
 
 /* On a terminal a line that is written over; elsewhere one every ten seconds. */
-static void tell_progress(void *arg, int64_t bytes)
+static void print_progress(void *arg, int64_t bytes)
 {
-    struct init_told *t = arg;
+    struct init_reported *t = arg;
     double now = clock_seconds();
     bool terminal = isatty(STDERR_FILENO);
     if (now - t->last < (terminal ? 0.2 : 10))
@@ -43,7 +43,7 @@ static void tell_progress(void *arg, int64_t bytes)
     t->line = terminal;
 }
 
-/* What the user said about the form. */
+/* The format flags of the user. */
 static void read_form(const struct init_flags *f, struct look_config *out)
 {
     out->has_format = f->format > 0;
@@ -61,33 +61,34 @@ static enum skiff_status too_many_bad(const struct look *l, const struct file_li
     if ((double)l->bad <= BAD_SHARE * (double)(l->bad + l->rows))
         return SKIFF_OK;
     return error_set(err, SKIFF_FORMAT,
-                     "%s: %" PRId64 " of %" PRId64 " rows cannot be read as %s; is its form "
-                     "another one? --format, --separator and --header say it",
+                     "%s: %" PRId64 " of %" PRId64
+                     " rows cannot be read as %s; if the format is another one, set --format, "
+                     "--separator or --header",
                      files->paths[0], l->bad, l->bad + l->rows, look_format_name(l->form.format));
 }
 
 enum skiff_status init_look(struct init_run *r, const char *command, const struct init_flags *flags,
                             char **names, int n, struct skiff_error *err)
 {
-    *r =
-        (struct init_run){.told = {.command = command, .what = "looking", .last = clock_seconds()}};
+    *r = (struct init_run){
+        .reported = {.command = command, .what = "looking", .last = clock_seconds()}};
     file_list_init(&r->files);
     r->config = (struct look_config){.files = &r->files,
-                                     .on_bad = tell_bad,
-                                     .on_progress = tell_progress,
-                                     .arg = &r->told,
+                                     .on_bad = print_bad,
+                                     .on_progress = print_progress,
+                                     .arg = &r->reported,
                                      .stop = interrupt_watch()};
     read_form(flags, &r->config);
     for (int i = 0; i < n; i++)
         TRY(file_list_expand(&r->files, names[i], err));
-    r->told.total = r->files.bytes;
+    r->reported.total = r->files.bytes;
     enum skiff_status status = look_run(&r->config, &r->look, err);
-    clear_line(&r->told);
+    clear_line(&r->reported);
     TRY(status);
-    if (r->told.bad > BAD_TOLD)
-        fprintf(stderr, "skiff %s: %" PRId64 " rows were left out\n", command, r->told.bad);
+    if (r->reported.bad > BAD_REPORTED)
+        fprintf(stderr, "skiff %s: %" PRId64 " rows were skipped\n", command, r->reported.bad);
     TRY(too_many_bad(&r->look, &r->files, err));
-    status = init_plan_make(flags, &r->look, &r->plan, err);
+    status = init_plan_create(flags, &r->look, &r->plan, err);
     return status < 0 ? error_prefix(err, status, "%s", r->files.paths[0]) : status;
 }
 
@@ -122,17 +123,17 @@ enum skiff_status init_split(struct init_run *r, const struct init_flags *f, con
     if (p->time >= 0)
         config.time_form = look_time_form(&p->look->columns[p->time]);
     r->config.on_bad = NULL;
-    r->told.what = "writing rows";
+    r->reported.what = "writing rows";
     TRY(label_rule_init(&rule, p->positive, p->negative, err));
     enum skiff_status status = split_run(&config, out, err);
-    clear_line(&r->told);
+    clear_line(&r->reported);
     label_rule_deinit(&rule);
     return status;
 }
 
 void init_run_deinit(struct init_run *r)
 {
-    clear_line(&r->told);
+    clear_line(&r->reported);
     init_plan_deinit(&r->plan);
     look_deinit(&r->look);
     file_list_deinit(&r->files);

@@ -1,4 +1,6 @@
-/* What was seen, for people. */
+/* Prints what skiff init found: the format of the file, the label, a line for each column, the
+ * split, and notes about what may be wrong. Names and values are cut to the width of their
+ * column. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +21,7 @@ static const char *type_of(const struct look_column *c)
 {
     if (c->whole + c->real + c->text == 0)
         return "empty";
-    if (look_time_form(c) == MOMENT_ISO)
+    if (look_time_form(c) == TIMESTAMP_ISO)
         return "time";
     return c->text ? "text" : c->real ? "real" : "whole";
 }
@@ -58,12 +60,12 @@ static void print_content(struct buf *out, const struct look_column *c, int64_t 
 static void print_use(struct buf *out, const struct init_column *c)
 {
     static const char *const left_out[] = {[INIT_ID] =
-                                               "left out: nearly every row has its own value",
-                                           [INIT_DAY] = "left out: days, no hours",
-                                           [INIT_CONSTANT] = "left out: always the same",
-                                           [INIT_EMPTY] = "left out: always missing",
-                                           [INIT_UNNAMED] = "left out: it has no name",
-                                           [INIT_LEFT_OUT] = "left out: too many features"};
+                                               "not used: nearly every row has its own value",
+                                           [INIT_DAY] = "not used: days without hours",
+                                           [INIT_CONSTANT] = "not used: always the same",
+                                           [INIT_EMPTY] = "not used: always missing",
+                                           [INIT_UNNAMED] = "not used: it has no name",
+                                           [INIT_LEFT_OUT] = "not used: too many features"};
     if (c->role == INIT_LABEL)
         buf_str(out, "label");
     else if (!init_is_feature(c->role))
@@ -107,8 +109,8 @@ static void print_svm(const struct init_plan *p, struct buf *out)
     else if (p->learns)
         buf_str(out, "  values are numbers: used as numbers, and in buckets as categories C1\n");
     else
-        buf_str(out, "  values other than 1 are there and are NOT used: indices alone are the "
-                     "features\n");
+        buf_str(out,
+                "  values other than 1 exist but are NOT used: only the indices are features\n");
 }
 
 static void print_label(const struct init_plan *p, struct buf *out)
@@ -120,9 +122,9 @@ static void print_label(const struct init_plan *p, struct buf *out)
                p->negative ? p->negative : "any other", quote);
 }
 
-#define COLUMNS_TOLD 200
+#define COLUMNS_SHOWN 200
 
-/* They may stand behind those that are told. */
+/* They may stand behind those that are reported. */
 static void print_too_many(const struct init_plan *p, struct buf *out)
 {
     int n = 0, first = -1;
@@ -132,7 +134,7 @@ static void print_too_many(const struct init_plan *p, struct buf *out)
     if (n)
         buf_printf(out,
                    "note: networks have at most %d slots of categories; %d columns, from \"%s\" "
-                   "on, are left out: take columns that say nothing out of the table\n",
+                   "on, are not used: remove uninformative columns from the table\n",
                    p->nslots, n, p->look->columns[first].name);
 }
 
@@ -147,7 +149,7 @@ void init_show_table(const struct init_plan *p, const struct file_list *files)
         buf_printf(&out, ", %s between columns, %s%s", separator_name(l->form.separator),
                    l->form.decimal_comma ? "decimal commas, " : "",
                    l->form.header ? "with a header line"
-                                  : "no header line (columns go by position)");
+                                  : "no header line (columns have positions)");
     buf_printf(&out, ", %" PRId64 " rows", l->rows);
     if (csv)
         buf_printf(&out, ", %d columns", l->ncolumns);
@@ -155,10 +157,10 @@ void init_show_table(const struct init_plan *p, const struct file_list *files)
     if (csv)
         buf_printf(&out, "  %-20s %-5s %8s %9s  %-32s %s\n", "column", "type", "missing",
                    "distinct", "from .. to, or the most frequent", "used as");
-    for (int i = 0; csv && i < l->ncolumns && i < COLUMNS_TOLD; i++)
+    for (int i = 0; csv && i < l->ncolumns && i < COLUMNS_SHOWN; i++)
         print_column(l, &p->columns[i], &l->columns[i], &out);
-    if (csv && l->ncolumns > COLUMNS_TOLD)
-        buf_printf(&out, "  ... and %d further columns\n", l->ncolumns - COLUMNS_TOLD);
+    if (csv && l->ncolumns > COLUMNS_SHOWN)
+        buf_printf(&out, "  ... and %d further columns\n", l->ncolumns - COLUMNS_SHOWN);
     print_too_many(p, &out);
     if (!csv && l->tokens)
         print_svm(p, &out);
@@ -177,20 +179,19 @@ static double percent(const struct split_side *s)
 void init_show_end(const struct init_plan *p, const struct split_report *r, const char *out)
 {
     if (r->unlabelled)
-        printf("left out: %" PRId64 " rows without a label\n", r->unlabelled);
+        printf("skipped: %" PRId64 " rows without a label\n", r->unlabelled);
     printf("train: %" PRId64 " rows, %.2f %% positive; test: %" PRId64
            " rows, %.2f %% positive (split %s%s%s)\n",
            r->train.rows, percent(&r->train), r->test.rows, percent(&r->test),
            p->time >= 0 ? "by time: column \"" : "at random",
            p->time >= 0 ? p->look->columns[p->time].name : "", p->time >= 0 ? "\"" : "");
     if (r->twin >= 0)
-        printf(
-            "note: column \"%s\" says the label by itself; if it is not known when a label is to "
-            "be predicted, take it out of the table or of input_columns\n",
-            p->look->columns[r->twin].name);
+        printf("note: column \"%s\" determines the label by itself; if its value is not known at "
+               "the time of prediction, remove it from the table or from input_columns\n",
+               p->look->columns[r->twin].name);
     if (r->test.positive == 0 || r->test.positive == r->test.rows)
-        printf("note: the test rows are of one class: AUC cannot be told of them; --share takes "
-               "more rows, --seed others\n");
+        printf("note: all test rows have one class: AUC is undefined; take more rows with --share, "
+               "or others with --seed\n");
     printf("\nwritten: %s/config.yaml, %s/train, %s/test%s%s%s\n", out, out, out,
            p->learns ? ", " : "", p->learns ? out : "", p->learns ? "/columns.stats" : "");
     const char *quote = strpbrk(out, " \t&;()$`\"*?<>|#!~\\") ? "'" : ""; /* for a shell */

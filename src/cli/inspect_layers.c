@@ -66,7 +66,7 @@ enum skiff_status inspect_layers(const char *name, struct skiff_error *err)
     }
     if (!name)
         return SKIFF_OK;
-    return error_set(err, SKIFF_NOT_FOUND, "there is no layer %s%s%s%s", name,
+    return error_set(err, SKIFF_NOT_FOUND, "no layer %s%s%s%s", name,
                      near.best ? " (did you mean " : "", near.best ? near.best : "",
                      near.best ? "?)" : "");
 }

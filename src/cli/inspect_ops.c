@@ -1,4 +1,7 @@
-/* inspect ops: the registry, one op, or the ops of a program. */
+/* inspect ops: lists the registry of ops, describes one op, or lists the ops of a program. An
+ * argument is a file if a file of that name exists, otherwise the name of an op. Everything is read
+ * from the registry (program/op_kind.h), which kernels and shape inference use, too: the output
+ * cannot differ from what runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +73,7 @@ static void print_line(const struct op_kind *k, struct buf *line)
 static void print_all(void)
 {
     int n = op_kind_count(), shown = 0;
-    const struct op_kind **list = mem_must(sizeof *list * (size_t)(n + 1));
+    const struct op_kind **list = mem_alloc_or_die(sizeof *list * (size_t)(n + 1));
     struct buf line = BUF_INIT;
     for (int i = 0; i < n; i++)
         if (!(op_kind_at(i)->flags & OP_INTERNAL))
@@ -125,8 +128,8 @@ static enum skiff_status print_named(const char *name, struct skiff_error *err)
     if (found)
         return SKIFF_OK;
     const char *near = op_kind_nearest(name);
-    return error_set(err, SKIFF_NOT_FOUND, "%s is neither a file nor an op that skiff knows%s%s%s",
-                     name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+    return error_set(err, SKIFF_NOT_FOUND, "%s is neither a file nor an op of Skiff%s%s%s", name,
+                     near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 static enum skiff_status print_used(const char *path, struct skiff_error *err)
@@ -150,7 +153,7 @@ static enum skiff_status print_used(const char *path, struct skiff_error *err)
         }
     enum skiff_status status = SKIFF_OK;
     if (seen.count)
-        status = error_set(err, SKIFF_UNSUPPORTED, "%s: %zu op types are not known: %s", path,
+        status = error_set(err, SKIFF_UNSUPPORTED, "%s: %zu op types are unknown: %s", path,
                            seen.count, unknown.data);
     str_map_deinit(&seen);
     buf_deinit(&unknown);

@@ -1,4 +1,6 @@
-/* inspect program, inspect model. */
+/* inspect program and inspect model: a program as text or as counts; an inference model with its
+ * inputs, outputs, ops and parameters. A model is a folder of Paddle 1.x or a prefix of 2.x files.
+ * The text of a program can be parsed again (program/). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +34,7 @@ void inspect_op_counts(const struct skiff_program *p)
             const struct skiff_op *op = p->blocks[b]->ops[i];
             uintptr_t k = (uintptr_t)str_map_get(&at, op->type);
             if (!k) {
-                counts = mem_must_grow(counts, (n + 1) * sizeof *counts);
+                counts = mem_grow_or_die(counts, (n + 1) * sizeof *counts);
                 counts[n] = (struct op_count){op->type, 0, op->kind != NULL};
                 k = ++n;
                 str_map_put(&at, op->type, (void *)k);
@@ -44,7 +46,7 @@ void inspect_op_counts(const struct skiff_program *p)
         qsort(counts, n, sizeof *counts, count_compare);
     for (size_t i = 0; i < n; i++)
         printf("%7d %s%s\n", counts[i].n, counts[i].type,
-               counts[i].known ? "" : "   (not known to skiff)");
+               counts[i].known ? "" : "   (unknown to skiff)");
     free(counts);
 }
 

@@ -1,5 +1,6 @@
-/* inspect table --servers: the tables of a job that runs, as its servers have them now. A visit
- * (visit.h): servers answer whoever knows the job's secret, and count nobody in for it. */
+/* inspect table --servers: the current state of the tables of a running job. The command is a
+ * read-only observer (observer.h): servers answer every process that holds the job's secret and
+ * do not count it as a member. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/inspect.h"
-#include "cli/visit.h"
+#include "cli/observer.h"
 #include "fleet/settings.h"
 #include "net/ps.h"
 
@@ -21,57 +22,58 @@ struct answer { /* of one server */
 
 #define FIRST_MS 1000 /* a server that is there has answered by then */
 
-/* Is nobody there at all? Asked only of those who do not answer: a connection that says nothing
- * would be told in the server's log. */
+/* Is the port closed? Asked only for servers that do not answer: an idle connection
+ * would be logged by the server. */
 static enum skiff_status check_there(const char *endpoint, int timeout_ms, struct skiff_error *err)
 {
     struct address a;
     TRY(address_parse(endpoint, &a, err));
-    int why = visit_reach(&a, timeout_ms);
+    int why = observer_reach(&a, timeout_ms);
     if (!why)
         return SKIFF_OK;
-    return error_set(err, SKIFF_IO, "nobody answers: %s%s", strerror(why),
-                     why == ECONNREFUSED ? "; has the job begun, and is this its list of servers?"
+    return error_set(err, SKIFF_IO, "no answer: %s%s", strerror(why),
+                     why == ECONNREFUSED ? "; is the job running, and is this its list of servers?"
                                          : "");
 }
 
-/* Who has another job or secret is refused, and hears it: that nobody answers has other reasons. */
+/* A client with another job or secret gets a refusal; no answer at all has other reasons. */
 static const char *advice(enum skiff_status status)
 {
     return status == SKIFF_TIMEOUT
-               ? "its port is open, but nobody answers there in time: is it stopped, or very busy "
-                 "(--timeout)? otherwise another program has the port"
-               : "is it one of this job? SKIFF_JOB and SKIFF_SECRET, or --secret_file, must be the "
-                 "job's; --pid takes them from a process of it";
+               ? "its port is open, but there was no answer in time: is it stopped, or very busy "
+                 "(--timeout)? otherwise another program uses the port"
+               : "is it a server of this job? SKIFF_JOB and SKIFF_SECRET, or --secret_file, must "
+                 "be the job's; --pid takes them from a process of the job";
 }
 
-static enum skiff_status ask(struct visit *v, const struct visitor *who, const char *endpoint,
-                             int index, struct answer *out, struct skiff_error *err)
+static enum skiff_status ask(struct observer *v, const struct observer_identity *who,
+                             const char *endpoint, int index, struct answer *out,
+                             struct skiff_error *err)
 {
     struct blob *reply = NULL;
-    TRY(visit_open(v, who, endpoint, index, err));
+    TRY(observer_open(v, who, endpoint, index, err));
     if (rpc_await(v->peer, clock_after(clock_now(), FIRST_MS), NULL) < 0)
         TRY(check_there(endpoint, who->timeout_ms, err));
-    enum skiff_status status = visit_ask(v, PS_TABLES, "its tables", &reply, err);
+    enum skiff_status status = observer_ask(v, PS_TABLES, "its tables", &reply, err);
     if (status == SKIFF_OK)
         status = ps_read_tables(reply, &out->tables, &out->n, err);
     blob_unref(reply);
     return status < 0 ? error_prefix(err, status, "%s", advice(status)) : SKIFF_OK;
 }
 
-static enum skiff_status ask_server(const struct visitor *who, const char *endpoint, int index,
-                                    struct answer *out, struct skiff_error *err)
+static enum skiff_status ask_server(const struct observer_identity *who, const char *endpoint,
+                                    int index, struct answer *out, struct skiff_error *err)
 {
-    struct visit v;
+    struct observer v;
     enum skiff_status status = ask(&v, who, endpoint, index, out, err);
-    visit_close(&v);
+    observer_close(&v);
     return status < 0 ? error_prefix(err, status, "server %d at %s", index, endpoint) : SKIFF_OK;
 }
 
 /* ---- showing ---- */
 
 static const char *const heads[] = {"rows",    "bytes",      "limit",      "waiting",  "admitted",
-                                    "refused", "expired",    "dropped",    "hit rate", "ahead",
+                                    "refused", "expired",    "dropped",    "hit rate", "prefetched",
                                     "on disk", "disk bytes", "written/row"};
 #define COLUMNS ((int)(sizeof heads / sizeof heads[0]))
 
@@ -121,7 +123,8 @@ static void print_table(const struct ps_table_info *t, const struct answer *answ
     struct ps_table_state sum = {0};
     char who[32];
     printf("table %s: %s\n  %-10s", t->table,
-           t->features ? "of features" : "plain, updated by the program's optimizer", "");
+           t->sparse_table ? "sparse" : "embedding parameter, updated by the program's optimizer",
+           "");
     for (int i = 0; i < COLUMNS; i++)
         printf("%*s", i == COLUMNS - 1 ? 13 : 11, heads[i]);
     printf("\n");
@@ -159,15 +162,15 @@ static enum skiff_status take_servers(const struct inspect_options *o, struct ro
                                       struct skiff_error *err)
 {
     if (o->pid)
-        TRY(visit_environment(o->pid, err));
+        TRY(observer_environment(o->pid, err));
     if (o->servers)
         return role_list_parse("--servers", o->servers, &role->servers, &role->nservers, err);
     TRY(role_from_env(role, SKIFF_ROLE_ENV_AUTO, NULL, NULL, err));
     if (!role->nservers)
-        return error_set(err, SKIFF_INVALID,
-                         "process %d is in no job with servers; expected one of their workers or "
-                         "servers",
-                         o->pid);
+        return error_set(
+            err, SKIFF_INVALID,
+            "process %d does not belong to a job with servers; expected a worker or a server",
+            o->pid);
     return SKIFF_OK;
 }
 
@@ -181,12 +184,12 @@ enum skiff_status inspect_servers(const struct inspect_options *o, struct skiff_
         status = settings_read(&settings, NULL, NULL, err);
     if (status == SKIFF_OK)
         status = settings_set_security(&settings, &security, err);
-    struct visitor who = {.name = "skiff inspect",
-                          .job = settings.job,
-                          .secret = settings.secret,
-                          .transport = settings.links,
-                          .timeout_ms = o->timeout * 1000};
-    struct answer *answers = mem_must((size_t)(role.nservers + 1) * sizeof *answers);
+    struct observer_identity who = {.name = "skiff inspect",
+                                    .job = settings.job,
+                                    .secret = settings.secret,
+                                    .transport = settings.links,
+                                    .timeout_ms = o->timeout * 1000};
+    struct answer *answers = mem_alloc_or_die((size_t)(role.nservers + 1) * sizeof *answers);
     for (int i = 0; i < role.nservers && status == SKIFF_OK; i++)
         status = ask_server(&who, role.servers[i], i, &answers[i], err);
     if (status == SKIFF_OK)

@@ -1,4 +1,4 @@
-/* inspect table: saved tables of features, the shard files that servers write. Lines are
+/* inspect table: saved sparse tables, the shard files that servers write. Lines are
  *     key slot unseen_days delta_score show click embed_w ...
  *     key unseen_days delta_score show click embed_w ...         (CtrDoubleAccessor: --double)
  * and, of the dense parameters, which are one more table, numbers alone. */
@@ -21,25 +21,25 @@
 static const double score_ends[SCORES - 1] = {0.1, 1, 10, 100};
 static const char *const score_names[SCORES] = {"below 0.1", "to 1", "to 10", "to 100", "above"};
 
-struct column_stats {
+struct value_stats {
     double least, most, sum;
 };
 
-struct table_stats {
+struct file_stats {
     int64_t files, rows, bytes;
     int64_t by_columns[MOST_COLUMNS + 1]; /* rows with so many numbers behind the key */
-    struct column_stats show, click, unseen;
+    struct value_stats show, click, unseen;
     int64_t scores[SCORES];
 };
 
-static void count_value(struct column_stats *c, bool first, double v)
+static void count_value(struct value_stats *c, bool first, double v)
 {
     c->least = first || v < c->least ? v : c->least;
     c->most = first || v > c->most ? v : c->most;
     c->sum += v;
 }
 
-static void count_row(struct table_stats *t, const double *v, bool twice)
+static void count_row(struct file_stats *t, const double *v, bool twice)
 {
     const double *unseen = v + (twice ? 0 : 1);
     double show = unseen[2], click = unseen[3], score = (show - click) * NONCLK + click;
@@ -53,7 +53,7 @@ static void count_row(struct table_stats *t, const double *v, bool twice)
 }
 
 /* Numbers of a line: how many; the first few go to out. -1: something else stands there. */
-static int read_numbers(const char *line, size_t n, double *out, int room)
+static int read_numbers(const char *line, size_t n, double *out, int capacity)
 {
     const char *end = line + n;
     int count = 0;
@@ -61,7 +61,7 @@ static int read_numbers(const char *line, size_t n, double *out, int room)
         double v = strtod(line, &stop);
         if (stop == line || stop > end || (stop < end && *stop != ' '))
             return -1;
-        if (count < room)
+        if (count < capacity)
             out[count] = v;
         for (line = stop; line < end && *line == ' ';)
             line++;
@@ -69,7 +69,7 @@ static int read_numbers(const char *line, size_t n, double *out, int room)
     return count;
 }
 
-static enum skiff_status read_file(const char *path, bool dense, bool twice, struct table_stats *t,
+static enum skiff_status read_file(const char *path, bool dense, bool twice, struct file_stats *t,
                                    struct skiff_error *err)
 {
     struct stream *stream;
@@ -88,8 +88,8 @@ static enum skiff_status read_file(const char *path, bool dense, bool twice, str
                                path, s.line, dense ? "numbers" : "a key and at least 6 numbers",
                                (int)(n < 60 ? n : 60), line,
                                dense ? ""
-                                     : "; what a converter (table_accessor_save_param of the "
-                                       "table's settings) has written is not read here");
+                                     : "; the output of a converter (table_accessor_save_param of "
+                                       "the table's settings) cannot be read here");
             break;
         }
         if (!dense)
@@ -112,13 +112,13 @@ static bool is_part(const char *path, bool *dense)
     return true;
 }
 
-static void print_column(const char *name, const struct column_stats *c, int64_t rows)
+static void print_column(const char *name, const struct value_stats *c, int64_t rows)
 {
     printf("    %-12s least %.6g, mean %.6g, most %.6g\n", name, c->least, c->sum / (double)rows,
            c->most);
 }
 
-static void print_table(const struct table_stats *t, bool dense)
+static void print_table(const struct file_stats *t, bool dense)
 {
     char bytes[64];
     printf("  %" PRId64 " rows in %" PRId64 " files, %s%s\n", t->rows, t->files,
@@ -137,7 +137,7 @@ static void print_table(const struct table_stats *t, bool dense)
 }
 
 static enum skiff_status read_parts(const struct fs_list *l, const struct inspect_options *o,
-                                    struct table_stats *t, bool *dense, struct skiff_error *err)
+                                    struct file_stats *t, bool *dense, struct skiff_error *err)
 {
     for (int i = 0; i < l->count; i++) {
         const struct fs_entry *e = &l->entries[i];
@@ -155,7 +155,7 @@ static enum skiff_status read_parts(const struct fs_list *l, const struct inspec
 }
 
 /* How the job had the table when it was saved, if it was `skiff train` that did (".../000": the
- * line that begins so, of the file beside it). */
+ * line that begins so, of the file next to it). */
 static void print_state(const char *path)
 {
     struct buf text = BUF_INIT, file = BUF_INIT;
@@ -178,7 +178,7 @@ static enum skiff_status inspect_folder(const char *path, const struct inspect_o
 {
     struct fs_list l = {0};
     bool dense = false, any = false;
-    struct table_stats *t = mem_must(sizeof *t);
+    struct file_stats *t = mem_alloc_or_die(sizeof *t);
     enum skiff_status status = fs_list(NULL, path, &l, err);
     for (int i = 0; status == SKIFF_OK && i < l.count && !any; i++)
         any = !l.entries[i].stat.folder && is_part(l.entries[i].path, &dense);
@@ -224,7 +224,7 @@ enum skiff_status inspect_table(const char *path, const struct inspect_options *
     fs_list_deinit(&l);
     if (status == SKIFF_OK && !any)
         status = error_set(err, SKIFF_NOT_FOUND,
-                           "%s holds no files of tables of features (part-000-00000 ...); skiff "
+                           "%s contains no files of sparse tables (part-000-00000 ...); skiff "
                            "inspect model and skiff inspect tensor show other models",
                            path);
     return status;

@@ -1,4 +1,6 @@
-/* inspect tensor: whatever holds numbers. */
+/* inspect tensor: every file that holds numbers. A file may be a pickle, selected rows, one
+ * tensor, or several tensors one after the other. Tensors in a combined file have no names;
+ * --program gives them. Statistics skip values that are not finite and count them. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -166,9 +168,9 @@ static enum skiff_status names_read(const char *path, struct name_list *out,
     TRY(io_program_read(path, &out->program, err));
     struct io_vars vars;
     io_vars_list(out->program, IO_PERSISTABLES, &vars);
-    const char **names = mem_must(sizeof *names * (size_t)(vars.n + 1));
-    int *order = mem_must(sizeof *order * (size_t)(vars.n + 1));
-    out->names = mem_must(sizeof *names * (size_t)(vars.n + 1));
+    const char **names = mem_alloc_or_die(sizeof *names * (size_t)(vars.n + 1));
+    int *order = mem_alloc_or_die(sizeof *order * (size_t)(vars.n + 1));
+    out->names = mem_alloc_or_die(sizeof *names * (size_t)(vars.n + 1));
     out->n = vars.n;
     for (int i = 0; i < vars.n; i++)
         names[i] = vars.v[i]->name;
@@ -218,7 +220,7 @@ static enum skiff_status print_other(const char *path, const struct buf *bytes,
         state_deinit(&s);
         return status;
     }
-    /* several in one file? then the first at least is whole */
+    /* several in one file? then the first at least is complete */
     struct tensor t = {0};
     size_t pos = 0;
     bool first =

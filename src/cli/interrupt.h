@@ -9,10 +9,10 @@
 /* SIGINT, SIGTERM and SIGHUP set the flag from now on; a SIGHUP that is ignored (nohup) stays
  * ignored. */
 const atomic_bool *interrupt_watch(void);
-/* Training goes on, and saves, when nobody reads its output any more (`skiff train | head`).
+/* Training continues, and saves, when its output is no longer read (`skiff train | head`).
  * Programs that it starts keep the usual way. */
 void interrupt_outlive_output(void);
-/* A write beyond `ulimit -f` fails, and is told, like one to a full disk. */
+/* A write beyond `ulimit -f` fails, and is reported, like one to a full disk. */
 void interrupt_outlive_limits(void);
 bool interrupt_hangup_ignored(void);
 bool interrupt_wanted(void);

@@ -1,3 +1,7 @@
+/* A process of a job with servers (job.h): role and strategy from the environment and the config,
+ * the split of the program, the server's loop. Both kinds of training use it, by epochs
+ * (train_fleet.c) and by days (train_online.c). All processes read the same config and come to the
+ * same split without asking each other. */
 #include "cli/job.h"
 
 #include <signal.h>
@@ -40,7 +44,7 @@ static enum skiff_status read_mode(struct config *c, struct skiff_strategy *out,
                      mode, skiff_mode_names());
 }
 
-static enum skiff_status read_strategy(struct job *j, struct task *task,
+static enum skiff_status read_strategy(struct train_job *j, struct task *task,
                                        const struct task_args *args, struct skiff_strategy *out,
                                        struct skiff_error *err)
 {
@@ -74,7 +78,7 @@ static enum skiff_status read_strategy(struct job *j, struct task *task,
 enum skiff_status job_check(struct task *task, const struct task_args *args,
                             struct skiff_error *err)
 {
-    struct job j = {0};
+    struct train_job j = {0};
     struct skiff_strategy strategy;
     enum skiff_status status = read_strategy(&j, task, args, &strategy, err);
     task_tables_deinit(&j.tables);
@@ -87,15 +91,15 @@ enum skiff_status job_check(struct task *task, const struct task_args *args,
 
 static bool holds_all_epochs(struct task *task)
 {
-    struct model_note note = {0};
+    struct model_info note = {0};
     struct buf last = BUF_INIT;
     buf_printf(&last, "%s/%d", task_save_path(task), task_epochs(task) - 1);
-    bool all = model_note_read(last.data, &note, NULL) == SKIFF_OK && note.known && note.complete;
+    bool all = model_info_read(last.data, &note, NULL) == SKIFF_OK && note.known && note.complete;
     buf_deinit(&last);
     return all;
 }
 
-void job_look_for_end(struct job *j, struct task *task, const struct task_args *args)
+void job_look_for_end(struct train_job *j, struct task *task, const struct task_args *args)
 {
     const char *given = getenv("SKIFF_START_MS"), *role = getenv("TRAINING_ROLE");
     int silence;
@@ -110,21 +114,21 @@ void job_look_for_end(struct job *j, struct task *task, const struct task_args *
     setenv("SKIFF_START_MS", ms, 1); /* the fleet reads it */
 }
 
-enum skiff_status job_init_worker(struct job *j, struct task *task, struct skiff_error *err)
+enum skiff_status job_init_worker(struct train_job *j, struct task *task, struct skiff_error *err)
 {
     struct skiff_error why;
     enum skiff_status status = skiff_fleet_init_worker(j->fleet, task->scope, &why);
     if (status == SKIFF_TIMEOUT && j->may_have_ended)
         return error_set(err, status,
-                         "%s; %s holds all %d epochs: the job has ended, it seems. For a new one "
-                         "start servers first, or give --overwrite or SKIFF_START_MS",
+                         "%s; %s has all %d epochs: the job seems to have ended. For a new job, "
+                         "start the servers first, or give --overwrite or SKIFF_START_MS",
                          why.message, task_save_path(task), task_epochs(task));
     if (status < 0)
         *err = why;
     return status;
 }
 
-static void say_role(const struct skiff_fleet *f)
+static void print_role(const struct skiff_fleet *f)
 {
     char role[32];
     bool server = skiff_fleet_is_server(f);
@@ -135,7 +139,7 @@ static void say_role(const struct skiff_fleet *f)
     log_set_role(role);
 }
 
-enum skiff_status job_open(struct job *j, struct task *task, const struct task_args *args,
+enum skiff_status job_open(struct train_job *j, struct task *task, const struct task_args *args,
                            struct skiff_error *err)
 {
     struct skiff_strategy strategy;
@@ -143,39 +147,40 @@ enum skiff_status job_open(struct job *j, struct task *task, const struct task_a
     j->fleet = skiff_fleet_create();
     fleet_on_log(j->fleet, on_log, NULL);
     TRY(skiff_fleet_init_env(j->fleet, SKIFF_ROLE_ENV_AUTO, err));
-    say_role(j->fleet);
+    print_role(j->fleet);
     j->seed = task_seed(task);
     TRY(skiff_fleet_split(j->fleet, task->main, task->startup, &strategy, err));
-    for (const char *n = skiff_fleet_notes(j->fleet); *n; n += strcspn(n, "\n") + 1)
+    for (const char *n = skiff_fleet_warnings(j->fleet); *n; n += strcspn(n, "\n") + 1)
         log_warn("%.*s", (int)strcspn(n, "\n"), n);
     if (skiff_fleet_server_num(j->fleet))
-        log_info("%s, %d servers (%s), %d workers, %s", task->model->name,
-                 skiff_fleet_server_num(j->fleet), skiff_fleet_server_endpoints(j->fleet),
-                 skiff_fleet_worker_num(j->fleet), strategy.mode);
+        log_info("%s, %d server%s (%s), %d worker%s, %s", task->model->name,
+                 skiff_fleet_server_num(j->fleet), skiff_fleet_server_num(j->fleet) == 1 ? "" : "s",
+                 skiff_fleet_server_endpoints(j->fleet), skiff_fleet_worker_num(j->fleet),
+                 skiff_fleet_worker_num(j->fleet) == 1 ? "" : "s", strategy.mode);
     return SKIFF_OK;
 }
 
-void job_close(struct job *j)
+void job_close(struct train_job *j)
 {
     skiff_fleet_destroy(j->fleet);
     task_tables_deinit(&j->tables);
-    *j = (struct job){0};
+    *j = (struct train_job){0};
 }
 
 /* ---- server ---- */
 
 static struct skiff_fleet *serving; /* for the signal handler, which has no argument */
 
-static volatile sig_atomic_t told;
+static volatile sig_atomic_t reported;
 
 static void on_signal(int number)
 {
     (void)number;
-    told = 1;
+    reported = 1;
     skiff_fleet_stop_server(serving);
 }
 
-enum skiff_status job_serve(struct job *j, struct task *task, const struct ps_begin *has,
+enum skiff_status job_serve(struct train_job *j, struct task *task, const struct ps_begin *has,
                             const char *start_path, struct skiff_error *err)
 {
     struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
@@ -184,7 +189,7 @@ enum skiff_status job_serve(struct job *j, struct task *task, const struct ps_be
     reader_config_deinit(&dc.reader);
     TRY(task_check(task, "train", err));
     if (start_path)
-        log_info("parameters come from %s", start_path);
+        log_info("parameters are loaded from %s", start_path);
     TRY(epochs_server_has(j->fleet, has, err));
     TRY(skiff_fleet_init_server(j->fleet, start_path, err));
     serving = j->fleet;
@@ -193,13 +198,13 @@ enum skiff_status job_serve(struct job *j, struct task *task, const struct ps_be
     if (!interrupt_hangup_ignored())
         sigaction(SIGHUP, &a, NULL);
     TRY(skiff_fleet_run_server(j->fleet, err));
-    log_info(told ? "stopped by a signal" : "the job is complete");
+    log_info(reported ? "stopped by a signal" : "the job is complete");
     return SKIFF_OK;
 }
 
 /* ---- worker ---- */
 
-enum skiff_status job_startup(struct job *j, struct task *task, struct skiff_error *err)
+enum skiff_status job_startup(struct train_job *j, struct task *task, struct skiff_error *err)
 {
     struct skiff_executor *e =
         executor_create(task->scope, &(struct executor_options){.seed = j->seed, .has_seed = true});

@@ -3,7 +3,7 @@
  *
  *     job_open      role, strategy, the program split; one process alone is a job, too
  *     job_serve     of a server: until the job is over
- *     job_startup   of a worker that has joined: first values, or the servers' */
+ *     job_startup   of a worker that has joined: initial values, or the servers' */
 #ifndef CLI_JOB_H
 #define CLI_JOB_H
 
@@ -14,7 +14,7 @@
 
 struct ps_begin;
 
-struct job {
+struct train_job {
     struct skiff_fleet *fleet;
     struct task_tables tables;
     uint64_t seed;
@@ -25,19 +25,19 @@ struct job {
 /* Before job_open. A worker that is started when its job has ended finds all epochs of the config
  * in the folder of the models, and no server: it does not wait for servers as long as one of a job
  * that begins. */
-void job_look_for_end(struct job *j, struct task *task, const struct task_args *args);
+void job_look_for_end(struct train_job *j, struct task *task, const struct task_args *args);
 /* skiff_fleet_init_worker; an error says when the job may have ended. */
-enum skiff_status job_init_worker(struct job *j, struct task *task, struct skiff_error *err);
+enum skiff_status job_init_worker(struct train_job *j, struct task *task, struct skiff_error *err);
 /* job_close when it has failed, too. */
-enum skiff_status job_open(struct job *j, struct task *task, const struct task_args *args,
+enum skiff_status job_open(struct train_job *j, struct task *task, const struct task_args *args,
                            struct skiff_error *err);
 /* has: what is on this server's disk, which it begins with: start_path, or NULL. */
-enum skiff_status job_serve(struct job *j, struct task *task, const struct ps_begin *has,
+enum skiff_status job_serve(struct train_job *j, struct task *task, const struct ps_begin *has,
                             const char *start_path, struct skiff_error *err);
-enum skiff_status job_startup(struct job *j, struct task *task, struct skiff_error *err);
+enum skiff_status job_startup(struct train_job *j, struct task *task, struct skiff_error *err);
 /* Whether the config suits a job of servers and workers: its mode, tables, links. */
 enum skiff_status job_check(struct task *task, const struct task_args *args,
                             struct skiff_error *err);
-void job_close(struct job *j);
+void job_close(struct train_job *j);
 
 #endif

@@ -1,3 +1,7 @@
+/* Sparse tables of a running job: loading and saving them with the model, shrinking, and printing
+ * their state. Rows are on the servers, so every save and load is a request to all of them; one
+ * worker sends it. The tables of an epoch appear together with its dense parameters (checkpoint.h)
+ * or not at all. */
 #include "cli/job_tables.h"
 
 #include <stdio.h>
@@ -63,7 +67,7 @@ void job_tables_progress(struct skiff_fleet *f, struct progress *p)
     buf_deinit(&text);
 }
 
-void job_tables_say(struct skiff_fleet *f)
+void job_tables_print(struct skiff_fleet *f)
 {
     struct ps_table_state state;
     for (int i = 0; i < skiff_fleet_tables(f) && ask(f, i, &state, NULL) == SKIFF_OK; i++) {
@@ -116,7 +120,7 @@ static bool reads(const struct skiff_op *op, const char *name)
 
 /* The network behind the tables: it takes the rows that are looked up, and inputs that are no ids
  * of them. */
-static int find_feeds(struct job *j, struct task *task, const struct io_inference *what,
+static int find_feeds(struct train_job *j, struct task *task, const struct io_inference *what,
                       const char **feeds)
 {
     const struct skiff_block *b = program_root(task->main);
@@ -135,11 +139,11 @@ static int find_feeds(struct job *j, struct task *task, const struct io_inferenc
     return n;
 }
 
-static enum skiff_status save_network(struct job *j, struct task *task, const char *dir,
+static enum skiff_status save_network(struct train_job *j, struct task *task, const char *dir,
                                       struct skiff_error *err)
 {
     struct checkpoint_names names;
-    const char **feeds = mem_must((SKIFF_MODEL_MAX_INPUTS + 1) * sizeof *feeds);
+    const char **feeds = mem_alloc_or_die((SKIFF_MODEL_MAX_INPUTS + 1) * sizeof *feeds);
     struct buf path = BUF_INIT;
     checkpoint_inference(task, &names);
     int n = find_feeds(j, task, &names.what, feeds);
@@ -154,8 +158,8 @@ static enum skiff_status save_network(struct job *j, struct task *task, const ch
 
 /* Tables come last: a delta that was written counts, and nothing behind it may fail for want of
  * room, or a second try would lack its rows. */
-static enum skiff_status write_model(struct job *j, struct task *task, const char *dir, int mode,
-                                     bool network, struct skiff_error *err)
+static enum skiff_status write_model(struct train_job *j, struct task *task, const char *dir,
+                                     int mode, bool network, struct skiff_error *err)
 {
     bool whole = mode == 0 || mode == 3;
     if (network)
@@ -167,19 +171,19 @@ static enum skiff_status write_model(struct job *j, struct task *task, const cha
     return skiff_fleet_save_model(j->fleet, dir, mode, err);
 }
 
-static enum skiff_status place(void *user, struct skiff_error *err)
+static enum skiff_status commit_files(void *user, struct skiff_error *err)
 {
     return folder_save_commit(user, err);
 }
 
-/* All of it appears at one instant, instead of what is there. note: NULL, or what its manifest
+/* All of it appears atomically, instead of what is there. note: NULL, or what its manifest
  * says. */
-static enum skiff_status save(struct job *j, struct task *task, const char *dir, int mode,
-                              bool network, const struct model_note *note, struct skiff_error *err)
+static enum skiff_status save(struct train_job *j, struct task *task, const char *dir, int mode,
+                              bool network, const struct model_info *note, struct skiff_error *err)
 {
     struct folder_save s;
     struct model_writer w;
-    struct save_retry placing = {.save = place, .user = &s};
+    struct save_retry placing = {.save = commit_files, .user = &s};
     enum skiff_status status;
     TRY(folder_save_open(&s, dir, err));
     TRY_OUT(write_model(j, task, s.path, mode, network, err));
@@ -194,25 +198,25 @@ out:
     return status;
 }
 
-enum skiff_status job_tables_save(struct job *j, struct task *task, const char *dir, int mode,
+enum skiff_status job_tables_save(struct train_job *j, struct task *task, const char *dir, int mode,
                                   struct skiff_error *err)
 {
     return save(j, task, dir, mode, mode == 1 || mode == 2, NULL, err);
 }
 
-enum skiff_status job_tables_save_epoch(struct job *j, struct task *task, const char *dir,
-                                        const struct model_note *note, struct skiff_error *err)
+enum skiff_status job_tables_save_epoch(struct train_job *j, struct task *task, const char *dir,
+                                        const struct model_info *note, struct skiff_error *err)
 {
     return save(j, task, dir, 0, true, note, err);
 }
 
-enum skiff_status job_tables_load(struct job *j, const char *dir, struct skiff_error *err)
+enum skiff_status job_tables_load(struct train_job *j, const char *dir, struct skiff_error *err)
 {
     TRY(folder_save_check(dir, err));
     return skiff_fleet_load_model(j->fleet, dir, 0, err);
 }
 
-enum skiff_status job_tables_begin(struct job *j, struct task *task, const char *dir,
+enum skiff_status job_tables_begin(struct train_job *j, struct task *task, const char *dir,
                                    struct skiff_error *err)
 {
     if (!dir || !skiff_fleet_tables(j->fleet))
@@ -222,7 +226,7 @@ enum skiff_status job_tables_begin(struct job *j, struct task *task, const char 
     return job_tables_share(j, task, err);
 }
 
-enum skiff_status job_tables_share(struct job *j, struct task *task, struct skiff_error *err)
+enum skiff_status job_tables_share(struct train_job *j, struct task *task, struct skiff_error *err)
 {
     TRY(skiff_fleet_barrier_worker(j->fleet, err));
     /* what servers have now; one process alone has loaded its own, which startup would undo */

@@ -1,4 +1,4 @@
-/* Tables of features of a running job, as `skiff train` uses them. A job without any has none of
+/* Sparse tables of a running job, as `skiff train` uses them. A job without any has none of
  * this: its models are saved as a whole. */
 #ifndef CLI_JOB_TABLES_H
 #define CLI_JOB_TABLES_H
@@ -12,26 +12,26 @@
 /* All of them together, for the line of progress; asked for every few seconds. */
 void job_tables_progress(struct skiff_fleet *f, struct progress *p);
 /* Says once how they are: rows, bytes, admitted, refused, expired, hit rate. */
-void job_tables_say(struct skiff_fleet *f);
+void job_tables_print(struct skiff_fleet *f);
 
 /* What is saved: all of the job as a checkpoint (mode 0, or 3 at the end of a day), or, for those
  * who serve, tables (mode 1: what has changed, 2: all that is worth it) and the network behind them
- * (dnn_plugin/). By one worker; all of it appears at one instant, instead of what is there
+ * (dnn_plugin/). By one worker; all of it appears atomically, instead of what is there
  * (store/folder_save.h). */
-enum skiff_status job_tables_save(struct job *j, struct task *task, const char *dir, int mode,
+enum skiff_status job_tables_save(struct train_job *j, struct task *task, const char *dir, int mode,
                                   struct skiff_error *err);
 /* The same as an epoch of `skiff train`: a checkpoint, the network, and a manifest with the
  * note. */
-struct model_note;
-enum skiff_status job_tables_save_epoch(struct job *j, struct task *task, const char *dir,
-                                        const struct model_note *note, struct skiff_error *err);
+struct model_info;
+enum skiff_status job_tables_save_epoch(struct train_job *j, struct task *task, const char *dir,
+                                        const struct model_info *note, struct skiff_error *err);
 /* By the first worker: all of it, or nothing. */
-enum skiff_status job_tables_load(struct job *j, const char *dir, struct skiff_error *err);
+enum skiff_status job_tables_load(struct train_job *j, const char *dir, struct skiff_error *err);
 /* All workers, when they begin: the first one has the servers load what lies there, all then have
  * it. Without such tables, or with dir NULL: nothing. */
-enum skiff_status job_tables_begin(struct job *j, struct task *task, const char *dir,
+enum skiff_status job_tables_begin(struct train_job *j, struct task *task, const char *dir,
                                    struct skiff_error *err);
 /* The second half of it: the first worker has had something loaded. */
-enum skiff_status job_tables_share(struct job *j, struct task *task, struct skiff_error *err);
+enum skiff_status job_tables_share(struct train_job *j, struct task *task, struct skiff_error *err);
 
 #endif

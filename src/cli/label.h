@@ -5,7 +5,7 @@
 #include "cli/task.h"
 
 /* After a failure: when the first row of the data can be read only as one without a label, the
- * message is told so, and how to predict. */
+ * message is reported so, and how to predict. */
 void label_explain(struct task *j, const struct task_data *data, struct skiff_error *err);
 
 #endif

@@ -1,17 +1,17 @@
 /* Launch: starts the processes of a job on this machine and looks after them.
  *
  * There are two modes: servers and workers (launch_ps.c), and ranks that hold all parameters each
- * (launch_collective.c, which meets other machines in launch_meet.c). A mode decides which
+ * (launch_collective.c, whose rendezvous of machines is launch_rendezvous.c). A mode decides which
  * processes run here and with what environment; launch_plan.c has what both need. launch_args.c
  * reads the flags and chooses the mode, launch_run.c starts, watches and stops, launch_show.c
- * prints, launch_news.c reads what processes report, launch_again.c knows from what a restart goes
- * on.
+ * prints, launch_news.c reads what processes report, launch_again.c knows from what a restart
+ * continues.
  *
  * Nothing is left behind: every process has a session of its own, whose group is killed before its
  * leader is reaped; the launcher is the reaper of orphans; the kernel kills the processes when the
  * launcher dies; and a keeper process, which holds nothing but a pipe, then kills all that is left
- * of their sessions (pipe commands, say, which have groups of their own) and all that has inherited
- * the launch's mark, a variable of the environment. */
+ * of their sessions (pipe commands, say, which have groups of their own) and all that has
+ * inherited the launch's mark, a variable of the environment. */
 #ifndef CLI_LAUNCH_H
 #define CLI_LAUNCH_H
 
@@ -57,20 +57,20 @@ int launch_args_environment(struct launch_args *a, const char *name);
 /* Adds what follows from the rest; returns 0, or 2 after a message. launch_ps: with the defaults of
  * that module. */
 int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps);
-/* From now on every process is told to go on behind the newest epoch. */
+/* From now on every process resumes from the newest epoch. */
 void launch_args_resume(struct launch_args *a);
 /* Flags and config of `skiff train`, once, before processes are started; 0, or an exit status after
  * a message. */
 int launch_check_config(const struct launch_args *a, const char *name);
-/* Before the first start; before each further one, which then goes on from what this job has saved.
+/* Before the first start; before each further one, which then resumes from what this job has saved.
  */
 void launch_again_begin(struct launch_args *a);
 void launch_again(struct launch_args *a);
-/* Is anything said of who takes part? */
+/* Do the flags or the environment name the members? */
 bool launch_args_parts(const struct launch_args *a);
 
-/* What is known of a process besides its status: from its own reports, and from those of others. */
-struct launch_life {
+/* The state of a process besides its status: from its own reports and from others'. */
+struct launch_health {
     double heard;  /* when it last reported anything; 0: never */
     double moved;  /* when its number of samples last changed */
     double window; /* start of the window in which `speed` is measured */
@@ -79,11 +79,11 @@ struct launch_life {
     double speed;    /* samples a second, over the last few seconds */
     char member[16]; /* "", "here", "left", "dead": as members of the job say */
     uint64_t incarnation;
-    double fails;     /* when it said itself that it fails: it should end soon; 0: it did not */
-    double accused;   /* when others said that it is dead or hangs; 0: nobody does */
+    double fails;     /* when it reported its failure: it should end soon; 0: none */
+    double accused;   /* when others reported it dead or hanging; 0: none */
     char reason[512]; /* "has been silent for 10.1 s" */
     bool hangs;       /* the job ends because of it, and its process had not ended */
-    double late;      /* when somebody last said that he waits for it */
+    double late;      /* when a process last reported waiting for it */
     double stopped;   /* since when its process is stopped (SIGSTOP); 0: it is not */
 };
 
@@ -91,7 +91,7 @@ struct launch_process {
     bool server;
     const char *called; /* "server", "worker", "rank" */
     int index;
-    int place;            /* among the ranks of this machine */
+    int local_rank;       /* among the ranks of this machine */
     const char *endpoint; /* "": a worker without one; borrowed from the launch */
     char *log;            /* path; owned */
     long log_from;        /* where what this process writes begins */
@@ -102,14 +102,14 @@ struct launch_process {
     int pipe; /* reports; -1: none */
     struct buf line;
     struct report now, total; /* total.samples -1: none came */
-    bool told;                /* it was stopped by us */
-    struct launch_life life;
+    bool reported;            /* it was stopped by us */
+    struct launch_health health;
 };
 
-#define LAUNCH_NOTES 16
+#define LAUNCH_WARNINGS 16
 
 /* A warning for the end of the launch. */
-struct launch_note {
+struct launch_warning {
     char text[560];
 };
 
@@ -134,7 +134,7 @@ struct launch {
     double silence;     /* seconds after which members call each other dead: SKIFF_SILENCE_MS */
     bool *workers_here; /* by number: members of the job, on any machine */
     bool members_known; /* somebody has reported on members */
-    struct launch_note notes[LAUNCH_NOTES];
+    struct launch_warning notes[LAUNCH_WARNINGS];
     int nnotes; /* not 0: something was lost, and the exit status is not 0 */
 };
 
@@ -143,7 +143,7 @@ typedef void (*launch_set)(const char *name, const char *value);
 
 struct launch_mode {
     const char *process;  /* what a process is called that trains */
-    const char *listener; /* whom strangers could reach: "a server" */
+    const char *listener; /* what unauthenticated peers could reach: "a server" */
     const char *first;    /* whose machine shares secrets: "server 0" */
     /* After the first failure others may end by themselves for so long: they say what they saw. */
     double grace_seconds;
@@ -165,9 +165,9 @@ void launch_deinit(struct launch *l);
 void launch_env(const struct launch *l, const struct launch_process *p, launch_set set);
 
 /* ---- for modes ---- */
-/* POD_IP, or --host; NULL: not said. */
+/* POD_IP, or --host; NULL: not set. */
 const char *launch_own_host(const struct launch_args *a);
-/* Is it an address of this machine, by launch_own_host if that is said? */
+/* Is it an address of this machine, by launch_own_host if that is set? */
 bool launch_is_here(const struct launch_args *a, const char *endpoint);
 /* log: "workerlog.0" */
 struct launch_process *launch_add(struct launch *l, const char *called, int index,
@@ -203,8 +203,8 @@ bool launch_is_live(const struct launch_process *p);
 bool launch_workers_elsewhere(const struct launch *l);
 /* A warning, now and at the end; the launch ends with another status than 0. from: whose it is;
  * NULL: the launcher's own. */
-void launch_note(struct launch *l, struct launch_screen *s, const struct launch_process *from,
-                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+void launch_warning(struct launch *l, struct launch_screen *s, const struct launch_process *from,
+                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- what is seen ---- */
 /* The first rank's log, on the console. */
@@ -225,7 +225,7 @@ void launch_screen_tick(struct launch_screen *s, const struct launch *l, double 
 void launch_screen_clear(struct launch_screen *s);
 void launch_print_plan(const struct launch *l);
 void launch_print_tail(const struct launch_process *p, int lines);
-void launch_print_notes(const struct launch *l);
+void launch_print_warnings(const struct launch *l);
 /* Of all that have failed by themselves. */
 void launch_print_failed(const struct launch *l);
 void launch_print_table(const struct launch *l);
@@ -233,7 +233,7 @@ void launch_print_table(const struct launch *l);
 void launch_print_processes(const struct launch *l);
 /* The command of `skiff doctor` for this job: while it runs, or when it has failed. */
 void launch_print_doctor(const struct launch *l);
-/* After a signal: where the part is that was trained, and the command that goes on. */
+/* After a signal: where the part is that was trained, and the command that continues. */
 void launch_print_go_on(const struct launch *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* What `skiff train` in every process will find: whether its flags and its config are right, before
- * anything is started; and from what a restart goes on: the epochs that this job has saved, not
+ * anything is started; and from what a restart continues: the epochs that this job has saved, not
  * those that another run had left in the folder before. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 #include "cli/runs.h"
 #include "cli/task.h"
 
-/* The flags of the command, as `skiff train` reads them; said and words are the caller's. */
-static enum skiff_status read_flags(const struct launch_args *a, struct task_args *said,
+/* The flags of the command, as `skiff train` reads them; flags and words are the caller's. */
+static enum skiff_status read_flags(const struct launch_args *a, struct task_args *flags,
                                     struct option_words *words, struct skiff_error *err)
 {
     /* as if the first word were the program's name: options_parse begins behind it */
-    char **argv = mem_must(((size_t)a->ncommand + 2) * sizeof(*argv));
+    char **argv = mem_alloc_or_die(((size_t)a->ncommand + 2) * sizeof(*argv));
     memcpy(argv + 1, a->command, (size_t)a->ncommand * sizeof(*argv));
-    options_init(command_train.options, said);
+    options_init(command_train.options, flags);
     enum skiff_status status =
-        options_parse(command_train.options, said, a->ncommand + 1, argv, words, err);
+        options_parse(command_train.options, flags, a->ncommand + 1, argv, words, err);
     free(argv);
     return status;
 }
@@ -30,23 +30,23 @@ static enum skiff_status read_flags(const struct launch_args *a, struct task_arg
  * machines only. */
 int launch_check_config(const struct launch_args *a, const char *name)
 {
-    struct task_args said = {0};
+    struct task_args flags = {0};
     struct option_words words = {0};
     struct task task;
     struct skiff_error err = {0};
     int code = 0;
     if (a->kind != LAUNCH_CONFIG)
         return 0;
-    if (read_flags(a, &said, &words, &err) < 0)
+    if (read_flags(a, &flags, &words, &err) < 0)
         code = command_usage(name, "%s", err.message);
-    else if (said.config && task_open(&task, &said, true, &err) < 0)
+    else if (flags.config && task_open(&task, &flags, true, &err) < 0)
         code = command_fail(name, &err);
-    else if (said.config) {
-        if (a->mode == &launch_ps_mode && job_check(&task, &said, &err) < 0)
+    else if (flags.config) {
+        if (a->mode == &launch_ps_mode && job_check(&task, &flags, &err) < 0)
             code = command_fail(name, &err);
         task_close(&task);
     }
-    options_deinit(command_train.options, &said);
+    options_deinit(command_train.options, &flags);
     free(words.at);
     return code;
 }
@@ -54,22 +54,22 @@ int launch_check_config(const struct launch_args *a, const char *name)
 /* The id of the run that has saved last where the command saves; "": none. */
 static void newest_run(const struct launch_args *a, char out[static LAUNCH_RUN])
 {
-    struct task_args said = {0};
+    struct task_args flags = {0};
     struct option_words words = {0};
     struct task task = {0};
     struct run_list runs = {0};
     out[0] = 0;
-    bool ok = read_flags(a, &said, &words, NULL) == SKIFF_OK && said.config &&
-              config_open(said.config, &task.config, NULL) == SKIFF_OK;
-    for (int i = 0; ok && i < said.overrides.n; i++)
-        ok = config_override(task.config, said.overrides.at[i], NULL) == SKIFF_OK;
-    task.name = said.name;
+    bool ok = read_flags(a, &flags, &words, NULL) == SKIFF_OK && flags.config &&
+              config_open(flags.config, &task.config, NULL) == SKIFF_OK;
+    for (int i = 0; ok && i < flags.overrides.n; i++)
+        ok = config_override(task.config, flags.overrides.at[i], NULL) == SKIFF_OK;
+    task.name = flags.name;
     if (ok && run_list_read(&runs, task_save_path(&task), NULL, NULL) == SKIFF_OK)
         snprintf(out, LAUNCH_RUN, "%s", runs.run);
     run_list_deinit(&runs);
-    buf_deinit(&task.place);
+    buf_deinit(&task.model_path);
     config_close(task.config);
-    options_deinit(command_train.options, &said);
+    options_deinit(command_train.options, &flags);
     free(words.at);
 }
 

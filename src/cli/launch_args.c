@@ -1,4 +1,7 @@
-/* The flags of `skiff launch`, fleetrun and launch_ps. */
+/* The flags of `skiff launch`, fleetrun and launch_ps, and the choice of the mode: flags of
+ * servers and workers, or flags of ranks, but not both. Flags of Paddle's launchers without a
+ * meaning on CPUs are accepted and ignored, so that existing scripts run; those that would change
+ * the result are refused. Everything behind the script belongs to the script. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,84 +11,99 @@
 #include "cli/launch.h"
 
 #define AT(field) offsetof(struct launch_args, field)
-#define NO_HETER "there are no heterogeneous workers here"
-
+#define NO_HETER "heterogeneous workers are not supported; remove this flag"
 static const struct option rows[] = {
     {"config_yaml", OPTION_PASS, AT(config), .letter = 'm', .value = "FILE ...",
-     .help = "runs skiff train with this config, and what follows, in every process"},
-    {"collective", OPTION_BOOL, AT(collective),
-     .help = "ranks that hold all parameters each, instead of servers and workers; so it is also "
-             "when no flag of servers and workers is given"},
-    {"nproc_per_node", OPTION_INT, AT(nproc), .low = 0, .high = 65535, .value = "N",
-     .help = "so many ranks on this machine; one unless said otherwise"},
-    {"devices", OPTION_TEXT, AT(devices), .also = "gpus", .value = "0,1",
-     .help = "a rank for each of these numbers; all of them use CPUs"},
-    {"xpus", OPTION_TEXT, AT(devices), .value = "0,1", .help = "the same"},
-    {"selected_gpus", OPTION_TEXT, AT(devices), .also = "npus", .value = "0,1", .help = "the same"},
-    {"ips", OPTION_TEXT, AT(ips), .value = "LIST",
-     .help = "addresses of all machines with ranks; each is given the same command, and ports are "
-             "--start_port (6070 unless said otherwise), the next one, ..."},
-    {"nnodes", OPTION_INT, AT(nnodes), .low = 1, .high = 65535, .value = "N",
-     .help = "so many machines with ranks, which meet at --master"},
-    {"master", OPTION_TEXT, AT(master), .value = "HOST:PORT",
-     .help = "where they meet: an address of one of them"},
-    {"rank", OPTION_INT, AT(rank), .low = -1, .high = 65534, .standard = "-1", .value = "N",
-     .help = "which of the machines this is; by arrival unless said otherwise"},
-    {"host", OPTION_TEXT, AT(host), .value = "HOST", .help = "address of this machine (or POD_IP)"},
-    {"restarts", OPTION_INT, AT(restarts), .low = 0, .high = 1000000, .value = "N",
-     .help = "when a rank fails, the whole job is started again, N times at most: with -m from the "
-             "last saved epoch; scripts find SKIFF_RESTART=1, 2, ..."},
-    {"server_num", OPTION_INT, AT(server_num), .low = 1, .high = 65535, .value = "N",
-     .help = "so many servers on this machine, on free ports"},
-    {"worker_num", OPTION_INT, AT(worker_num), .also = "trainer_num", .low = 1, .high = 65535,
-     .value = "N", .help = "so many workers on this machine"},
-    {"servers", OPTION_TEXT, AT(servers), .also = "endpoints", .value = "LIST",
-     .help =
-         "host:port,host:port of all servers; every machine starts those with its own addresses "
-         "(POD_IP says which one it is)"},
-    {"workers", OPTION_TEXT, AT(workers), .also = "trainers", .value = "LIST",
-     .help = "host,host of all workers, the same way"},
-    {"start_port", OPTION_INT, AT(start_port), .low = 0, .high = 65535, .value = "N",
-     .help = "ports of --server_num, or of ranks: N, N + 1, ..."},
-    {"log_dir", OPTION_TEXT, AT(log_dir), .value = "DIR",
-     .help = "for serverlog.N and workerlog.N; log unless said otherwise (launch-ps: logs)"},
-    {"log_overwrite", OPTION_BOOL, AT(log_overwrite), .takes_word = true,
-     .help = "logs of ranks are written anew, not appended to, as those of servers and workers "
-             "always are; True or False may follow, as in Paddle's"},
-    {"log_level", OPTION_TEXT, AT(log_level), .value = "LEVEL",
-     .help = "as Paddle's: DEBUG is -v; WARNING, ERROR and CRITICAL are -q"},
-    {"transport", OPTION_TEXT, AT(transport), .value = "NAME",
-     .help = "how processes reach each other: tcp, or ipc (faster on one machine), with settings "
-             "behind it (docs/launch.md)"},
-    {"server_memory", OPTION_SIZE, AT(server_memory), .value = "SIZE",
-     .help = "what the tables of features of one server may take, as 8G; at the limit rows leave "
-             "by the tables' memory_policy"},
-    {"encrypt", OPTION_TEXT, AT(encrypt), .value = "on|off|auto",
-     .help = "whether others can read what passes between them; auto: not between machines"},
-    {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",
-     .help = "the job's secret (skiff secret new; docs/security.md); on one machine one is made"},
-    {"share_secret", OPTION_BOOL, AT(share_secret),
-     .help = "the machine of server 0 or rank 0 makes a secret and sends it to the others by ssh"},
-    {"insecure", OPTION_BOOL, AT(insecure),
-     .help = "allows several machines without a secret: whoever reaches a process can read and "
-             "change everything"},
-    {"job_id", OPTION_TEXT, AT(job_id), .value = "NAME",
-     .help = "machines that meet at --master must have the same one"},
-    {"run_mode", OPTION_TEXT, AT(run_mode), .value = "collective|ps",
-     .help = "as Paddle's: the mode, when no other flag says it"},
-    {"backend", OPTION_TEXT, AT(backend), .value = "gloo",
-     .help = "as Paddle's: gloo, or auto; others are for GPUs"},
-    {"elastic_level", OPTION_INT, AT(elastic_level), .standard = "-1", .value = "N",
-     .help = "as Paddle's: above 0, the job is restarted --max_restart times at most"},
-    {"max_restart", OPTION_INT, AT(max_restart), .low = 0, .high = 1000000, .standard = "3",
-     .value = "N", .help = "see --elastic_level"},
+     .help = "run skiff train in every process with this config and the arguments that follow",
+     .group = "program"},
     {"resume", OPTION_BOOL, AT(resume),
-     .help = "with -m: goes on behind the newest whole epoch, or with the part that Ctrl-C saved"},
+     .help = "with -m: resume from the newest complete epoch, or from the part that Ctrl-C saved"},
+    {"server_num", OPTION_INT, AT(server_num), .low = 1, .high = 65535, .value = "N",
+     .help = "start N servers on this machine, on free ports", .group = "servers and workers"},
+    {"worker_num", OPTION_INT, AT(worker_num), .also = "trainer_num", .low = 1, .high = 65535,
+     .value = "N", .help = "start N workers on this machine"},
+    {"servers", OPTION_TEXT, AT(servers), .also = "endpoints", .value = "LIST",
+     .help = "list all servers as host:port,host:port; every machine starts the servers that have "
+             "its own "
+             "address (POD_IP names it)"},
+    {"workers", OPTION_TEXT, AT(workers), .also = "trainers", .value = "LIST",
+     .help = "list the hosts of all workers as host,host; every machine starts its own"},
+    {"server_memory", OPTION_SIZE, AT(server_memory), .value = "SIZE", .default_text = "no limit",
+     .help =
+         "limit the memory of the sparse tables of each server, as 8G; at the limit the tables' "
+         "memory_policy decides which rows leave"},
+    {"collective", OPTION_BOOL, AT(collective),
+     .help = "start ranks, each of which holds all parameters; the default if no flag of "
+             "servers and workers is given",
+     .group = "ranks (collective training)"},
+    {"nproc_per_node", OPTION_INT, AT(nproc), .low = 0, .high = 65535, .value = "N",
+     .help = "start N ranks on this machine", .default_text = "1"},
+    {"devices", OPTION_TEXT, AT(devices), .also = "gpus", .value = "0,1",
+     .help = "start one rank for each number; all of them use CPUs"},
+    {"xpus", OPTION_TEXT, AT(devices), .value = "0,1", .help = "same as --devices"},
+    {"selected_gpus", OPTION_TEXT, AT(devices), .also = "npus", .value = "0,1",
+     .help = "same as --devices"},
+    {"ips", OPTION_TEXT, AT(ips), .value = "LIST",
+     .help =
+         "list the addresses of all machines with ranks; run the same command on each; ports begin "
+         "at --start_port",
+     .default_text = "this machine alone"},
+    {"nnodes", OPTION_INT, AT(nnodes), .low = 1, .high = 65535, .value = "N",
+     .help = "run the job on N machines, whose launchers find each other at --master",
+     .default_text = "1"},
+    {"master", OPTION_TEXT, AT(master), .value = "HOST:PORT",
+     .help = "set the rendezvous of the launchers: an address of one of the machines"},
+    {"rank", OPTION_INT, AT(rank), .low = -1, .high = 65534, .standard = "-1", .value = "N",
+     .help = "set the number of this machine, from 0", .default_text = "by order of arrival"},
+    {"job_id", OPTION_TEXT, AT(job_id), .value = "NAME",
+     .help = "name the job; all machines that use one --master give the same name"},
+    {"restarts", OPTION_INT, AT(restarts), .low = 0, .high = 1000000, .value = "N",
+     .help = "restart the whole job up to N times when a rank fails: with -m from the "
+             "last saved epoch; scripts read SKIFF_RESTART=1, 2, ...",
+     .default_text = "0"},
+    {"host", OPTION_TEXT, AT(host), .value = "HOST", .help = "set the address of this machine",
+     .default_text = "POD_IP", .group = "addresses and transport"},
+    {"start_port", OPTION_INT, AT(start_port), .low = 0, .high = 65535, .value = "N",
+     .help = "use the ports N, N + 1, ... for the servers of --server_num, or for ranks",
+     .default_text = "free ports; with --ips 6070"},
+    {"transport", OPTION_TEXT, AT(transport), .value = "NAME",
+     .help =
+         "connect processes by tcp or by ipc (faster on one machine); settings may follow the name "
+         "(docs/guide/distributed.md)",
+     .default_text = "tcp"},
+    {"encrypt", OPTION_TEXT, AT(encrypt), .value = "on|off|auto",
+     .help = "encrypt connections; auto: only those between machines", .group = "security",
+     .default_text = "auto"},
+    {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",
+     .help = "read the job's secret from FILE (skiff secret new; docs/guide/security.md)",
+     .default_text = "on one machine a new secret"},
+    {"share_secret", OPTION_BOOL, AT(share_secret),
+     .help = "make a secret on the machine of server 0 or rank 0 and send it to the other machines "
+             "by ssh"},
+    {"insecure", OPTION_BOOL, AT(insecure),
+     .help = "allow several machines without a secret: any process that can connect can "
+             "read and change everything"},
+    {"log_dir", OPTION_TEXT, AT(log_dir), .value = "DIR",
+     .help = "write serverlog.N and workerlog.N to DIR", .group = "output",
+     .default_text = "log; launch-ps: logs"},
+    {"log_overwrite", OPTION_BOOL, AT(log_overwrite), .takes_word = true,
+     .help =
+         "overwrite the logs of ranks instead of appending to them (logs of servers and workers "
+         "are always overwritten); True or False may follow"},
+    {"log_level", OPTION_TEXT, AT(log_level), .value = "LEVEL",
+     .help = "set the level as in Paddle: DEBUG is -v; WARNING, ERROR and CRITICAL are -q"},
     {"quiet", OPTION_BOOL, AT(quiet), .letter = 'q',
-     .help = "no progress; only the table, and what "
-             "is wrong"},
+     .help = "print only warnings, errors and the table at the end"},
     {"verbose", OPTION_BOOL, AT(verbose), .letter = 'v',
-     .help = "also the processes, and the command of skiff doctor for this job"},
+     .help = "also list the processes, and the skiff doctor command for this job"},
+    {"run_mode", OPTION_TEXT, AT(run_mode), .value = "collective|ps",
+     .help = "choose the mode if no other flag does", .group = "as in Paddle's launchers"},
+    {"backend", OPTION_TEXT, AT(backend), .value = "gloo",
+     .help = "accept gloo or auto; other backends are for GPUs"},
+    {"elastic_level", OPTION_INT, AT(elastic_level), .standard = "-1", .value = "N",
+     .help = "above 0: restart a failed job up to --max_restart times"},
+    {"max_restart", OPTION_INT, AT(max_restart), .low = 0, .high = 1000000, .standard = "3",
+     .value = "N", .help = "limit the restarts of --elastic_level"},
     /* without meaning for parameter servers on CPUs, or parsed and unused by Paddle itself */
     {"cluster_node_ips", OPTION_IGNORED, .at = 0},
     {"node_ip", OPTION_IGNORED, .at = 0},
@@ -105,11 +123,11 @@ const struct options launch_options = {
     .rows = rows,
     .words = "COMMAND",
     .rest = true,
-    .advice = "flags of the script stand after the script, those of another command after --"};
+    .advice = "write flags of the script after the script, and flags of another command after --"};
 
 void launch_args_resume(struct launch_args *a)
 {
-    char **words = mem_must(((size_t)a->ncommand + 2) * sizeof *words);
+    char **words = mem_alloc_or_die(((size_t)a->ncommand + 2) * sizeof *words);
     int n = 0;
     for (int i = 0; i < a->ncommand; i++)
         if (!a->attempt ||
@@ -189,15 +207,15 @@ bool launch_args_parts(const struct launch_args *a)
 static int choose_mode(struct launch_args *a, const char *name, bool launch_ps)
 {
     const char *flag = names_collective(a);
-    bool said = a->run_mode && !strcasecmp(a->run_mode, "ps");
-    if (a->run_mode && !said && strcasecmp(a->run_mode, "collective") != 0)
+    bool ps_mode = a->run_mode && !strcasecmp(a->run_mode, "ps");
+    if (a->run_mode && !ps_mode && strcasecmp(a->run_mode, "collective") != 0)
         return command_usage(name, "--run_mode is '%s'; expected collective or ps", a->run_mode);
-    bool ps = launch_ps || names_ps(a) || said;
+    bool ps = launch_ps || names_ps(a) || ps_mode;
     a->mode = ps ? &launch_ps_mode : &launch_collective_mode;
     if (ps && flag)
         return command_usage(name,
-                             "%s is for ranks that hold all parameters each, %s for "
-                             "parameter servers and workers; which of them is meant?",
+                             "%s is for ranks, each of which holds all parameters; %s is for "
+                             "parameter servers and workers; give one of them",
                              flag,
                              launch_ps ? "launch-ps"
                              : names_ps(a)
@@ -212,20 +230,19 @@ static int check_nodes(const struct launch_args *a, const char *name)
 {
     int nodes = a->nnodes ? a->nnodes : 1;
     if (a->ips && a->master)
-        return command_usage(name, "--ips names all machines, --master the place where they meet; "
-                                   "give one of them");
+        return command_usage(
+            name, "--ips lists all machines, --master sets their rendezvous; give one of them");
     if (a->ips && (a->rank >= 0 || a->nnodes))
-        return command_usage(name, "with --ips the list says how many machines there are and which "
-                                   "one this is (POD_IP or --host choose); --nnodes and --rank go "
-                                   "with --master");
+        return command_usage(name, "--nnodes and --rank need --master; with --ips, the list gives "
+                                   "the number of machines, and POD_IP or --host this machine");
     if (nodes > 1 && !a->master)
-        return command_usage(name,
-                             "--nnodes %d: where do they meet? --master HOST:PORT, the same "
-                             "on all machines",
-                             nodes);
+        return command_usage(
+            name,
+            "--nnodes %d needs a rendezvous: give --master HOST:PORT, the same on all machines",
+            nodes);
     if (a->rank >= nodes)
-        return command_usage(name, "--rank %d: with --nnodes %d machines are 0 to %d", a->rank,
-                             nodes, nodes - 1);
+        return command_usage(name, "--rank %d: with --nnodes %d, ranks of machines are 0 to %d",
+                             a->rank, nodes, nodes - 1);
     if (a->master && a->share_secret)
         return command_usage(name, "--share_secret needs the addresses of all machines: --ips "
                                    "instead of --master, or --secret_file");
@@ -283,7 +300,7 @@ static int check_command(struct launch_args *a, const struct command_call *call)
     a->ncommand = call->nwords;
     if (!a->ncommand)
         return command_usage(call->name,
-                             "what is to be started? -m config.yaml, script.py or -- command");
+                             "nothing to start: give -m config.yaml, script.py or -- command");
     size_t n = strlen(a->command[0]);
     if (a->config)
         a->kind = LAUNCH_CONFIG;
@@ -292,8 +309,8 @@ static int check_command(struct launch_args *a, const struct command_call *call)
     else
         take_train(a);
     if (a->resume && a->kind != LAUNCH_CONFIG)
-        return command_usage(call->name, "--resume goes with -m config.yaml; a script has flags of "
-                                         "its own behind its name");
+        return command_usage(
+            call->name, "--resume needs -m config.yaml; give flags of a script after its name");
     if (a->resume)
         launch_args_resume(a);
     return 0;
@@ -310,7 +327,8 @@ static void take_log_level(struct launch_args *a)
 int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps)
 {
     if (a->quiet && a->verbose)
-        return command_usage(call->name, "--quiet or --verbose, not both");
+        return command_usage(call->name,
+                             "--quiet and --verbose exclude each other; give one of them");
     take_log_level(a);
     int status = check_command(a, call);
     status = status ? status : choose_mode(a, call->name, launch_ps);

@@ -1,9 +1,9 @@
 /* Collective jobs: ranks, each of which holds all parameters.
  *
- * On one machine ports are free ones. On several machines either every launcher is given the same
- * list of addresses (--ips), and ports are counted from --start_port; or the launchers meet at an
- * address (--master, launch_meet.h) and tell each other their free ports. A restart counts ports on
- * behind those of the last one, so that ranks of two starts cannot meet. */
+ * On one machine ports are free ones. On several machines either every launcher is given the
+ * same list of addresses (--ips), and ports are counted from --start_port; or the launchers find
+ * each other at a rendezvous (--master, launch_rendezvous.h) and exchange their free ports. A
+ * restart uses ports after those of the last start, so that ranks of two starts cannot connect. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "cli/launch.h"
-#include "cli/launch_meet.h"
+#include "cli/launch_rendezvous.h"
 #include "fleet/role.h"
 #include "fleet/settings.h"
 #include "net/host.h"
@@ -38,7 +38,8 @@ static void add_address(struct buf *out, const char *host, int port)
 static enum skiff_status check_ports(int start, int n, struct skiff_error *err)
 {
     if (start + n - 1 > 65535)
-        return error_set(err, SKIFF_RANGE, "--start_port %d leaves no room for %d ranks", start, n);
+        return error_set(err, SKIFF_RANGE, "--start_port %d leaves too few ports for %d ranks",
+                         start, n);
     return SKIFF_OK;
 }
 
@@ -62,7 +63,7 @@ static enum skiff_status own_addresses(struct launch *l, const char *host, struc
     int n = l->args->nproc, start = 0;
     struct buf master = BUF_INIT;
     TRY(first_port(l, &start, err));
-    int *ports = mem_must((size_t)(n + 1) * sizeof(*ports));
+    int *ports = mem_alloc_or_die((size_t)(n + 1) * sizeof(*ports));
     enum skiff_status status = host_free_ports(n + 1, ports, err);
     for (int i = 0; status == SKIFF_OK && i < n; i++)
         add_address(out, host, start ? start + i : ports[i]);
@@ -78,11 +79,9 @@ static enum skiff_status own_addresses(struct launch *l, const char *host, struc
 static enum skiff_status ambiguous(const struct launch *l, char *const *ips, int second,
                                    struct skiff_error *err)
 {
-    return error_set(
-        err, SKIFF_INVALID,
-        "--ips: both %s and %s are this machine; say which one this launch is for with "
-        "--host or POD_IP",
-        ips[l->node], ips[second]);
+    return error_set(err, SKIFF_INVALID,
+                     "--ips: both %s and %s are this machine; choose one with --host or POD_IP",
+                     ips[l->node], ips[second]);
 }
 
 /* Which of the addresses is ours. */
@@ -101,14 +100,14 @@ static enum skiff_status find_node(struct launch *l, char *const *ips, struct sk
     }
     if (loopback && loopback < l->nodes)
         return error_set(err, SKIFF_INVALID,
-                         "--ips %s: a loopback address is another machine on every machine; give "
-                         "addresses that all of them reach",
+                         "--ips %s: a loopback address means a different machine on each machine; "
+                         "give addresses that all of them reach",
                          l->args->ips);
     if (l->node < 0)
         return error_set(
             err, SKIFF_NOT_FOUND, "--ips: none of %s is %s%s; correct the list%s", l->args->ips,
             own ? "POD_IP or --host, which is " : "an address of this machine", own ? own : "",
-            own ? " or that" : ", or say with --host or POD_IP which one this is");
+            own ? " or that" : ", or name this machine with --host or POD_IP");
     return SKIFF_OK;
 }
 
@@ -151,7 +150,7 @@ static enum skiff_status by_list(struct launch *l, struct buf *out, int *out_fir
         status = add_listed(l, ips, out, err);
     }
     *out_first = status == SKIFF_OK ? l->node * l->args->nproc : 0;
-    role_list_free(ips, l->nodes);
+    role_list_deinit(ips, l->nodes);
     return status;
 }
 
@@ -161,16 +160,16 @@ static enum skiff_status check_master(const struct launch_args *a, struct addres
                                       struct skiff_error *err)
 {
     if (strstr(a->master, "://"))
-        return error_set(err, SKIFF_UNSUPPORTED,
-                         "--master %s: launchers meet at a plain HOST:PORT of one of the machines; "
-                         "there is no etcd here",
-                         a->master);
+        return error_set(
+            err, SKIFF_UNSUPPORTED,
+            "--master %s: expected HOST:PORT of one of the machines; etcd is not supported",
+            a->master);
     return address_parse(a->master, out, err) < 0 ? error_prefix(err, SKIFF_INVALID, "--master")
                                                   : SKIFF_OK;
 }
 
-static enum skiff_status meet(struct launch *l, const char *endpoints, struct meeting_result *got,
-                              struct skiff_error *err)
+static enum skiff_status meet(struct launch *l, const char *endpoints,
+                              struct rendezvous_result *got, struct skiff_error *err)
 {
     const struct launch_args *a = l->args;
     struct settings s;
@@ -178,33 +177,33 @@ static enum skiff_status meet(struct launch *l, const char *endpoints, struct me
     TRY(settings_read(&s, NULL, NULL, err));
     secret_wipe(&s.secret, sizeof(s.secret));
     snprintf(job, sizeof(job), "meeting of %.100s", a->job_id ? a->job_id : "default");
-    struct meeting m = {.address = a->master,
-                        .job = job,
-                        .secret = l->secret,
-                        .transport = a->transport,
-                        .nodes = l->nodes,
-                        .node = a->rank,
-                        .patience_ms = s.start_ms ? s.start_ms : START_MS,
-                        .endpoints = endpoints,
-                        .nranks = a->nproc,
-                        .master = l->master,
-                        .name = l->job,
-                        .quiet = a->quiet};
-    return launch_meet(&m, got, err);
+    struct rendezvous m = {.address = a->master,
+                           .job = job,
+                           .secret = l->secret,
+                           .transport = a->transport,
+                           .nodes = l->nodes,
+                           .node = a->rank,
+                           .patience_ms = s.start_ms ? s.start_ms : START_MS,
+                           .endpoints = endpoints,
+                           .nranks = a->nproc,
+                           .master = l->master,
+                           .name = l->job,
+                           .quiet = a->quiet};
+    return launch_rendezvous(&m, got, err);
 }
 
 static enum skiff_status by_meeting(struct launch *l, struct buf *out, int *out_first,
                                     struct skiff_error *err)
 {
     struct address at;
-    struct meeting_result got = {0};
+    struct rendezvous_result got = {0};
     char host[ADDRESS_TEXT];
     const char *own = launch_own_host(l->args);
     TRY(check_master(l->args, &at, err));
     if (own)
         snprintf(host, sizeof(host), "%s", own);
     else
-        TRY(launch_meet_host(l->args->master, host, err));
+        TRY(launch_rendezvous_leader(l->args->master, host, err));
     TRY(own_addresses(l, host, out, err));
     l->elsewhere = true;
     TRY(launch_take_secret(l, host_is_reachable(l->args->master), err));
@@ -216,7 +215,7 @@ static enum skiff_status by_meeting(struct launch *l, struct buf *out, int *out_
     *out_first = got.first_rank;
     snprintf(l->job, sizeof(l->job), "%s", got.name);
     free(l->master);
-    l->master = mem_must_strdup(got.master);
+    l->master = mem_strdup_or_die(got.master);
     buf_reset(out);
     buf_str(out, got.endpoints);
     free(got.endpoints);
@@ -271,11 +270,11 @@ static bool any_reachable(const struct launch *l)
 static enum skiff_status add_ranks(struct launch *l, int first, struct skiff_error *err)
 {
     int n = l->args->nproc;
-    l->at = mem_must((size_t)n * sizeof(*l->at));
+    l->at = mem_alloc_or_die((size_t)n * sizeof(*l->at));
     for (int i = 0; i < n; i++) {
         char log[64];
         snprintf(log, sizeof(log), "workerlog.%d", i);
-        launch_add(l, "rank", first + i, l->workers[first + i], log)->place = i;
+        launch_add(l, "rank", first + i, l->workers[first + i], log)->local_rank = i;
         TRY(host_port_check(l->workers[first + i], err));
     }
     return SKIFF_OK;
@@ -305,7 +304,7 @@ static enum skiff_status plan(struct launch *l, struct skiff_error *err)
     return launch_take_secret(l, any_reachable(l), err);
 }
 
-/* ---- what ranks are told ---- */
+/* ---- the environment of ranks ---- */
 
 static void set_number(launch_set set, const char *name, int number)
 {
@@ -326,8 +325,8 @@ static void env(const struct launch *l, const struct launch_process *p, launch_s
     set_number(set, "PADDLE_GLOBAL_RANK", p->index);
     set_number(set, "PADDLE_TRAINERS_NUM", l->nworkers);
     set_number(set, "PADDLE_GLOBAL_SIZE", l->nworkers);
-    set_number(set, "PADDLE_LOCAL_RANK", p->place);
-    set_number(set, "PADDLE_RANK_IN_NODE", p->place);
+    set_number(set, "PADDLE_LOCAL_RANK", p->local_rank);
+    set_number(set, "PADDLE_RANK_IN_NODE", p->local_rank);
     set_number(set, "PADDLE_LOCAL_SIZE", l->n);
     set_number(set, "PADDLE_NNODES", l->nodes);
     set("PADDLE_CURRENT_ENDPOINT", p->endpoint);
@@ -339,7 +338,7 @@ static void env(const struct launch *l, const struct launch_process *p, launch_s
     set_number(set, "SKIFF_RESTART", l->args->attempt);
     if (!getenv("OMP_NUM_THREADS"))
         set("OMP_NUM_THREADS", "1");
-    buf_printf(&path, "%s/backup_env.%d.json", l->log_dir, p->place);
+    buf_printf(&path, "%s/backup_env.%d.json", l->log_dir, p->local_rank);
     set("PADDLE_BACKUP_ENV_PATH", path.data);
     buf_deinit(&path);
 }
@@ -366,11 +365,11 @@ static void add_json(struct buf *out, const char *text, size_t n)
     buf_char(out, '"');
 }
 
-static void write_file(const char *dir, const char *name, int place, const char *ext,
+static void write_file(const char *dir, const char *name, int local_rank, const char *ext,
                        const struct buf *text)
 {
     struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/%s.%d%s", dir, name, place, ext);
+    buf_printf(&path, "%s/%s.%d%s", dir, name, local_rank, ext);
     int fd = open(path.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || write(fd, text->data, text->len) != (ssize_t)text->len)
         fprintf(stderr, "skiff launch: cannot write %s\n", path.data);
@@ -395,8 +394,8 @@ static void ready(const struct launch *l, const struct launch_process *p)
         add_json(&json, *v + n + 1, strlen(*v + n + 1));
     }
     buf_str(&json, "}\n");
-    write_file(l->log_dir, "envlog", p->place, "", &lines);
-    write_file(l->log_dir, "backup_env", p->place, ".json", &json);
+    write_file(l->log_dir, "envlog", p->local_rank, "", &lines);
+    write_file(l->log_dir, "backup_env", p->local_rank, ".json", &json);
     buf_deinit(&lines);
     buf_deinit(&json);
 }
@@ -408,14 +407,14 @@ static void print_plan(const struct launch *l)
     const struct launch_args *a = l->args;
     bool gpu_backend = a->backend && (!strcmp(a->backend, "nccl") || !strcmp(a->backend, "bkcl"));
     if ((a->devices || gpu_backend) && !a->attempt)
-        fprintf(stderr, "skiff launch: ranks use CPUs, whatever devices are named\n");
+        fprintf(stderr, "skiff launch: ranks use CPUs; device names are ignored\n");
     fprintf(stderr, "skiff launch: %d rank%s (%s), logs in %s/\n", l->nworkers,
             l->nworkers == 1 ? "" : "s", l->workers_text, a->log_dir);
     if (l->elsewhere)
         fprintf(stderr,
                 "skiff launch: this is machine %d of %d, with %d of them, from rank %d on%s\n",
                 l->node, l->nodes, l->n, l->at[0].index,
-                l->secret[0] ? "" : "; there is no secret: whoever reaches a rank is let in");
+                l->secret[0] ? "" : "; no secret: every process that reaches a rank can connect");
 }
 
 /* As Paddle's where that says something: the failed rank's own, and the number of a signal. */
@@ -423,7 +422,7 @@ static int exit_status(const struct launch *l)
 {
     if (l->failed < 0)
         return l->signal;
-    if (l->at[l->failed].life.hangs)
+    if (l->at[l->failed].health.hangs)
         return 1;
     int status = l->at[l->failed].status;
     return status < 0 ? 128 - status : status;

@@ -1,7 +1,7 @@
 /* What the processes of a launch report on their pipes (fleet/report.h): their own progress, and
- * what they know of each other. Servers and workers tell who has joined, left and died, so the
- * launcher knows of a worker that hangs for good although its process has not ended, and of deaths
- * on other machines; ranks and workers name whom they wait for. */
+ * the state of other members. Servers and workers report members that joined, left or died, so the
+ * launcher knows of a worker that hangs although its process has not ended, and of failures on
+ * other machines; ranks and workers name the members they wait for. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -25,10 +25,10 @@ bool launch_is_live(const struct launch_process *p)
     return p->pid && !p->ended;
 }
 
-void launch_note(struct launch *l, struct launch_screen *s, const struct launch_process *from,
-                 const char *format, ...)
+void launch_warning(struct launch *l, struct launch_screen *s, const struct launch_process *from,
+                    const char *format, ...)
 {
-    struct launch_note note;
+    struct launch_warning note;
     char name[64];
     va_list args;
     va_start(args, format);
@@ -40,7 +40,7 @@ void launch_note(struct launch *l, struct launch_screen *s, const struct launch_
     launch_screen_clear(s);
     fprintf(stderr, "skiff launch: %s%s%s\n", from ? launch_name(from, name) : "", from ? ": " : "",
             note.text);
-    if (l->nnotes < LAUNCH_NOTES)
+    if (l->nnotes < LAUNCH_WARNINGS)
         l->notes[l->nnotes++] = note;
 }
 
@@ -58,22 +58,23 @@ static void accuse(struct launch *l, struct launch_process *p, struct launch_scr
                    const char *reason)
 {
     char name[64];
-    if (p->life.accused || l->signal)
+    if (p->health.accused || l->signal)
         return;
-    p->life.accused = clock_seconds();
-    snprintf(p->life.reason, sizeof p->life.reason, "%s", reason);
+    p->health.accused = clock_seconds();
+    snprintf(p->health.reason, sizeof p->health.reason, "%s", reason);
     launch_screen_clear(s);
     fprintf(stderr, "skiff launch: %s (process %d) %s%s\n", launch_name(p, name), (int)p->pid,
-            reason, strcmp(p->called, "worker") ? "" : "; its files are no longer trained");
+            reason, strcmp(p->called, "worker") ? "" : "; its files are not trained");
 }
 
 struct launch_process *launch_accused(struct launch *l, double seconds, double now)
 {
     for (int i = 0; i < l->n; i++) {
         struct launch_process *p = &l->at[i];
-        if (launch_is_live(p) && p->life.accused && now >= p->life.accused + seconds)
+        if (launch_is_live(p) && p->health.accused && now >= p->health.accused + seconds)
             return p;
-        if (launch_is_live(p) && p->life.fails && seconds > 0 && now >= p->life.fails + 6 * seconds)
+        if (launch_is_live(p) && p->health.fails && seconds > 0 &&
+            now >= p->health.fails + 6 * seconds)
             return p;
     }
     return NULL;
@@ -92,7 +93,7 @@ void launch_accuse_left_behind(struct launch *l, struct launch_screen *s, double
         return;
     for (int i = 0; i < l->n; i++) {
         struct launch_process *p = &l->at[i];
-        bool is_member = !strcmp(p->life.member, "here") || !strcmp(p->life.member, "dead");
+        bool is_member = !strcmp(p->health.member, "here") || !strcmp(p->health.member, "dead");
         if (!p->server && launch_is_live(p) && is_member)
             accuse(l, p, s, "has not left the job, and all servers have ended");
     }
@@ -111,23 +112,23 @@ static void on_death(struct launch *l, struct launch_process *p, struct launch_s
                      const struct report_news *n)
 {
     char reason[600];
-    const char *why = n->text[0] ? n->text : "gives no sign of life";
+    const char *why = n->text[0] ? n->text : "does not respond";
     bool own_words = !strncmp(why, "has failed", 10) || !strncmp(why, "has ended", 9);
     if (p && launch_is_live(p) && may_come_back(p, n)) {
         launch_screen_clear(s);
         fprintf(stderr,
-                "skiff launch: %s %d has ended (process %d); its files are no longer trained until "
-                "it is started again\n",
+                "skiff launch: %s %d has ended (process %d); its files are not trained until it is "
+                "restarted\n",
                 n->role, n->index, n->process);
     } else if (p && launch_is_live(p) && own_words) {
-        p->life.fails = clock_seconds();
-        snprintf(p->life.reason, sizeof p->life.reason, "%s", why);
+        p->health.fails = clock_seconds();
+        snprintf(p->health.reason, sizeof p->health.reason, "%s", why);
     } else if (p && launch_is_live(p)) {
-        snprintf(reason, sizeof reason, "is dead, as other processes say: it %s", why);
+        snprintf(reason, sizeof reason, "is dead according to other processes: it %s", why);
         accuse(l, p, s, reason);
     } else if (!p && !l->signal && l->failed < 0) {
-        launch_note(l, s, NULL, "%s %d, on another machine, is dead: it %s%s", n->role, n->index,
-                    why, strcmp(n->role, "server") ? "; its files are no longer trained" : "");
+        launch_warning(l, s, NULL, "%s %d, on another machine, is dead: it %s%s", n->role, n->index,
+                       why, strcmp(n->role, "server") ? "; its files are not trained" : "");
     }
 }
 
@@ -144,20 +145,21 @@ static void on_member(struct launch *l, struct launch_process *p, struct launch_
             on_death(l, NULL, s, n);
         return;
     }
-    struct launch_life *life = &p->life;
-    if (dead && life->incarnation && n->incarnation && n->incarnation != life->incarnation)
+    struct launch_health *health = &p->health;
+    if (dead && health->incarnation && n->incarnation && n->incarnation != health->incarnation)
         return; /* of a process that was there before */
-    if (!strcmp(life->member, n->state) && (!n->incarnation || n->incarnation == life->incarnation))
+    if (!strcmp(health->member, n->state) &&
+        (!n->incarnation || n->incarnation == health->incarnation))
         return; /* everybody reports it */
-    if (here && life->accused && n->incarnation != life->incarnation) {
+    if (here && health->accused && n->incarnation != health->incarnation) {
         launch_screen_clear(s);
-        fprintf(stderr, "skiff launch: %s was started again and takes part\n",
+        fprintf(stderr, "skiff launch: %s was restarted and has joined the job\n",
                 launch_name(p, name));
-        life->accused = 0;
+        health->accused = 0;
     }
     if (n->incarnation)
-        life->incarnation = n->incarnation;
-    snprintf(life->member, sizeof life->member, "%s", n->state);
+        health->incarnation = n->incarnation;
+    snprintf(health->member, sizeof health->member, "%s", n->state);
     if (dead)
         on_death(l, p, s, n);
 }
@@ -166,10 +168,10 @@ static void on_late(struct launch *l, struct launch_process *p, struct launch_sc
                     const struct report_news *n)
 {
     double now = clock_seconds();
-    if (l->signal || (p && p->life.late && now - p->life.late < LATE_SECONDS))
+    if (l->signal || (p && p->health.late && now - p->health.late < LATE_SECONDS))
         return;
     if (p)
-        p->life.late = now;
+        p->health.late = now;
     launch_screen_clear(s);
     fprintf(stderr, "skiff launch: %s %d %s\n", n->role, n->index, n->text);
 }
@@ -182,12 +184,12 @@ static void take_news(struct launch *l, struct launch_process *from, struct laun
         on_member(l, p, s, n);
     else if (n->kind == NEWS_LATE)
         on_late(l, p, s, n);
-    else if (n->kind == NEWS_NOTE)
-        launch_note(l, s, from, "%s", n->text);
+    else if (n->kind == NEWS_WARNING)
+        launch_warning(l, s, from, "%s", n->text);
     else if (p && launch_is_live(p))
         accuse(l, p, s, n->text);
     else if (!p && l->failed < 0)
-        launch_note(l, s, NULL, "%s %d, on another machine, %s", n->role, n->index, n->text);
+        launch_warning(l, s, NULL, "%s %d, on another machine, %s", n->role, n->index, n->text);
 }
 
 bool launch_workers_elsewhere(const struct launch *l)
@@ -208,23 +210,23 @@ bool launch_workers_elsewhere(const struct launch *l)
 
 static void take_progress(struct launch_process *p, const struct report *r, double now)
 {
-    struct launch_life *life = &p->life;
+    struct launch_health *health = &p->health;
     if (r->epoch < 0) {
         p->total = *r;
         return;
     }
     bool same = r->epoch == p->now.epoch && r->samples >= p->now.samples;
     if (!same || r->samples != p->now.samples)
-        life->moved = now;
+        health->moved = now;
     if (r->epoch != p->now.epoch && p->now.epoch >= 0)
-        life->before += p->now.samples;
+        health->before += p->now.samples;
     if (!same) {
-        life->window = now;
-        life->window_samples = r->samples;
-    } else if (now - life->window >= SPEED_SECONDS) {
-        life->speed = (double)(r->samples - life->window_samples) / (now - life->window);
-        life->window = now;
-        life->window_samples = r->samples;
+        health->window = now;
+        health->window_samples = r->samples;
+    } else if (now - health->window >= SPEED_SECONDS) {
+        health->speed = (double)(r->samples - health->window_samples) / (now - health->window);
+        health->window = now;
+        health->window_samples = r->samples;
     }
     p->now = *r;
 }
@@ -234,9 +236,9 @@ static void take_line(struct launch *l, struct launch_process *p, struct launch_
 {
     struct report r;
     struct report_news n;
-    p->life.heard = clock_seconds();
+    p->health.heard = clock_seconds();
     if (report_parse(line, &r))
-        take_progress(p, &r, p->life.heard);
+        take_progress(p, &r, p->health.heard);
     else if (report_news_parse(line, &n))
         take_news(l, p, s, &n);
 }
@@ -288,14 +290,14 @@ static void look_for_stopped(struct launch *l, struct launch_screen *s, double n
     for (int i = 0; i < l->n; i++) {
         struct launch_process *p = &l->at[i];
         if (!launch_is_live(p) || !is_stopped(p->pid)) {
-            p->life.stopped = 0;
+            p->health.stopped = 0;
             continue;
         }
-        if (!p->life.stopped)
-            p->life.stopped = now;
-        double seconds = now - p->life.stopped;
+        if (!p->health.stopped)
+            p->health.stopped = now;
+        double seconds = now - p->health.stopped;
         snprintf(reason, sizeof reason, "has been stopped (SIGSTOP) for %.0f s", seconds);
-        bool takes_part = p->life.member[0] == 'h' || p->now.epoch >= 0;
+        bool takes_part = p->health.member[0] == 'h' || p->now.epoch >= 0;
         if (seconds > 1.5 * l->silence && takes_part)
             accuse(l, p, s, reason);
     }
@@ -307,9 +309,9 @@ static void look_at_disk(struct launch *l, struct launch_screen *s)
     if (statvfs(l->args->log_dir, &disk) < 0 || !disk.f_blocks ||
         disk.f_bavail * disk.f_frsize >= LEAST_DISK)
         return;
-    launch_note(l, s, NULL,
-                "the disk of the logs (%s) is full: what processes write from now on is lost",
-                l->args->log_dir);
+    launch_warning(l, s, NULL,
+                   "the disk of the logs (%s) is full: further output of processes is lost",
+                   l->args->log_dir);
 }
 
 void launch_look_around(struct launch *l, struct launch_screen *s, double now)

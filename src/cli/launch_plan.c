@@ -1,9 +1,9 @@
 /* What both modes of a launch need: the job's name and secret, whose an address is, and the part of
  * the environment that all processes share.
  *
- * On one machine a job's name and secret are drawn at random, so that two jobs cannot meet. On
+ * On one machine a job's name and secret are drawn at random, so that two jobs cannot connect. On
  * several machines the name comes from the lists that all launchers have been given, or from the
- * place where they meet; the secret is the user's. */
+ * rendezvous address; the user supplies the secret. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,8 @@ void launch_deinit(struct launch *l)
         buf_deinit(&l->at[i].line);
     }
     free(l->at);
-    role_list_free(l->servers, l->nservers);
-    role_list_free(l->workers, l->workers ? l->nworkers : 0);
+    role_list_deinit(l->servers, l->nservers);
+    role_list_deinit(l->workers, l->workers ? l->nworkers : 0);
     free(l->servers_text);
     free(l->workers_text);
     free(l->master);
@@ -91,7 +91,7 @@ struct launch_process *launch_add(struct launch *l, const char *called, int inde
     return p;
 }
 
-/* A job on one machine gets a name that nobody else has; one on several machines needs the same on
+/* A job on one machine gets a name that no one else has; one on several machines needs the same on
  * all: it comes from the lists. */
 void launch_name_job(struct launch *l)
 {
@@ -124,13 +124,13 @@ static const char *config_of(const struct launch_args *a)
 enum skiff_status launch_take_secret(struct launch *l, bool reachable, struct skiff_error *err)
 {
     struct settings s;
-    struct task_args said = {.encrypt = l->args->encrypt,
-                             .secret_file = l->args->secret_file,
-                             .insecure = l->args->insecure};
-    struct settings_security security = {said.encrypt, said.secret_file, said.insecure};
+    struct task_args given = {.encrypt = l->args->encrypt,
+                              .secret_file = l->args->secret_file,
+                              .insecure = l->args->insecure};
+    struct settings_security security = {given.encrypt, given.secret_file, given.insecure};
     struct config *c = NULL;
     if (config_of(l->args) && config_open(config_of(l->args), &c, NULL) == SKIFF_OK)
-        task_security(&said, c, &security);
+        task_security(&given, c, &security);
     enum skiff_status status = settings_read(&s, NULL, NULL, err);
     if (status == SKIFF_OK)
         status = settings_set_security(&s, &security, err);
@@ -144,15 +144,16 @@ enum skiff_status launch_take_secret(struct launch *l, bool reachable, struct sk
     if (l->args->share_secret && l->elsewhere)
         return secret_share(l, l->secret, err);
     if (!l->elsewhere)
-        secret_make(l->secret);
+        secret_create(l->secret);
     else if (!s.insecure && reachable)
         return error_set(
             err, SKIFF_INVALID,
-            "a job of several machines needs a secret, or whoever reaches %s "
-            "could read and change its parameters: `skiff secret new --out FILE` makes "
-            "one; give it to skiff launch on all machines with --secret_file FILE, or "
-            "let the machine of %s hand one out by ssh with --share_secret; "
-            "--insecure goes without (docs/security.md)",
+            "a job of several machines needs a secret; without one, any process that can "
+            "connect to %s can read and change its parameters. Make one with `skiff secret new "
+            "--out FILE` and give it to "
+            "skiff launch on all machines with --secret_file FILE; or let the machine of %s send "
+            "one by ssh with --share_secret. --insecure runs without a secret "
+            "(docs/guide/security.md)",
             l->mode->listener, l->mode->first);
     return SKIFF_OK;
 }
@@ -169,7 +170,7 @@ enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
     TRY(settings_silence(&silence_ms, err));
     l->silence = silence_ms / 1e3;
     enum skiff_status status = l->mode->plan(l, err);
-    l->workers_here = mem_must((size_t)(l->nworkers + 1) * sizeof *l->workers_here);
+    l->workers_here = mem_alloc_or_die((size_t)(l->nworkers + 1) * sizeof *l->workers_here);
     return status;
 }
 

@@ -1,7 +1,7 @@
-/* Servers and workers: which of them run here, and what they are told.
+/* Servers and workers: which of them run here, and their environment.
  *
  * On one machine ports are chosen. On several machines every launcher gets the same lists and must
- * come to the same answer without asking the others: a process is ours when its address is (POD_IP,
+ * come to the same answer without asking the others: a process is local if its address is (POD_IP,
  * or an address of this machine). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,19 +17,19 @@
 static enum skiff_status local_servers(struct launch *l, int n, struct skiff_error *err)
 {
     int start = l->args->start_port;
-    int *ports = mem_must((size_t)n * sizeof(*ports));
+    int *ports = mem_alloc_or_die((size_t)n * sizeof(*ports));
     enum skiff_status status = start ? SKIFF_OK : launch_start_flag(&start, err);
     if (status == SKIFF_OK && start <= 0)
         status = host_free_ports(n, ports, err);
     else if (status == SKIFF_OK && start + n - 1 > 65535)
-        status =
-            error_set(err, SKIFF_RANGE, "--start_port %d leaves no room for %d servers", start, n);
-    l->servers = mem_must((size_t)(n + 1) * sizeof(*l->servers));
+        status = error_set(err, SKIFF_RANGE, "--start_port %d leaves too few ports for %d servers",
+                           start, n);
+    l->servers = mem_alloc_or_die((size_t)(n + 1) * sizeof(*l->servers));
     l->nservers = status < 0 ? 0 : n;
     for (int i = 0; i < l->nservers; i++) {
         char text[64];
         snprintf(text, sizeof(text), "127.0.0.1:%d", start > 0 ? start + i : ports[i]);
-        l->servers[i] = mem_must_strdup(text);
+        l->servers[i] = mem_strdup_or_die(text);
     }
     free(ports);
     return status;
@@ -38,7 +38,7 @@ static enum skiff_status local_servers(struct launch *l, int n, struct skiff_err
 char *launch_with_ports(const char *text, int first)
 {
     struct buf out = BUF_INIT;
-    char *copy = mem_must_strdup(text), *rest = copy;
+    char *copy = mem_strdup_or_die(text), *rest = copy;
     for (int i = 0; rest; i++) {
         char *part = rest, *comma = strchr(rest, ',');
         rest = comma ? comma + 1 : NULL;
@@ -55,12 +55,12 @@ char *launch_with_ports(const char *text, int first)
     return out.data;
 }
 
-static enum skiff_status check_count(const char *list, int found, const char *flag, int said,
+static enum skiff_status check_count(const char *list, int found, const char *flag, int given,
                                      struct skiff_error *err)
 {
-    if (said && said != found)
-        return error_set(err, SKIFF_INVALID, "%s lists %d, but %s says %d; give one of them only",
-                         list, found, flag, said);
+    if (given && given != found)
+        return error_set(err, SKIFF_INVALID, "%s lists %d, but %s is %d; give only one of them",
+                         list, found, flag, given);
     return SKIFF_OK;
 }
 
@@ -70,8 +70,8 @@ static enum skiff_status take_servers(struct launch *l, struct skiff_error *err)
     if (!a->servers) {
         if (!a->server_num)
             return error_set(err, SKIFF_INVALID,
-                             "how many servers? --server_num N for servers on this machine, or "
-                             "--servers host:port,host:port");
+                             "the number of servers is missing: give --server_num N (on this "
+                             "machine) or --servers host:port,host:port");
         return local_servers(l, a->server_num, err);
     }
     TRY(role_list_parse("--servers", a->servers, &l->servers, &l->nservers, err));
@@ -84,8 +84,8 @@ static enum skiff_status take_workers(struct launch *l, struct skiff_error *err)
     if (!a->workers) {
         if (!a->worker_num)
             return error_set(err, SKIFF_INVALID,
-                             "how many workers? --worker_num N for workers on this machine, or "
-                             "--workers host,host");
+                             "the number of workers is missing: give --worker_num N (on this "
+                             "machine) or --workers host,host");
         l->nworkers = a->worker_num;
         return SKIFF_OK;
     }
@@ -109,7 +109,7 @@ static void add_process(struct launch *l, bool server, int index, const char *en
 static enum skiff_status choose(struct launch *l, struct skiff_error *err)
 {
     bool given = l->args->servers || l->workers;
-    l->at = mem_must((size_t)(l->nservers + l->nworkers) * sizeof(*l->at));
+    l->at = mem_alloc_or_die((size_t)(l->nservers + l->nworkers) * sizeof(*l->at));
     for (int i = 0; i < l->nservers; i++) {
         if (!l->args->servers || launch_is_here(l->args, l->servers[i]))
             add_process(l, true, i, l->servers[i]);
@@ -130,7 +130,7 @@ static enum skiff_status choose(struct launch *l, struct skiff_error *err)
                      given ? "given addresses" : "servers and workers", l->servers_text,
                      l->workers_text[0] ? ", " : "", l->workers_text,
                      own ? "POD_IP, which is " : "an address of this machine", own ? own : "",
-                     own ? ", or POD_IP" : ", or say with POD_IP which one this machine is");
+                     own ? ", or POD_IP" : ", or name this machine with POD_IP");
 }
 
 static bool is_reachable(const struct launch *l)
@@ -191,7 +191,7 @@ static void print_plan(const struct launch *l)
         fprintf(stderr,
                 "skiff launch: of these, %d server%s and %d worker%s are on this machine%s\n",
                 servers, servers == 1 ? "" : "s", l->n - servers, l->n - servers == 1 ? "" : "s",
-                l->secret[0] ? "" : "; there is no secret: whoever reaches a server is let in");
+                l->secret[0] ? "" : "; no secret: every process that reaches a server can connect");
 }
 
 static int exit_status(const struct launch *l)

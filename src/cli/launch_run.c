@@ -1,10 +1,13 @@
 /* Starting, watching and stopping the processes of a launch (launch.h says how nothing is left
  * behind). One thread: poll over a signal file and the workers' pipes.
  *
- *   RUN    until a process fails, a signal comes, or all workers of this machine have ended well
- *   DRAIN  servers leave by themselves; when they do not, they are told after a while
- *   WORKERS, SERVERS  told to end: first workers, so that they can say goodbye, then servers
- *   KILL   whoever is still there */
+ *   STAGE_RUN      until a process fails, a signal comes, or all workers of this machine have ended
+ *                  without an error
+ *   STAGE_DRAIN    servers leave by themselves; those that do not get a signal after a while
+ *   STAGE_WORKERS  workers get the signal to end first, so that they can leave the job
+ *   STAGE_SERVERS  then servers
+ *   STAGE_KILL     every process that is left
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -36,9 +40,9 @@
 #define HANG_SECONDS 5.0 /* a process that others call dead may be replaced in this time */
 #define LOOK_SECONDS 1.0
 
-/* LEAVE: stopped by a signal, the workers here have ended; workers of other machines may be saving
- * what the servers here hold, and when they have left, so do the servers. */
-enum stage { RUN, DRAIN, WORKERS, LEAVE, SERVERS, KILL };
+/* STAGE_LEAVE: stopped by a signal, the workers here have ended; workers of other machines may
+ * be saving what the servers here hold, and when they have left, so do the servers. */
+enum stage { STAGE_RUN, STAGE_DRAIN, STAGE_WORKERS, STAGE_LEAVE, STAGE_SERVERS, STAGE_KILL };
 
 struct runner {
     struct launch *l;
@@ -46,7 +50,7 @@ struct runner {
     enum stage stage;
     double deadline; /* of the stage; 0: none */
     int signals;     /* signalfd */
-    int keeper_pipe;
+    int keeper_socket;
     pid_t keeper;
     char mark[64];   /* "SKIFF_LAUNCH=...": of the processes of this launch */
     sigset_t before; /* the mask that children get */
@@ -68,15 +72,15 @@ struct kept {
     const char *mark; /* "SKIFF_LAUNCH=..." */
 };
 
-/* A file of /proc about a process; cut when it is larger than the room. */
-static size_t read_proc(pid_t pid, const char *name, char *out, size_t room)
+/* A file of /proc about a process; cut when it is larger than the buffer. */
+static size_t read_proc(pid_t pid, const char *name, char *out, size_t capacity)
 {
     char path[64];
     size_t len = 0;
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t n = 1; fd >= 0 && n > 0 && len<room - 1; len += n> 0 ? (size_t)n : 0)
-        n = read(fd, out + len, room - 1 - len);
+    for (ssize_t n = 1; fd >= 0 && n > 0 && len<capacity - 1; len += n> 0 ? (size_t)n : 0)
+        n = read(fd, out + len, capacity - 1 - len);
     if (fd >= 0)
         close(fd);
     out[len] = 0;
@@ -158,8 +162,8 @@ static void keep(int fd, const char *mark)
 static enum skiff_status keeper_start(struct runner *r, struct skiff_error *err)
 {
     int fds[2];
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return error_set_sys(err, "no pipe");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+        return error_set_sys(err, "cannot create a socket pair");
     r->keeper = fork();
     if (r->keeper < 0) {
         close(fds[0]);
@@ -171,22 +175,23 @@ static enum skiff_status keeper_start(struct runner *r, struct skiff_error *err)
         keep(fds[0], r->mark);
     }
     close(fds[0]);
-    r->keeper_pipe = fds[1];
+    r->keeper_socket = fds[1];
     return SKIFF_OK;
 }
 
-static void keeper_tell(struct runner *r, pid_t id)
+/* A socket, not a pipe: a killed supervisor process must not end the launcher by SIGPIPE. */
+static void keeper_send(struct runner *r, pid_t id)
 {
-    if (write(r->keeper_pipe, &id, sizeof(id)) != sizeof(id))
-        fprintf(stderr, "skiff launch: the keeper process is gone\n");
+    if (send(r->keeper_socket, &id, sizeof(id), MSG_NOSIGNAL) != sizeof(id))
+        fprintf(stderr, "skiff launch: the supervisor process has ended\n");
 }
 
 static void keeper_stop(struct runner *r)
 {
     if (!r->keeper)
         return;
-    keeper_tell(r, 0);
-    close(r->keeper_pipe);
+    keeper_send(r, 0);
+    close(r->keeper_socket);
     while (waitpid(r->keeper, NULL, 0) < 0 && errno == EINTR)
         ;
 }
@@ -201,14 +206,14 @@ static void set_variable(const char *name, const char *value)
         unsetenv(name);
 }
 
-/* The package that lies beside the executable, so that scripts find it. */
+/* The package that is next to the executable, so that scripts find it. */
 static void add_python_path(const char *exe)
 {
-    static const char *const places[] = {"python", "../lib/skiff/python"};
+    static const char *const positions[] = {"python", "../lib/skiff/python"};
     const char *slash = strrchr(exe, '/'), *old = getenv("PYTHONPATH");
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+    for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++) {
         char dir[4200], all[8400];
-        snprintf(dir, sizeof(dir), "%.*s/%s", (int)(slash ? slash - exe : 0), exe, places[i]);
+        snprintf(dir, sizeof(dir), "%.*s/%s", (int)(slash ? slash - exe : 0), exe, positions[i]);
         if (!file_is_dir(dir))
             continue;
         snprintf(all, sizeof(all), "%s%s%s", dir, old && *old ? ":" : "", old ? old : "");
@@ -222,7 +227,7 @@ int launch_exec(const struct launch_args *a)
     char exe[4096];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[n > 0 ? n : 0] = 0;
-    char **words = mem_must((size_t)(a->ncommand + 4) * sizeof(*words));
+    char **words = mem_alloc_or_die((size_t)(a->ncommand + 4) * sizeof(*words));
     int at = 0;
     if (a->kind == LAUNCH_CONFIG) {
         words[at++] = a->program ? (char *)a->program : exe;
@@ -310,7 +315,7 @@ static enum skiff_status start(struct runner *r, struct launch_process *p, struc
             close(fds[0]);
         return error_set_sys(err, "cannot start a process");
     }
-    keeper_tell(r, p->pid);
+    keeper_send(r, p->pid);
     p->pipe = fds[0];
     p->started = clock_seconds();
     return SKIFF_OK;
@@ -341,13 +346,13 @@ static void send_signal(const struct launch_process *p, int number)
         kill(p->pid, number);
 }
 
-static void tell(struct runner *r, bool servers, int signal_number)
+static void notify(struct runner *r, bool servers, int signal_number)
 {
     for (int i = 0; i < r->l->n; i++) {
         struct launch_process *p = &r->l->at[i];
         if (p->server != servers || !launch_is_live(p))
             continue;
-        p->told = true;
+        p->reported = true;
         send_signal(p, signal_number);
     }
 }
@@ -363,8 +368,8 @@ static void blame(struct runner *r, struct launch_process *p)
         p = hanging;
     if (first)
         r->failed_at = clock_seconds();
-    p->life.hangs = launch_is_live(p);
-    if (first || (r->stage == RUN && p->status < 0 && l->at[l->failed].status > 0))
+    p->health.hangs = launch_is_live(p);
+    if (first || (r->stage == STAGE_RUN && p->status < 0 && l->at[l->failed].status > 0))
         l->failed = (int)(p - l->at);
 }
 
@@ -372,7 +377,7 @@ static void blame(struct runner *r, struct launch_process *p)
 static void look_for_hanging(struct runner *r)
 {
     double now = clock_seconds();
-    if (r->stage > DRAIN || r->l->signal)
+    if (r->stage > STAGE_DRAIN || r->l->signal)
         return;
     launch_accuse_left_behind(r->l, &r->screen, now);
     struct launch_process *p = launch_accused(r->l, HANG_SECONDS, now);
@@ -387,10 +392,10 @@ static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *
     p->seconds = clock_seconds() - p->started;
     p->status = info->si_code == CLD_EXITED ? info->si_status : -info->si_status;
     launch_take_reports(r->l, p, &r->screen);
-    if (!p->status || p->told)
+    if (!p->status || p->reported)
         return;
     /* the workers are all done: what a server says of their leaving is no failure of the job */
-    if (r->stage == DRAIN) {
+    if (r->stage == STAGE_DRAIN) {
         launch_screen_clear(&r->screen);
         fprintf(stderr, "skiff launch: %s ended with status %d after all workers were done (%s)\n",
                 launch_name(p, name), p->status, p->log);
@@ -407,7 +412,7 @@ static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *
 }
 
 /* No worker was the reason. */
-static void judge_suspect(struct runner *r)
+static void check_suspect(struct runner *r)
 {
     if (r->suspect >= 0 && r->l->failed < 0 &&
         (!count_live(r->l, false) || clock_seconds() >= r->suspected + SUSPECT_SECONDS))
@@ -433,14 +438,14 @@ static void take_signals(struct runner *r)
         if (s.ssi_signo == SIGCHLD)
             continue;
         if (r->l->signal) { /* the second one */
-            go(r, KILL, 0);
+            go(r, STAGE_KILL, 0);
             continue;
         }
         r->l->signal = (int)s.ssi_signo;
         launch_screen_clear(&r->screen);
         fprintf(stderr,
-                "skiff launch: %s, stopping the job: %ss have %.0f s to save (once more: at once, "
-                "nothing is saved)\n",
+                "skiff launch: %s, stopping the job: %ss have %.0f s to save (a second signal "
+                "stops it at once and saves nothing)\n",
                 s.ssi_signo == SIGINT ? "interrupted" : strsignal((int)s.ssi_signo),
                 r->l->mode->process, r->l->save_seconds);
     }
@@ -455,36 +460,36 @@ static void decide(struct runner *r)
     bool trouble = failed || l->signal, had_workers = false;
     for (int i = 0; i < l->n; i++)
         had_workers |= !l->at[i].server;
-    if (r->stage <= DRAIN && trouble) {
-        tell(r, false, SIGTERM);
-        go(r, WORKERS, l->failed < 0 ? l->save_seconds : GOODBYE_SECONDS);
+    if (r->stage <= STAGE_DRAIN && trouble) {
+        notify(r, false, SIGTERM);
+        go(r, STAGE_WORKERS, l->failed < 0 ? l->save_seconds : GOODBYE_SECONDS);
     }
-    if (r->stage == RUN && had_workers && !workers)
-        go(r, DRAIN, l->elsewhere ? 0 : DRAIN_SECONDS);
+    if (r->stage == STAGE_RUN && had_workers && !workers)
+        go(r, STAGE_DRAIN, l->elsewhere ? 0 : DRAIN_SECONDS);
     bool late = r->deadline > 0 && clock_seconds() >= r->deadline;
-    if (r->stage == WORKERS && !workers && !late && l->failed < 0 && l->elsewhere)
-        go(r, LEAVE, l->save_seconds);
-    if (r->stage == LEAVE && !launch_workers_elsewhere(l)) /* servers end by themselves */
+    if (r->stage == STAGE_WORKERS && !workers && !late && l->failed < 0 && l->elsewhere)
+        go(r, STAGE_LEAVE, l->save_seconds);
+    if (r->stage == STAGE_LEAVE && !launch_workers_elsewhere(l)) /* servers end by themselves */
         r->deadline = fmin(r->deadline, clock_seconds() + DRAIN_SECONDS);
-    if ((r->stage == WORKERS && (!workers || late)) ||
-        ((r->stage == DRAIN || r->stage == LEAVE) && (late || l->failed >= 0))) {
-        tell(r, false, SIGKILL); /* those that do not listen */
-        tell(r, true, SIGTERM);
-        go(r, SERVERS, SERVER_SECONDS);
+    if ((r->stage == STAGE_WORKERS && (!workers || late)) ||
+        ((r->stage == STAGE_DRAIN || r->stage == STAGE_LEAVE) && (late || l->failed >= 0))) {
+        notify(r, false, SIGKILL); /* those that do not listen */
+        notify(r, true, SIGTERM);
+        go(r, STAGE_SERVERS, SERVER_SECONDS);
         late = false;
     }
-    if (r->stage == SERVERS && late)
-        go(r, KILL, 0);
-    if (r->stage == KILL && (workers || servers)) {
-        tell(r, false, SIGKILL);
-        tell(r, true, SIGKILL);
+    if (r->stage == STAGE_SERVERS && late)
+        go(r, STAGE_KILL, 0);
+    if (r->stage == STAGE_KILL && (workers || servers)) {
+        notify(r, false, SIGKILL);
+        notify(r, true, SIGKILL);
     }
 }
 
 static void watch(struct runner *r)
 {
     struct launch *l = r->l;
-    struct pollfd *polls = mem_must((size_t)(l->n + 1) * sizeof(*polls));
+    struct pollfd *polls = mem_alloc_or_die((size_t)(l->n + 1) * sizeof(*polls));
     while (count_live(l, true) + count_live(l, false) > 0) {
         polls[0] = (struct pollfd){.fd = r->signals, .events = POLLIN};
         for (int i = 0; i < l->n; i++)
@@ -494,7 +499,7 @@ static void watch(struct runner *r)
         for (int i = 0; i < l->n; i++)
             launch_take_reports(l, &l->at[i], &r->screen);
         look_for_ends(r);
-        judge_suspect(r);
+        check_suspect(r);
         if (clock_seconds() >= r->next_look) {
             r->next_look = clock_seconds() + LOOK_SECONDS;
             launch_look_around(l, &r->screen, clock_seconds());
@@ -564,11 +569,11 @@ static enum skiff_status verdict(const struct launch *l, struct skiff_error *err
     char name[64];
     if (l->failed >= 0) {
         const struct launch_process *p = &l->at[l->failed];
-        if (p->life.hangs)
+        if (p->health.hangs)
             return error_set(err, SKIFF_PEER,
                              "%s (process %d) %s; it %s after %.1f s, and the job has failed; its "
                              "log is %s",
-                             launch_name(p, name), (int)p->pid, p->life.reason,
+                             launch_name(p, name), (int)p->pid, p->health.reason,
                              p->status < 0 ? "was killed" : "ended", p->seconds, p->log);
         const char *how = p->status < 0 ? "was killed by signal" : "failed with status";
         const char *what = p->status < 0 ? strsignal(-p->status) : "";
@@ -606,7 +611,7 @@ enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
     if (status == SKIFF_OK) {
         status = start_all(&r, err);
         if (status < 0)
-            go(&r, KILL, 0);
+            go(&r, STAGE_KILL, 0);
         else
             launch_echo_open(&r.echo, l);
         if (status == SKIFF_OK && l->args->verbose)

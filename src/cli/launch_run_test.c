@@ -1,5 +1,5 @@
-/* A process of a job that is stopped before it has a session of its own: the launcher goes on, can
- * be told to end, and leaves nothing behind. setsid is taken from the launcher here. */
+/* A process of a job that is stopped before it has a session of its own: the launcher continues,
+ * can be signalled to end, and leaves nothing behind. setsid is taken from the launcher here. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>

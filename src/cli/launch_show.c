@@ -1,4 +1,8 @@
-/* What the launcher prints: the plan, one line of progress, the last lines of a log, the table. */
+/* What the launcher prints: the plan, one progress line, the last lines of a log, the final table.
+ *
+ * Only the thread of launch_run.c calls this. A terminal gets one line that is overwritten;
+ * otherwise a line is printed at intervals. The hint for --resume is printed only when a restart
+ * would find something to resume from. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,8 +42,8 @@ struct merged {
 static double speed_of(const struct launch_process *p)
 {
     const struct report *r = &p->now;
-    if (p->life.speed > 0)
-        return p->life.speed;
+    if (p->health.speed > 0)
+        return p->health.speed;
     return r->seconds > 0 ? (double)r->samples / r->seconds : 0;
 }
 
@@ -51,7 +55,7 @@ static bool has_ended_epoch(const struct launch_process *p)
 
 static bool is_silent(const struct launch_process *p, double now)
 {
-    return p->life.accused || (now - p->life.heard > SILENT_SECONDS && !has_ended_epoch(p));
+    return p->health.accused || (now - p->health.heard > SILENT_SECONDS && !has_ended_epoch(p));
 }
 
 static void merge(const struct launch *l, struct merged *m)
@@ -65,7 +69,7 @@ static void merge(const struct launch *l, struct merged *m)
             m->servers += !p->ended;
             continue;
         }
-        m->running += !p->ended && !p->life.accused;
+        m->running += !p->ended && !p->health.accused;
         if (r->epoch < 0)
             continue;
         double weight = (double)r->samples;
@@ -76,7 +80,7 @@ static void merge(const struct launch *l, struct merged *m)
         m->reports++;
         m->share += r->share >= 0 ? r->share : 0;
         m->samples += weight;
-        bool idle = p->ended || is_silent(p, now) || now - p->life.heard > SILENT_SECONDS;
+        bool idle = p->ended || is_silent(p, now) || now - p->health.heard > SILENT_SECONDS;
         m->rate += idle ? 0 : speed_of(p);
         if (!isnan(r->loss)) {
             m->loss += weight * r->loss;
@@ -89,8 +93,8 @@ static void merge(const struct launch *l, struct merged *m)
     }
 }
 
-/* The last whole line that worker 0 of this machine has written. */
-static void last_line(const struct launch *l, char *out, size_t room)
+/* The last complete line that worker 0 of this machine has written. */
+static void last_line(const struct launch *l, char *out, size_t capacity)
 {
     char tail[512];
     out[0] = 0;
@@ -112,7 +116,7 @@ static void last_line(const struct launch *l, char *out, size_t room)
         for (char *c = line ? ++line : (line = tail); *c; c++)
             if ((unsigned char)*c < 32)
                 *c = ' ';
-        snprintf(out, room, "%.100s", line);
+        snprintf(out, capacity, "%.100s", line);
         return;
     }
 }
@@ -120,27 +124,27 @@ static void last_line(const struct launch *l, char *out, size_t room)
 static void add_running(struct buf *out, const struct launch *l, const struct merged *m,
                         const char *before, const char *between)
 {
-    buf_printf(out, "%s%d %ss", before, m->running, l->mode->process);
+    buf_printf(out, "%s%d %s%s", before, m->running, l->mode->process, m->running == 1 ? "" : "s");
     if (l->nservers)
-        buf_printf(out, "%s%d servers", between, m->servers);
+        buf_printf(out, "%s%d server%s", between, m->servers, m->servers == 1 ? "" : "s");
 }
 
 static bool add_worker(struct buf *out, const struct launch_process *p, double now, bool first)
 {
     char name[64];
-    const struct launch_life *life = &p->life;
+    const struct launch_health *health = &p->health;
     const char *before = first ? "; " : ", ";
     launch_name(p, name);
-    if (life->accused)
+    if (health->accused)
         buf_printf(out, "%s%s dead", before, name);
-    else if (life->stopped)
-        buf_printf(out, "%s%s stopped for %.0f s", before, name, now - life->stopped);
+    else if (health->stopped)
+        buf_printf(out, "%s%s stopped for %.0f s", before, name, now - health->stopped);
     else if (is_silent(p, now))
-        buf_printf(out, "%s%s last heard of %.0f s ago", before, name, now - life->heard);
-    else if (has_ended_epoch(p) && now - life->heard > SILENT_SECONDS)
+        buf_printf(out, "%s%s last heard from %.0f s ago", before, name, now - health->heard);
+    else if (has_ended_epoch(p) && now - health->heard > SILENT_SECONDS)
         buf_printf(out, "%s%s waits at the end of its files", before, name);
-    else if (!has_ended_epoch(p) && now - life->moved > SILENT_SECONDS)
-        buf_printf(out, "%s%s has trained nothing for %.0f s", before, name, now - life->moved);
+    else if (!has_ended_epoch(p) && now - health->moved > SILENT_SECONDS)
+        buf_printf(out, "%s%s has trained nothing for %.0f s", before, name, now - health->moved);
     else
         return false;
     return true;
@@ -172,7 +176,7 @@ static void add_workers(struct buf *out, const struct launch *l)
                    speed_of(slowest));
 }
 
-static void describe(const struct launch *l, double spent, char *out, size_t room)
+static void describe(const struct launch *l, double spent, char *out, size_t capacity)
 {
     struct merged m;
     char time[32], line[128];
@@ -195,7 +199,7 @@ static void describe(const struct launch *l, double spent, char *out, size_t roo
         add_running(&b, l, &m, "", " and ");
         buf_printf(&b, " run, %s%s%s", seconds_text(spent, time), line[0] ? "; " : "", line);
     }
-    snprintf(out, room, "%s", b.data);
+    snprintf(out, capacity, "%s", b.data);
     buf_deinit(&b);
 }
 
@@ -205,7 +209,7 @@ void launch_screen_init(struct launch_screen *s, bool quiet)
     s->terminal = isatty(STDERR_FILENO);
 }
 
-/* One less than there are: a line that is full goes on in the next. */
+/* One less than there are: a line that is full continues in the next. */
 static int columns(void)
 {
     struct winsize size;
@@ -276,7 +280,7 @@ void launch_echo_close(struct launch_echo *e)
 
 void launch_print_tail(const struct launch_process *p, int lines)
 {
-    char name[64], *text = mem_must(TAIL_BYTES + 1);
+    char name[64], *text = mem_alloc_or_die(TAIL_BYTES + 1);
     struct stat st;
     FILE *f = fopen(p->log, "rb");
     size_t n = 0;
@@ -305,7 +309,7 @@ void launch_print_failed(const struct launch *l)
 {
     int others = l->mode->grace_seconds > 0 ? 3 : 0; /* they may say what they saw */
     for (int i = 0; i < l->n && others > 0; i++)
-        if (i != l->failed && l->at[i].ended && l->at[i].status && !l->at[i].told) {
+        if (i != l->failed && l->at[i].ended && l->at[i].status && !l->at[i].reported) {
             launch_print_tail(&l->at[i], 10);
             others--;
         }
@@ -314,20 +318,21 @@ void launch_print_failed(const struct launch *l)
         launch_print_doctor(l);
 }
 
-static void status_text(const struct launch_process *p, char *out, size_t room)
+static void status_text(const struct launch_process *p, char *out, size_t capacity)
 {
     if (!p->ended)
-        snprintf(out, room, "not started");
-    else if (p->life.hangs)
-        snprintf(out, room, p->status < 0 ? "hung, killed" : "hung, ended");
-    else if (p->told)
-        snprintf(out, room, "stopped");
+        snprintf(out, capacity, "not started");
+    else if (p->health.hangs)
+        snprintf(out, capacity,
+                 p->status < 0 ? "did not respond, killed" : "did not respond, ended");
+    else if (p->reported)
+        snprintf(out, capacity, "stopped");
     else if (p->status < 0)
-        snprintf(out, room, "killed by signal %d (%s)", -p->status, strsignal(-p->status));
+        snprintf(out, capacity, "killed by signal %d (%s)", -p->status, strsignal(-p->status));
     else if (p->status)
-        snprintf(out, room, "failed, status %d", p->status);
+        snprintf(out, capacity, "failed, status %d", p->status);
     else
-        snprintf(out, room, "done");
+        snprintf(out, capacity, "done");
 }
 
 static void number_cell(double v, int width, int digits)
@@ -342,7 +347,7 @@ static void number_cell(double v, int width, int digits)
 static double samples_of(const struct launch_process *p)
 {
     return p->total.samples >= 0 ? (double)p->total.samples
-           : p->now.epoch >= 0   ? (double)(p->life.before + p->now.samples)
+           : p->now.epoch >= 0   ? (double)(p->health.before + p->now.samples)
                                  : NAN;
 }
 
@@ -399,10 +404,10 @@ void launch_print_table(const struct launch *l)
     fflush(stdout);
 }
 
-void launch_print_notes(const struct launch *l)
+void launch_print_warnings(const struct launch *l)
 {
     for (int i = 0; i < l->nnotes; i++)
-        fprintf(stderr, "skiff launch: %s%s\n", i ? "" : "not all is well: ", l->notes[i].text);
+        fprintf(stderr, "skiff launch: %s%s\n", i ? "" : "warning: ", l->notes[i].text);
 }
 
 /* ---- what to do next ---- */
@@ -460,7 +465,7 @@ void launch_print_doctor(const struct launch *l)
 {
     const struct launch_args *a = l->args;
     struct buf line = BUF_INIT;
-    int pid = 0; /* of a worker, or of whoever is here */
+    int pid = 0; /* of a worker, or of any process here */
     for (int i = 0; i < l->n && l->failed < 0; i++)
         if (!pid || !l->at[i].server)
             pid = (int)l->at[i].pid;
@@ -472,7 +477,7 @@ void launch_print_doctor(const struct launch *l)
         buf_printf(&line, " --pid %d", pid);
     else
         add_parts(l, &line);
-    fprintf(stderr, "skiff launch: to look at this job: %s\n", line.data);
+    fprintf(stderr, "skiff launch: check this job with: %s\n", line.data);
     buf_deinit(&line);
 }
 
@@ -490,7 +495,7 @@ void launch_print_processes(const struct launch *l)
 
 /* The line in which a worker says that it has saved the part, or else where it stopped; false: none
  * does. */
-static bool find_saved(const struct launch *l, char *out, size_t room)
+static bool find_saved(const struct launch *l, char *out, size_t capacity)
 {
     static const char mark[] = "skiff train: stopped ";
     bool found = false, saved = false;
@@ -503,7 +508,7 @@ static bool find_saved(const struct launch *l, char *out, size_t room)
             if (strstr(line, mark) &&
                 (strstr(line, "saved in") || (!found && strstr(line, "is complete")))) {
                 line[strcspn(line, "\n")] = 0;
-                snprintf(out, room, "%s", strstr(line, mark) + strlen("skiff train: "));
+                snprintf(out, capacity, "%s", strstr(line, mark) + strlen("skiff train: "));
                 found = true;
                 saved |= strstr(line, "saved in") != NULL;
             }
@@ -540,10 +545,8 @@ void launch_print_go_on(const struct launch *l)
     if (find_saved(l, saved, sizeof(saved)))
         fprintf(stderr, "skiff launch: %s\n", saved);
     else
-        fprintf(stderr,
-                "skiff launch: nothing of the running epoch is saved; epochs that had ended "
-                "are\n");
+        fprintf(stderr, "skiff launch: the running epoch is not saved; complete epochs are\n");
     add_command_line(&line);
-    fprintf(stderr, "skiff launch: to go on: %s\n", line.data);
+    fprintf(stderr, "skiff launch: resume with: %s\n", line.data);
     buf_deinit(&line);
 }

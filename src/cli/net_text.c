@@ -1,3 +1,9 @@
+/* Networks in YAML (net_text.h): the sections, the list of layers, loops and groups.
+ *
+ * Layers are built in the order of the file with the same calls that C programs use, so a name
+ * must be defined above its use. A `for` repeats layers with a number, an item of a list or a
+ * variable of a group; nesting and counts are bounded, because a few lines could otherwise ask for
+ * millions of layers. Every error names file and line of the YAML node. */
 #include "cli/net_text.h"
 
 #include <ctype.h>
@@ -46,7 +52,7 @@ enum skiff_status net_keys_check(const struct net_text *t, const struct yaml_nod
                                  struct skiff_error *err)
 {
     if (map->kind != YAML_MAP)
-        return net_wrong(t, map, err, "%s: a map (key: value) was expected", what);
+        return net_wrong(t, map, err, "%s: expected a map (key: value)", what);
     for (const struct yaml_node *c = map->first; c; c = c->next) {
         int i = 0;
         while (known[i] && strcmp(known[i], c->key) != 0)
@@ -54,7 +60,7 @@ enum skiff_status net_keys_check(const struct net_text *t, const struct yaml_nod
         if (!known[i])
             return unknown_key(t, c, what, known, err);
         if (yaml_get(map, c->key) != c)
-            return net_wrong(t, c, err, "%s: %s stands twice", what, c->key);
+            return net_wrong(t, c, err, "%s: %s occurs twice", what, c->key);
     }
     return SKIFF_OK;
 }
@@ -75,7 +81,7 @@ static enum skiff_status name_check(const struct net_text *t, const struct yaml_
         n++;
     if (n && !name[n] && n < 64 && !isdigit((unsigned char)name[0]))
         return SKIFF_OK;
-    return net_wrong(t, node, err, "\"%s\" is no name: letters, digits and _ were expected", name);
+    return net_wrong(t, node, err, "\"%s\" is not a name: expected letters, digits and _", name);
 }
 
 /* ---- inputs ---- */
@@ -110,7 +116,7 @@ static enum skiff_status input_group(struct net_text *t, const struct yaml_node 
     if (count)
         TRY(net_int(t, count, &n, err));
     if (n < 0 || n > SKIFF_MODEL_MAX_INPUTS)
-        return net_wrong(t, count, err, "count: %lld inputs; there can be 0 to %d", (long long)n,
+        return net_wrong(t, count, err, "count: %lld inputs; expected 0 to %d", (long long)n,
                          SKIFF_MODEL_MAX_INPUTS);
     for (int i = 1; i <= n; i++)
         TRY(input_add(t, node, arena_printf(&t->arena, "%s%d", node->key, i), shape, o, err));
@@ -160,7 +166,7 @@ static const struct yaml_node *item_of(const struct net_text *t, const struct ya
 {
     if (item->kind == YAML_MAP && item->n == 1 && item->first->kind == YAML_MAP)
         return item->first;
-    net_wrong(t, item, err, "\"%s\" was expected%s", example,
+    net_wrong(t, item, err, "expected \"%s\"%s", example,
               item->kind == YAML_MAP && item->n > 1 ? "; is the indentation right?" : "");
     return NULL;
 }
@@ -198,8 +204,8 @@ static enum skiff_status unknown_layer(struct net_text *t, const struct yaml_nod
     for (const struct layer_spec *const *s = layer_specs; *s; s++)
         if (net_text_layer((*s)->name))
             near_try(&near, (*s)->name);
-    return net_wrong(t, node, err, "there is no layer %s%s%s%s; skiff inspect layers lists them",
-                     node->text, near.best ? " (did you mean " : "", near.best ? near.best : "",
+    return net_wrong(t, node, err, "no layer %s%s%s%s; skiff inspect layers lists them", node->text,
+                     near.best ? " (did you mean " : "", near.best ? near.best : "",
                      near.best ? "?)" : "");
 }
 
@@ -269,7 +275,8 @@ static enum skiff_status layer_read(struct net_text *t, const struct yaml_node *
     bool wanted;
     TRY(name_check(t, call, call->key, err));
     if (!layer || layer->kind != YAML_TEXT)
-        return net_wrong(t, call, err, "%s: which layer? \"layer: fc\" was expected", call->key);
+        return net_wrong(t, call, err, "%s: the layer is missing; expected \"layer: fc\"",
+                         call->key);
     const struct layer_spec *spec = net_text_layer(layer->text);
     if (!spec)
         return unknown_layer(t, layer, err);
@@ -321,7 +328,8 @@ static enum skiff_status rounds_check(struct net_text *t, const struct yaml_node
 {
     if (n <= MAX_ROUNDS)
         return SKIFF_OK;
-    return net_wrong(t, node, err, "%s: %.0f rounds; there can be %d", node->key, n, MAX_ROUNDS);
+    return net_wrong(t, node, err, "%s: %.0f repetitions; the limit is %d", node->key, n,
+                     MAX_ROUNDS);
 }
 
 /* i: 1..n */
@@ -363,8 +371,8 @@ static enum skiff_status list_run(struct net_text *t, const struct yaml_node *bl
         TRY(net_setting(t, over->text, &texts, &n, &found, err));
     if (over->kind == YAML_TEXT && !found)
         return net_wrong(t, over, err,
-                         "%s: \"%s\" is no group of variables, no list under hyper_parameters, and "
-                         "no range as 1..3",
+                         "%s: \"%s\" is not a group of variables, a list under hyper_parameters, "
+                         "or a range as 1..3",
                          over->key, over->text);
     TRY(rounds_check(t, over, found ? n : over->n, err));
     for (int i = 0; i < n; i++)
@@ -381,13 +389,13 @@ static enum skiff_status for_run(struct net_text *t, const struct yaml_node *blo
                                  const struct yaml_node *over, struct skiff_error *err)
 {
     if (over->kind == YAML_MAP)
-        return net_wrong(t, over, err, "%s: a range, a list or a group was expected", over->key);
+        return net_wrong(t, over, err, "%s: expected a range, a list or a group", over->key);
     const char *dots = over->kind == YAML_TEXT ? strstr(over->text, "..") : NULL;
     const struct net_name *group =
         over->kind == YAML_TEXT ? str_map_get(&t->names, over->text) : NULL;
     TRY(name_check(t, over, over->key, err));
     if (str_map_has(&t->names, over->key) || str_map_has(&t->numbers, over->key))
-        return net_wrong(t, over, err, "for: %s has a meaning already; take another name",
+        return net_wrong(t, over, err, "for: the name %s is already used; choose another name",
                          over->key);
     enum skiff_status status = dots    ? range_run(t, block, over, dots, err)
                                : group ? group_run(t, block, over, group, err)
@@ -408,11 +416,11 @@ static enum skiff_status block_read(struct net_text *t, const struct yaml_node *
     bool wanted;
     TRY(net_keys_check(t, block, "for", known, err));
     if (!yaml_get(block, "layers"))
-        return net_wrong(t, block, err, "for: \"layers:\" with the layers to repeat is missing");
+        return net_wrong(t, block, err, "for: \"layers:\", with the layers to repeat, is missing");
     if (over && (over->kind != YAML_MAP || over->n != 1))
-        return net_wrong(t, over, err, "\"for: {i: 1..3}\" was expected: one name, and over what");
+        return net_wrong(t, over, err, "expected \"for: {i: 1..3}\": one name and its range");
     if (into && into->kind != YAML_MAP)
-        return net_wrong(t, into, err, "\"collect: {rows: row}\" was expected");
+        return net_wrong(t, into, err, "expected \"collect: {rows: row}\"");
     TRY(is_wanted(t, block, &wanted, err));
     if (!wanted)
         return SKIFF_OK;
@@ -478,9 +486,8 @@ static enum skiff_status results_read(struct net_text *t, const struct yaml_node
     if (auc)
         TRY(auc_read(t, auc, err));
     if (t->out->predict && !t->out->label)
-        return net_wrong(
-            t, yaml_get(root, "predict"), err,
-            "predict needs \"label: name\" beside it: what came, for AUC and log loss");
+        return net_wrong(t, yaml_get(root, "predict"), err,
+                         "predict needs \"label: name\" next to it, for AUC and log loss");
     return SKIFF_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Networks in YAML (docs/networks.md): inputs, then layers by name with the arguments of the calls
- * in <skiff/layers.h>, then which of the results is the loss, the prediction, and so on.
+/* Networks in YAML (docs/guide/networks.md): inputs, then layers by name with the arguments of the
+ * calls in <skiff/layers.h>, then which of the results is the loss, the prediction, and so on.
  *
  * In reading order: net_text.c (sections, layers, repeating), net_text_args.c (arguments by their
  * types), net_text_names.c (what names stand for), net_text_expr.c (numbers with names). */

@@ -1,4 +1,6 @@
-/* The arguments of a layer: from YAML to what its type in the table of layers asks for. */
+/* The arguments of a layer: from YAML to the types that its row in the table of layers asks for.
+ * Unknown and missing arguments are errors that list the layer's arguments. All texts and arrays
+ * are allocated in the arena of the network. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,9 @@
 /* Numbers in networks: the four operations, comparisons, names, and three functions: sqrt(x),
- * columns(v), the last dimension of a variable, and count(v), how many variables a group has. */
+ * columns(v), the last dimension of a variable, and count(v), how many variables a group has.
+ *
+ * A recursive descent over the text, one function for each level of precedence, without a tree: a
+ * value is computed where it is read. The nodes of the YAML that hold such texts are read at the
+ * end of the file, and range and type are checked there. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,8 +24,8 @@ struct expr {
 static enum skiff_status not_a_number(struct expr *e)
 {
     return net_wrong(e->t, e->node, e->err,
-                     "\"%s\" is no number: a number, names of hyper_parameters, + - * / ( ), "
-                     "sqrt(x), columns(v), count(v) were expected at \"%s\"",
+                     "\"%s\" is not a number: expected a number, names of hyper_parameters, + - * "
+                     "/ ( ), sqrt(x), columns(v), count(v) at \"%s\"",
                      e->text, e->at);
 }
 
@@ -69,7 +73,7 @@ static enum skiff_status var_function(struct expr *e, bool columns, double *out)
     *out = ndim ? (double)skiff_var_dim(v, ndim - 1) : -1;
     if (*out < 0)
         return net_wrong(e->t, e->node, e->err,
-                         "columns(%s): how many columns it has is known at run time only", name);
+                         "columns(%s): the number of its columns is known only at run time", name);
     return SKIFF_OK;
 }
 
@@ -83,8 +87,7 @@ static enum skiff_status function(struct expr *e, const char *name, double *out)
         *out = sqrt(*out);
     } else {
         return net_wrong(e->t, e->node, e->err,
-                         "\"%s\": there is no function %s; there are sqrt, columns, count", e->text,
-                         name);
+                         "\"%s\": no function %s; expected sqrt, columns or count", e->text, name);
     }
     return take(e, ")") ? SKIFF_OK : not_a_number(e);
 }
@@ -116,7 +119,7 @@ static enum skiff_status primary(struct expr *e, double *out)
 static enum skiff_status unary(struct expr *e, double *out)
 {
     if (++e->depth > EXPR_MAX_DEPTH)
-        return net_wrong(e->t, e->node, e->err, "more than %d signs or parentheses in one another",
+        return net_wrong(e->t, e->node, e->err, "more than %d nested signs or parentheses",
                          EXPR_MAX_DEPTH);
     bool minus = take(e, "-");
     TRY(minus ? unary(e, out) : primary(e, out));
@@ -177,7 +180,7 @@ enum skiff_status net_expr(struct net_text *t, const struct yaml_node *node, con
     if (*e.at)
         return not_a_number(&e);
     if (!isfinite(*out))
-        return net_wrong(t, node, err, "\"%s\" is %g, no finite number", text, *out);
+        return net_wrong(t, node, err, "\"%s\" is %g, which is not finite", text, *out);
     return SKIFF_OK;
 }
 
@@ -198,7 +201,7 @@ enum skiff_status net_int(struct net_text *t, const struct yaml_node *node, int6
     double v;
     TRY(net_real(t, node, &v, err));
     if (v != floor(v) || fabs(v) > 9007199254740992.0)
-        return net_wrong(t, node, err, "%s: \"%s\" is %.17g; a whole number was expected",
+        return net_wrong(t, node, err, "%s: \"%s\" is %.17g; expected a whole number",
                          net_key(node), node->text, v);
     *out = (int64_t)v;
     return SKIFF_OK;

@@ -1,5 +1,6 @@
 /* What names in a network stand for: numbers (of a loop, of hyper_parameters) and variables
- * (inputs, results of layers). */
+ * (inputs, results of layers). Inner loops hide outer names. An unknown name is an error that
+ * names the nearest known one. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,12 +73,12 @@ static enum skiff_status unknown_number(struct net_text *t, const struct yaml_no
         near_try(&near, c->key);
         buf_printf(&names, "%s%s", names.len ? ", " : "", c->key);
     }
-    enum skiff_status s = net_wrong(
-        t, node, err,
-        "no number is called %s%s%s%s; a name must stand under hyper_parameters, here with its "
-        "default or in the config (here: %.400s)",
-        name, near.best ? " (did you mean " : "", near.best ? near.best : "", near.best ? "?)" : "",
-        names.len ? names.data : "none");
+    enum skiff_status s =
+        net_wrong(t, node, err,
+                  "no number has the name %s%s%s%s; define it under hyper_parameters, here with "
+                  "its default or in the config (here: %.400s)",
+                  name, near.best ? " (did you mean " : "", near.best ? near.best : "",
+                  near.best ? "?)" : "", names.len ? names.data : "none");
     buf_deinit(&names);
     return s;
 }
@@ -97,8 +98,8 @@ enum skiff_status net_number(struct net_text *t, const struct yaml_node *node, c
     if (!found)
         return unknown_number(t, node, name, err);
     if (n != 1)
-        return net_wrong(t, node, err, "%s is a list of %d; one number was expected%s", name, n,
-                         n ? " (for: repeats layers for each of a list)" : "");
+        return net_wrong(t, node, err, "%s is a list of %d; expected one number%s", name, n,
+                         n ? " (for: repeats layers for each item of a list)" : "");
     if (parse_number(texts[0], out))
         return SKIFF_OK;
     const char *key = arena_printf(&t->arena, "hyper_parameters.%s", name);
@@ -106,7 +107,7 @@ enum skiff_status net_number(struct net_text *t, const struct yaml_node *node, c
         config_refuse(t->config, key, "must be a number, found \"%.80s\"", texts[0]);
         return config_check(t->config, err);
     }
-    return net_wrong(t, node, err, "%s is \"%s\"; a number was expected", name, texts[0]);
+    return net_wrong(t, node, err, "%s is \"%s\"; expected a number", name, texts[0]);
 }
 
 /* ---- texts ---- */
@@ -123,7 +124,7 @@ static enum skiff_status fill_one(struct net_text *t, const struct yaml_node *no
     if (!found)
         return unknown_number(t, node, name, err);
     if (n != 1)
-        return net_wrong(t, node, err, "$%s is a list of %d, no text", name, n);
+        return net_wrong(t, node, err, "$%s is a list of %d; expected a text", name, n);
     buf_str(into, texts[0]);
     return SKIFF_OK;
 }
@@ -144,7 +145,7 @@ static enum skiff_status fill_all(struct net_text *t, const struct yaml_node *no
             name[n++] = *s++;
         name[n] = 0;
         if (!n || (braces && *s++ != '}'))
-            return net_wrong(t, node, err, "\"%s\": a name must follow $, as $pooling or ${i}",
+            return net_wrong(t, node, err, "\"%s\": expected a name after $, as $pooling or ${i}",
                              node->text);
         TRY(fill_one(t, node, name, into, err));
     }
@@ -189,7 +190,7 @@ static enum skiff_status unknown_var(struct net_text *t, const struct yaml_node 
             buf_printf(&names, "%s%s", names.len ? ", " : "", t->names.entries[i].key);
     }
     enum skiff_status s = net_wrong(
-        t, node, err, "no input or result above this line is called %s%s%s%s (there are %.500s)",
+        t, node, err, "no input or result above this line has the name %s%s%s%s (there are %.500s)",
         name, near.best ? "; did you mean " : "", near.best ? near.best : "", near.best ? "?" : "",
         names.len ? names.data : "none");
     buf_deinit(&names);
@@ -218,7 +219,7 @@ static enum skiff_status no_part(struct net_text *t, const struct yaml_node *nod
         buf_printf(&parts, b->n ? "%s.0 to %s.%d" : "nothing", name, name, b->n - 1);
     enum skiff_status s =
         part ? net_wrong(t, node, err, "%s has no part %s; there are %s", name, part, parts.data)
-             : net_wrong(t, node, err, "%s has several parts, say which: %s", name, parts.data);
+             : net_wrong(t, node, err, "%s has several parts, name one: %s", name, parts.data);
     buf_deinit(&parts);
     return s;
 }
@@ -256,7 +257,7 @@ enum skiff_status net_var(struct net_text *t, const struct yaml_node *node, stru
     TRY(net_fill(t, node, &name, err));
     TRY(net_vars(t, node, name, &vars, &group, err));
     if (vars.n != 1)
-        return net_wrong(t, node, err, "%s: %s is a group of %d; one variable was expected",
+        return net_wrong(t, node, err, "%s: %s is a group of %d; expected one variable",
                          net_key(node), name, vars.n);
     *out = vars.v[0];
     return SKIFF_OK;

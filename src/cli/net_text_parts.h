@@ -61,7 +61,7 @@ enum skiff_status net_vars(struct net_text *t, const struct yaml_node *node, con
 /* The same where only one makes sense. */
 enum skiff_status net_var(struct net_text *t, const struct yaml_node *node, struct skiff_var **out,
                           struct skiff_error *err);
-/* Text with $name or ${name} replaced by what stands for it. */
+/* Text with $name or ${name} replaced by its value. */
 enum skiff_status net_fill(struct net_text *t, const struct yaml_node *node, const char **out,
                            struct skiff_error *err);
 /* Makes the name stand for these, which are copied. */

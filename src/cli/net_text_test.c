@@ -1,5 +1,5 @@
 /* Networks in YAML: those of examples/networks give the programs of the ready models, op for op;
- * what is wrong is told with its line. */
+ * what is wrong is reported with its line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -210,22 +210,22 @@ static void wrong_layers(void **state)
 {
     (void)state;
     refused("- out: {layer: embeding, input: C}\n",
-            "net.yaml:8: there is no layer embeding (did you mean embedding?); skiff inspect "
+            "net.yaml:8: no layer embeding (did you mean embedding?); skiff inspect "
             "layers lists them");
     refused("- out: {layer: fc, input: x, sise: 3}\n",
             "net.yaml:8: fc has no sise (did you mean size?); it takes input, size, "
             "num_flatten_dims, param_attr, bias_attr, act, name, layer, when");
     refused("- out: {layer: fc, input: x}\n",
             "net.yaml:8: fc needs size (it must have: input, size)");
-    refused("- out: {input: x}\n", "net.yaml:8: out: which layer? \"layer: fc\" was expected");
-    refused("- out: {layer: fc, input: x, size: 3, size: 4}\n", "fc: size stands twice");
+    refused("- out: {input: x}\n", "net.yaml:8: out: the layer is missing; expected \"layer: fc\"");
+    refused("- out: {layer: fc, input: x, size: 3, size: 4}\n", "fc: size occurs twice");
     refused("- out: {layer: fc, input: x, size: 3}\n  also: {layer: fc}\n",
-            "net.yaml:8: \"- result: {layer: fc, ...}\" was expected; is the indentation right?");
-    refused("- fc\n", "\"- result: {layer: fc, ...}\" was expected");
+            "net.yaml:8: expected \"- result: {layer: fc, ...}\"; is the indentation right?");
+    refused("- fc\n", "expected \"- result: {layer: fc, ...}\"");
     refused("  out: {layer: fc}\n", "layers must be a list: lines that begin with \"- \"");
-    refused("- a.b: {layer: fc, input: x, size: 3}\n", "\"a.b\" is no name");
+    refused("- a.b: {layer: fc, input: x, size: 3}\n", "\"a.b\" is not a name");
     refused("- out: {layer: assign_value, shape: [1], dtype: float32, values: [1]}\n",
-            "there is no layer assign_value");
+            "no layer assign_value");
 }
 
 static void wrong_variables(void **state)
@@ -233,7 +233,7 @@ static void wrong_variables(void **state)
     (void)state;
     refused(
         "- hid: {layer: fc, input: x, size: 3}\n- out: {layer: fc, input: hdi, size: 3}\n",
-        "net.yaml:9: no input or result above this line is called hdi; did you mean hid? (there "
+        "net.yaml:9: no input or result above this line has the name hdi; did you mean hid? (there "
         "are x, C1, C2, C3, C, y, hid)");
     refused("- rows: {layer: embedding, input: C, rows: 9, width: 2}\n"
             "- out: {layer: elementwise_add, x: C1, y: rows.7}\n",
@@ -241,14 +241,14 @@ static void wrong_variables(void **state)
     refused("- p: {layer: fc, input: x, size: 2}\n"
             "- m: {layer: auc, input: p, label: y}\n"
             "- out: {layer: scale, x: m}\n",
-            "net.yaml:10: m has several parts, say which: m.auc, m.batch_auc, m.states");
+            "net.yaml:10: m has several parts, name one: m.auc, m.batch_auc, m.states");
     refused("- p: {layer: split, x: x, num: 2, sections: [], dim: 1}\n"
             "- out: {layer: elementwise_add, x: C, y: p}\n",
             "net.yaml:9: y: groups of 3 and 2 variables; they must be as large");
     refused("- out: {layer: auc, input: C, label: y}\n",
             "auc has several results and cannot be repeated for a group");
     refused("- out: {layer: embedding, input: C, rows: 9, width: 2}\n",
-            "net.yaml:2: loss: out is a group of 3; one variable was expected");
+            "net.yaml:2: loss: out is a group of 3; expected one variable");
     refused("- out: {layer: concat, input: {a: b}, axis: 1}\n",
             "input must be names of variables, found a map");
     /* what the layer itself says */
@@ -261,33 +261,32 @@ static void wrong_numbers(void **state)
 {
     (void)state;
     refused("- out: {layer: fc, input: x, size: widht}\n",
-            "net.yaml:8: no number is called widht (did you mean width?); a name must stand under "
+            "net.yaml:8: no number has the name widht (did you mean width?); define it under "
             "hyper_parameters, here with its default or in the config (here: width, half, sizes, "
             "word)");
     refused("- out: {layer: fc, input: x, size: half}\n",
-            "size: \"half\" is 0.5; a whole number was expected");
+            "size: \"half\" is 0.5; expected a whole number");
     refused(
         "- out: {layer: fc, input: x, size: sizes}\n",
-        "sizes is a list of 2; one number was expected (for: repeats layers for each of a list)");
-    refused("- out: {layer: fc, input: x, size: word}\n",
-            "word is \"tanh\"; a number was expected");
-    refused("- out: {layer: fc, input: x, size: 3 +}\n", "\"3 +\" is no number");
-    refused("- out: {layer: fc, input: x, size: 3 4}\n", "\"3 4\" is no number");
-    refused("- out: {layer: fc, input: x, size: 1 / 0}\n", "\"1 / 0\" is inf, no finite number");
+        "sizes is a list of 2; expected one number (for: repeats layers for each item of a list)");
+    refused("- out: {layer: fc, input: x, size: word}\n", "word is \"tanh\"; expected a number");
+    refused("- out: {layer: fc, input: x, size: 3 +}\n", "\"3 +\" is not a number");
+    refused("- out: {layer: fc, input: x, size: 3 4}\n", "\"3 4\" is not a number");
+    refused("- out: {layer: fc, input: x, size: 1 / 0}\n", "\"1 / 0\" is inf, which is not finite");
     refused("- out: {layer: fc, input: x, size: log(3)}\n",
-            "there is no function log; there are sqrt, columns, count");
+            "no function log; expected sqrt, columns or count");
     refused("- out: {layer: fc, input: x, size: [3]}\n", "size must be a number, found a list");
     refused("- out: {layer: concat, input: C, axis: 3000000000}\n",
             "axis: 3000000000 does not fit into 32 bits");
     refused("- out: {layer: fc, input: x, size: 3, act: [a]}\n",
             "act must be one word, found a list");
-    refused("- out: {layer: fc, input: x, size: 3, act: $}\n", "a name must follow $");
+    refused("- out: {layer: fc, input: x, size: 3, act: $}\n", "expected a name after $");
     refused("- out: {layer: fc, input: x, size: 3, act: $sizes}\n",
-            "$sizes is a list of 2, no text");
+            "$sizes is a list of 2; expected a text");
     char deep[600] = "- out: {layer: fc, input: x, size: ";
     memset(deep + strlen(deep), '(', 400);
     strcat(deep, "}\n");
-    refused(deep, "more than 64 signs or parentheses in one another");
+    refused(deep, "more than 64 nested signs or parentheses");
 }
 
 static void wrong_parameters(void **state)
@@ -317,17 +316,18 @@ static void wrong_loops(void **state)
     const struct {
         const char *over, *want;
     } cases[] = {
-        {"{i: 1..99999}", "i: 99999 rounds; there can be 4096"},
-        {"{i: nothing}", "i: \"nothing\" is no group of variables, no list under hyper_parameters"},
-        {"{x: 1..2}", "for: x has a meaning already; take another name"},
-        {"3", "\"for: {i: 1..3}\" was expected"},
-        {"{i: {a: b}}", "i: a range, a list or a group was expected"},
+        {"{i: 1..99999}", "i: 99999 repetitions; the limit is 4096"},
+        {"{i: nothing}",
+         "i: \"nothing\" is not a group of variables, a list under hyper_parameters"},
+        {"{x: 1..2}", "the name x is already used; choose another name"},
+        {"3", "expected \"for: {i: 1..3}\""},
+        {"{i: {a: b}}", "i: expected a range, a list or a group"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         snprintf(text, sizeof(text), "- for: %s\n%s", cases[i].over, body);
         refused(text, cases[i].want);
     }
-    refused("- for: {i: 1..2}\n", "\"layers:\" with the layers to repeat is missing");
+    refused("- for: {i: 1..2}\n", "\"layers:\", with the layers to repeat, is missing");
     refused("- for: {i: 1..2}\n  colect: {a: b}\n  layers: []\n",
             "for has no colect (did you mean collect?)");
 }
@@ -340,15 +340,14 @@ static void wrong_networks(void **state)
     } cases[] = {
         {"layers: []\nloss: x", "net.yaml:1: a network needs \"inputs:\""},
         {"inputs: []\nlayers: []\nlos: x", "net.yaml:3: a network has no los (did you mean loss?)"},
-        {"- a", "a network: a map (key: value) was expected"},
+        {"- a", "a network: expected a map (key: value)"},
         {"inputs: [{a: {dtpe: int64}}]\nlayers: []\nloss: a",
          "a has no dtpe (did you mean dtype?)"},
         {"inputs: [{a: {dtype: int65}}]\nlayers: []\nloss: a", "net.yaml:1: input a: "},
         {"inputs: [{a b: {}}]\nlayers: []\nloss: a", "\"a b\" cannot be the name of an input"},
         {"inputs: [{6.a: {}}]\nlayers: []\nloss: 6.a\nauc: 7", "auc: 7 is not the result"},
         {"inputs: [{a: {}}, {a: {}}]\nlayers: []\nloss: a", "a second input a"},
-        {"inputs: [{a: {count: 600}}]\nlayers: []\nloss: a",
-         "count: 600 inputs; there can be 0 to"},
+        {"inputs: [{a: {count: 600}}]\nlayers: []\nloss: a", "count: 600 inputs; expected 0 to"},
         {"inputs: [{a: {names: [a]}}]\nlayers: []\nloss: a", "the group a is called as one of"},
         {"inputs: [{a: {lod_level: 9}}]\nlayers: []\nloss: a", "lod_level must be 0"},
         {"inputs: [{a: {}}]\nlayers: []\nloss: b",

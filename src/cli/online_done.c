@@ -1,3 +1,7 @@
+/* Donefiles of online training (online_done.h has the forms). A file is read as a whole, a line is
+ * added, and the file is replaced atomically: a reader never sees half a line of ours. An
+ * incomplete last line, which another program may have left, is dropped with a warning; any other
+ * unreadable line is an error, because models would be lost from the list. */
 #include "cli/online_done.h"
 
 #include <inttypes.h>
@@ -68,7 +72,7 @@ static bool parse_model(const char *s, struct done_line *out)
         return false;
     out->day = (int)day;
     out->pass = (int)pass;
-    out->path = mem_must_strdup(s);
+    out->path = mem_strdup_or_die(s);
     out->path[tab - s] = 0;
     return true;
 }
@@ -96,7 +100,7 @@ static char *json_text(const char *line, const char *name)
         buf_deinit(&out);
         return NULL;
     }
-    return out.data ? out.data : mem_must_strdup("");
+    return out.data ? out.data : mem_strdup_or_die("");
 }
 
 /* ".../<day>/base/000", ".../<day>/delta-<pass>/000" */
@@ -149,7 +153,7 @@ static bool parse_line(enum done_kind kind, const char *line, struct done_line *
 
 static void keep_line(struct done_list *l, const struct done_line *one, const char *line)
 {
-    l->at = mem_must_grow(l->at, (size_t)(l->n + 1) * sizeof *l->at);
+    l->at = mem_grow_or_die(l->at, (size_t)(l->n + 1) * sizeof *l->at);
     l->at[l->n++] = *one;
     buf_printf(&l->text, "%s\n", line);
 }
@@ -169,13 +173,13 @@ static enum skiff_status take_lines(struct done_list *l, const char *path, enum 
             keep_line(l, &one, line);
         else if (last && *line) {
             l->dropped = true;
-            log_warn("%s:%d: the last line is not whole and is dropped: \"%.80s\"", path, number,
+            log_warn("%s:%d: the last line is incomplete and is ignored: \"%.80s\"", path, number,
                      line);
         } else if (*line)
             return error_set(err, SKIFF_FORMAT,
-                             "%s:%d: expected %s, found \"%.80s\"; correct the line or take it out",
+                             "%s:%d: expected %s, found \"%.80s\"; correct or remove the line",
                              path, number,
-                             kind == DONE_MODEL ? "day, key, folder, pass and 0, with tabs between"
+                             kind == DONE_MODEL ? "day, key, folder, pass and 0, separated by tabs"
                                                 : "a JSON object with id, key and input",
                              line);
     }

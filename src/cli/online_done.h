@@ -1,13 +1,13 @@
 /* Donefiles: what online training has saved, in the three files and the forms of PaddleRec's
- * trainer, beside the models:
+ * trainer, next to the models:
  *
  *   donefile.txt        day TAB key TAB folder TAB pass TAB 0     checkpoints; pass -1: the model a
  *                                                                 day begins with (<day>/0/)
  *   base_donefile.txt   {"id": .., "key": .., "input": ".../<day>/base/000", "monitor_data": ..}
  *   patch_donefile.txt  the same of <day>/delta-<pass>/000
  *
- * A line is added behind the model, and the file is replaced as a whole: it lists what is whole. A
- * last line that somebody has written by halves is dropped, and that is told. */
+ * A line is added behind the model, and the file is replaced as a whole: it lists only complete
+ * models. A last line that is incomplete is dropped with a warning. */
 #ifndef CLI_ONLINE_DONE_H
 #define CLI_ONLINE_DONE_H
 
@@ -30,11 +30,11 @@ struct done_line {
 struct done_list {
     struct done_line *at;
     int n;
-    struct buf text; /* whole lines, as they stand in the file */
-    bool dropped;    /* the file has a last line that is not whole */
+    struct buf text; /* complete lines, as they are in the file */
+    bool dropped;    /* the file has a last line that is incomplete */
 };
 
-/* What stands in the folder's file of that kind; none there: an empty list. FORMAT: a line other
+/* What is in the folder's file of that kind; none there: an empty list. FORMAT: a line other
  * than the last is not of the form. done_list_deinit in any case. */
 enum skiff_status done_list_read(struct done_list *l, const char *folder, enum done_kind kind,
                                  struct skiff_error *err);

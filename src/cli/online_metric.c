@@ -1,4 +1,4 @@
-/* The metric text of PaddleRec's trainers, which stands in donefiles and logs. */
+/* The metric text of PaddleRec's trainers, which is in donefiles and logs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 #define RELATIVE_ERROR_BOUND 0.05 /* ... until so much is known of their rate */
 
 /* How far clicks are from predictions, by buckets of predictions; weighed by samples. */
-static double bucket_error(const struct tally_sum *s)
+static double bucket_error(const struct eval_metrics_sum *s)
 {
     double last = -1, shows = 0, predicted = 0, clicks = 0, errors = 0, counted = 0;
-    for (int i = 0; i < TALLY_BUCKETS; i++) {
-        double rate = (double)i / TALLY_BUCKETS, show = (double)(s->pos[i] + s->neg[i]);
+    for (int i = 0; i < EVAL_METRICS_BUCKETS; i++) {
+        double rate = (double)i / EVAL_METRICS_BUCKETS, show = (double)(s->pos[i] + s->neg[i]);
         if (fabs(rate - last) > MAX_SPAN) {
             last = rate;
             shows = predicted = clicks = 0;
@@ -33,11 +33,12 @@ static double bucket_error(const struct tally_sum *s)
     return counted > 0 ? errors / counted : 0;
 }
 
-void online_metric(const struct tally *t, const struct tally_sum *s, char out[static ONLINE_METRIC])
+void online_metric(const struct eval_metrics *t, const struct eval_metrics_sum *s,
+                   char out[static ONLINE_METRIC])
 {
-    double n = (double)s->judged, auc = tally_auc(t, s);
-    if (!s->judged) {
-        snprintf(out, ONLINE_METRIC, " loss=%.6f Ins number=%lld", tally_loss(t, s),
+    double n = (double)s->evaluated, auc = eval_metrics_auc(t, s);
+    if (!s->evaluated) {
+        snprintf(out, ONLINE_METRIC, " loss=%.6f Ins number=%lld", eval_metrics_loss(t, s),
                  (long long)s->samples);
         return;
     }
@@ -47,5 +48,5 @@ void online_metric(const struct tally *t, const struct tally_sum *s, char out[st
              "Predicted_CTR=%.6f COPC=%.6f MEAN Q_VALUE=%.6f Ins number=%lld",
              isnan(auc) ? 0.5 : auc, bucket_error(s), s->abs_error / n, sqrt(s->sqr_error / n),
              actual, predicted, predicted > 1e-6 ? actual / predicted : 0.0, s->q / n,
-             (long long)s->judged);
+             (long long)s->evaluated);
 }

@@ -1,7 +1,7 @@
 /* Online training, the run and its parts: passes (online_pass.c), what is saved (online_save.c),
  * days (train_online.c).
  *
- * All workers of a job go through the same passes, and meet before and behind each; the first one
+ * All workers go through the same passes, with a barrier before and after each; the first one
  * saves while the others wait. One process alone does the same without meetings. */
 #ifndef CLI_ONLINE_PARTS_H
 #define CLI_ONLINE_PARTS_H
@@ -20,22 +20,22 @@
 struct online {
     const struct task_args *args;
     struct task task;
-    struct job job;
+    struct train_job job;
     struct online_plan plan;
     struct done_list models, bases, patches;
     int from; /* the line of models that this run begins with; -1: none */
     struct buf start_path;
     const char *save_path;
     struct folder_lock lock;
-    struct model_note note;
+    struct model_info note;
     int step;    /* saves so far, over all runs */
     int64_t key; /* of the base model that deltas belong to: when it was made */
-    bool stopped, based, whole_said;
+    bool stopped, based, layout_logged;
     char metric[ONLINE_METRIC]; /* of the last pass */
     /* the pass that runs */
     int day, pass;
     struct dataset *data; /* NULL: none for this worker */
-    struct tally tally;
+    struct eval_metrics accumulator;
     struct progress progress;
     struct trainer_options options;
     struct report total; /* of this worker */
@@ -45,19 +45,19 @@ struct online {
 
 /* ---- online_pass.c ---- */
 void online_options(struct online *o);
-/* Waits for the data of o->day, o->pass, judges the model on it, trains. o->stopped: told to stop;
+/* Waits for the data of o->day, o->pass, evaluates the model on it, trains. o->stopped: by signal;
  * the pass does not count. */
 enum skiff_status online_pass(struct online *o, struct skiff_error *err);
 /* Sums over all workers, in place. */
-enum skiff_status online_meet(struct online *o, int64_t *v, size_t n, struct skiff_error *err);
+enum skiff_status online_barrier(struct online *o, int64_t *v, size_t n, struct skiff_error *err);
 
 /* ---- online_metric.c ---- */
 /* PaddleRec's text: " global AUC=0.500000 BUCKET_ERROR=..". */
-void online_metric(const struct tally *t, const struct tally_sum *s,
+void online_metric(const struct eval_metrics *t, const struct eval_metrics_sum *s,
                    char out[static ONLINE_METRIC]);
 
 /* ---- online_save.c ---- */
-/* Donefiles, and the newest model that is whole. */
+/* Donefiles, and the newest model that is complete. */
 enum skiff_status online_find(struct online *o, struct skiff_error *err);
 /* Of a worker that is in the job: values of that model. */
 enum skiff_status online_load(struct online *o, struct skiff_error *err);

@@ -1,5 +1,6 @@
-/* A pass of online training: its data is waited for, judged with the model as it is, learnt from.
- * What is not finished does not count: a run that goes on trains that pass from its beginning. */
+/* A pass of online training: waits for its data, evaluates the current model on it, then trains on
+ * it. An unfinished pass does not count: a resumed run trains it from its beginning. All workers
+ * of a job go through the same passes; each reads its share of the files. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +17,14 @@
 
 #define LOOK_SECONDS 0.1  /* between two looks at Ctrl-C */
 #define ASK_SECONDS 2     /* between two questions to the servers */
-#define REMIND_SECONDS 60 /* what is waited for is said again */
+#define REMIND_SECONDS 60 /* interval of the messages while it waits */
 
-/* ---- what is told while a pass runs ---- */
+/* ---- what is reported while a pass runs ---- */
 
 static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
     struct online *o = user;
-    tally_batch(&o->tally, thread, rows, watched);
+    eval_metrics_batch(&o->accumulator, thread, rows, watched);
 }
 
 static bool wants_stop(void *user)
@@ -32,16 +33,16 @@ static bool wants_stop(void *user)
     return interrupt_wanted();
 }
 
-static void tell_launcher(struct online *o)
+static void print_launcher(struct online *o)
 {
-    struct tally_sum *sum = mem_must(sizeof(*sum));
-    tally_read(&o->tally, sum);
+    struct eval_metrics_sum *sum = mem_alloc_or_die(sizeof(*sum));
+    eval_metrics_read(&o->accumulator, sum);
     struct report r = {.epoch = o->pass,
                        .share = dataset_progress(o->data),
                        .samples = sum->samples,
                        .seconds = clock_seconds() - o->progress.started,
-                       .loss = tally_loss(&o->tally, sum),
-                       .auc = tally_auc(&o->tally, sum)};
+                       .loss = eval_metrics_loss(&o->accumulator, sum),
+                       .auc = eval_metrics_auc(&o->accumulator, sum)};
     strcpy(r.tables, o->progress.tables);
     report_send(&r);
     free(sum);
@@ -53,23 +54,23 @@ static void on_tick(void *user)
     job_tables_progress(o->job.fleet, &o->progress);
     progress_tick(&o->progress);
     if (report_wanted())
-        tell_launcher(o);
+        print_launcher(o);
 }
 
 void online_options(struct online *o)
 {
     struct config *c = o->task.config;
     int threads = task_threads(&o->task);
-    tally_init(&o->tally, &o->task.vars, threads);
-    progress_init(&o->progress, &o->tally,
+    eval_metrics_init(&o->accumulator, &o->task.vars, threads);
+    progress_init(&o->progress, &o->accumulator,
                   config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
     o->options = (struct trainer_options){
         .threads = threads,
         .executor = {.seed = o->job.seed, .has_seed = true, .profile = true},
         .reset_metrics = true,
         .user = o,
-        .watched = o->tally.watched,
-        .nwatched = o->tally.nwatched,
+        .watched = o->accumulator.watched,
+        .nwatched = o->accumulator.nwatched,
         .on_batch = on_batch,
         .tick_period = o->progress.terminal || report_wanted() ? 0.25 : 1.0,
         .on_tick = on_tick,
@@ -78,21 +79,22 @@ void online_options(struct online *o)
 
 /* ---- meetings ---- */
 
-enum skiff_status online_meet(struct online *o, int64_t *v, size_t n, struct skiff_error *err)
+enum skiff_status online_barrier(struct online *o, int64_t *v, size_t n, struct skiff_error *err)
 {
     return skiff_fleet_all_reduce_int64(o->job.fleet, "sum", v, n, err);
 }
 
 /* Counts of all workers, in place. */
-static enum skiff_status add_up(struct online *o, struct tally_sum *s, struct skiff_error *err)
+static enum skiff_status add_up(struct online *o, struct eval_metrics_sum *s,
+                                struct skiff_error *err)
 {
-    int64_t *whole = mem_must(TALLY_WHOLE * sizeof(*whole));
-    double part[TALLY_PART];
-    tally_sum_pack(s, whole, part);
-    enum skiff_status status = online_meet(o, whole, TALLY_WHOLE, err);
+    int64_t *whole = mem_alloc_or_die(EVAL_METRICS_WHOLE * sizeof(*whole));
+    double part[EVAL_METRICS_PART];
+    eval_metrics_sum_pack(s, whole, part);
+    enum skiff_status status = online_barrier(o, whole, EVAL_METRICS_WHOLE, err);
     if (status == SKIFF_OK)
-        status = skiff_fleet_all_reduce_double(o->job.fleet, "sum", part, TALLY_PART, err);
-    tally_sum_unpack(s, whole, part);
+        status = skiff_fleet_all_reduce_double(o->job.fleet, "sum", part, EVAL_METRICS_PART, err);
+    eval_metrics_sum_unpack(s, whole, part);
     free(whole);
     return status;
 }
@@ -106,11 +108,11 @@ static bool is_there(const char *path)
 }
 
 /* Says what is waited for, when that is due. */
-static void say_wait(const struct online *o, const char *path, double now, double *next)
+static void print_wait(const struct online *o, const char *path, double now, double *next)
 {
     if (now < *next)
         return;
-    log_info("day %08d, pass %d: waiting for %s, looking every %g s", o->day, o->pass, path,
+    log_info("day %08d, pass %d: waiting for %s, checking every %g s", o->day, o->pass, path,
              o->plan.sleep);
     *next = now + REMIND_SECONDS;
 }
@@ -128,7 +130,7 @@ static enum skiff_status wait_for(struct online *o, const char *folder, struct s
             break;
         if (now >= next_look)
             next_look = now + o->plan.sleep;
-        say_wait(o, path.data, now, &next_word);
+        print_wait(o, path.data, now, &next_word);
         if (now >= next_ask) {
             status = epochs_look(o->job.fleet, err);
             next_ask = clock_seconds() + ASK_SECONDS;
@@ -149,8 +151,8 @@ static enum skiff_status add_folder(struct online *o, const char *folder, struct
     enum skiff_status status = fs_look(NULL, folder, &st, err);
     if (status == SKIFF_NOT_FOUND)
         return error_set(err, SKIFF_NOT_FOUND,
-                         "day %08d, pass %d: there is no folder %s; with runner.data_donefile "
-                         "training waits for data that is still to come",
+                         "day %08d, pass %d: no folder %s; set runner.data_donefile to wait for "
+                         "data that has not arrived",
                          o->day, o->pass, folder);
     if (status < 0)
         return status;
@@ -212,7 +214,7 @@ static enum skiff_status get_data(struct online *o, struct skiff_error *err)
         status = open_data(o, &all, err);
     if (status == SKIFF_OK && !interrupt_wanted() && !all.count &&
         skiff_fleet_is_first_worker(o->job.fleet))
-        log_warn("day %08d, pass %d: there are no files", o->day, o->pass);
+        log_warn("day %08d, pass %d: no files", o->day, o->pass);
     file_list_deinit(&all);
     return status;
 }
@@ -231,11 +233,11 @@ static enum skiff_status shuffle(struct online *o, bool everybody, struct skiff_
     return dataset_global_shuffle(o->data, &exchange, seed, err);
 }
 
-/* ---- judging, training ---- */
+/* ---- evaluation, training ---- */
 
 static void start_progress(struct online *o, const char *what)
 {
-    tally_reset(&o->tally);
+    eval_metrics_reset(&o->accumulator);
     progress_start(&o->progress, o->data, o->pass);
     snprintf(o->progress.what_text, sizeof o->progress.what_text, "%s%08d pass %d", what, o->day,
              o->pass);
@@ -246,7 +248,7 @@ static enum skiff_status infer(struct online *o, struct trainer_result *r, struc
 {
     if (!o->data)
         return SKIFF_OK;
-    start_progress(o, "judging ");
+    start_progress(o, "evaluating ");
     struct skiff_scope *front = scope_create_child(o->task.scope); /* for states of metrics */
     enum skiff_status status = trainer_infer_dataset(front, skiff_fleet_main_program(o->job.fleet),
                                                      o->data, &o->options, r, err);
@@ -260,12 +262,12 @@ static enum skiff_status train(struct online *o, struct trainer_result *r, struc
     if (!o->data)
         return SKIFF_OK;
     start_progress(o, "");
-    task_say_nan(&o->task, &o->options, "pass", o->pass);
+    task_warn_nan(&o->task, &o->options, "pass", o->pass);
     enum skiff_status status = trainer_train_dataset(
         o->task.scope, skiff_fleet_main_program(o->job.fleet), o->data, &o->options, r, err);
     progress_end(&o->progress, 0);
     if (status == SKIFF_OK && dataset_bad_lines(o->data))
-        log_warn("%lld bad lines were left out", (long long)dataset_bad_lines(o->data));
+        log_warn("%lld bad lines were skipped", (long long)dataset_bad_lines(o->data));
     return status;
 }
 
@@ -274,19 +276,19 @@ static enum skiff_status finish(struct online *o, const char *what, const struct
                                 struct skiff_error *err)
 {
     int64_t stop = r->stopped;
-    struct tally_sum *sum = mem_must(sizeof(*sum));
+    struct eval_metrics_sum *sum = mem_alloc_or_die(sizeof(*sum));
     if (o->data)
-        tally_read(&o->tally, sum);
-    enum skiff_status status = online_meet(o, &stop, 1, err);
+        eval_metrics_read(&o->accumulator, sum);
+    enum skiff_status status = online_barrier(o, &stop, 1, err);
     if (status == SKIFF_OK)
         status = add_up(o, sum, err);
     o->stopped = stop > 0;
     if (status == SKIFF_OK && !o->stopped) {
-        online_metric(&o->tally, sum, o->metric);
+        online_metric(&o->accumulator, sum, o->metric);
         o->total.samples += r->rows;
         o->total.seconds += r->seconds;
-        o->total.loss = tally_loss(&o->tally, sum);
-        o->total.auc = o->total.job_auc = tally_auc(&o->tally, sum);
+        o->total.loss = eval_metrics_loss(&o->accumulator, sum);
+        o->total.auc = o->total.job_auc = eval_metrics_auc(&o->accumulator, sum);
         if (skiff_fleet_is_first_worker(o->job.fleet))
             printf("Day:%08d, Pass: %d, %s Global Metric: %s\n", o->day, o->pass, what, o->metric);
         fflush(stdout);
@@ -297,11 +299,11 @@ static enum skiff_status finish(struct online *o, const char *what, const struct
 
 static enum skiff_status run(struct online *o, struct skiff_error *err)
 {
-    struct trainer_result judged = {0}, trained = {0};
-    TRY(infer(o, &judged, err));
-    judged.rows = 0; /* they are counted when they are learnt from */
-    judged.seconds = 0;
-    TRY(finish(o, "Infer", &judged, err));
+    struct trainer_result evaluated = {0}, trained = {0};
+    TRY(infer(o, &evaluated, err));
+    evaluated.rows = 0; /* they are counted when they are learned from */
+    evaluated.seconds = 0;
+    TRY(finish(o, "Infer", &evaluated, err));
     if (o->stopped)
         return SKIFF_OK;
     TRY(train(o, &trained, err));
@@ -320,7 +322,7 @@ enum skiff_status online_pass(struct online *o, struct skiff_error *err)
 {
     TRY(get_data(o, err));
     int64_t all[] = {interrupt_wanted(), o->data != NULL};
-    enum skiff_status status = online_meet(o, all, 2, err);
+    enum skiff_status status = online_barrier(o, all, 2, err);
     o->stopped = all[0] > 0;
     if (status == SKIFF_OK && !o->stopped)
         status = shuffle(o, all[1] == skiff_fleet_worker_num(o->job.fleet), err);

@@ -1,3 +1,7 @@
+/* The plan of online training from a config (online_plan.h): which days, how many passes a day,
+ * where their data is, what is saved when. Both forms of PaddleRec are accepted, start_day with
+ * intervals and a list of days. A wrong value is kept in the config and reported when everything
+ * was read. */
 #include "cli/online_plan.h"
 
 #include <ctype.h>
@@ -71,7 +75,7 @@ static int take_day(const char **text)
 static void add_days(struct online_plan *p, int from, int to)
 {
     for (int day = from; day <= to && p->ndays < MOST_DAYS; day = online_next_day(day)) {
-        p->days = mem_must_grow(p->days, (size_t)(p->ndays + 1) * sizeof *p->days);
+        p->days = mem_grow_or_die(p->days, (size_t)(p->ndays + 1) * sizeof *p->days);
         p->days[p->ndays++] = day;
     }
 }
@@ -81,7 +85,7 @@ static int read_day(struct config *c, const char *key)
     const char *text = config_text(c, key, NULL), *rest = text;
     int day = text ? take_day(&rest) : 0;
     if (!text)
-        config_refuse(c, key, "is needed for online training: a day as 20190720");
+        config_refuse(c, key, "is required for online training: a day as 20190720");
     else if (!day || *rest)
         config_refuse(c, key, "must be a day as 20190720, found \"%.40s\"", text);
     return day;
@@ -123,7 +127,7 @@ static void read_days(struct online_plan *p, struct config *c)
     const char *const *words;
     int n = config_list(c, "runner.days", &words);
     for (int i = 0; i < n; i++) {
-        char *copy = mem_must_strdup(words[i]), *rest = NULL;
+        char *copy = mem_strdup_or_die(words[i]), *rest = NULL;
         bool fine = true;
         for (char *w = strtok_r(copy, " ,", &rest); w && fine; w = strtok_r(NULL, " ,", &rest))
             fine = take_days(p, w);
@@ -145,8 +149,8 @@ static void read_passes(struct online_plan *p, struct config *c)
     if (config_has(c, "runner.pass_per_day")) {
         if (config_has(c, "runner.split_interval"))
             config_refuse(c, "runner.pass_per_day",
-                          "and runner.split_interval both say how many passes a day has; leave "
-                          "out one of them");
+                          "and runner.split_interval both set the number of passes of a day; "
+                          "remove one of them");
         p->passes = (int)config_int_in(c, "runner.pass_per_day", 1, 1, DAY_MINUTES);
         p->each = 1;
         return;
@@ -180,7 +184,7 @@ enum skiff_status online_plan_read(struct online_plan *p, struct config *c, stru
     *p = (struct online_plan){0};
     if (config_has(c, "runner.days") && config_has(c, "runner.start_day"))
         config_refuse(c, "runner.days",
-                      "and runner.start_day both say which days; leave out one of them");
+                      "and runner.start_day both set the days; remove one of them");
     else if (config_has(c, "runner.days"))
         read_days(p, c);
     else

@@ -25,7 +25,7 @@ struct online_plan {
 
 /* Does the config ask for it? */
 bool online_wanted(struct config *c);
-/* Wrong values are told by config_check, which it ends with. online_plan_deinit in any case. */
+/* Wrong values are reported by config_check, which it ends with. online_plan_deinit in any case. */
 enum skiff_status online_plan_read(struct online_plan *p, struct config *c,
                                    struct skiff_error *err);
 void online_plan_deinit(struct online_plan *p);

@@ -1,8 +1,9 @@
-/* Online training, what is saved when, and what a run begins with.
+/* Online training: what is saved when, and from which model a run starts.
  *
- * A model is written first, then its line: a run that is killed between them does the pass again.
- * After a pass the delta goes before the checkpoint: a run that goes on from that checkpoint has
- * saved all deltas up to it, and counts of changes begin anew behind the last one. */
+ * A model is written before its line in the donefile: a run that is killed between the two repeats
+ * the pass. After a pass the delta is saved before the checkpoint: a run that resumes from that
+ * checkpoint has saved all deltas up to it, and the changes since the last delta are counted
+ * anew. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static bool has_features(const struct online *o)
 /* NOT_FOUND, FORMAT and so on: it is not there, or not whole. */
 static enum skiff_status look_at(const struct online *o, const char *dir, struct skiff_error *err)
 {
-    struct model_note note;
+    struct model_info note;
     struct fs_stat st;
     struct buf part = BUF_INIT;
     TRY(fs_look(NULL, dir, &st, err));
@@ -44,8 +45,8 @@ static enum skiff_status look_at(const struct online *o, const char *dir, struct
 }
 
 /* Where a line's model is: where this run would put it, or where the line says. */
-static enum skiff_status place_of(struct online *o, const struct done_line *line,
-                                  struct skiff_error *err)
+static enum skiff_status folder_of(struct online *o, const struct done_line *line,
+                                   struct skiff_error *err)
 {
     struct fs_stat st;
     done_path(o->save_path, DONE_MODEL, line->day, line->pass, &o->start_path);
@@ -62,7 +63,7 @@ static enum skiff_status find_model(struct online *o, const struct done_line *li
                                     struct skiff_error *err)
 {
     struct skiff_error why = {0};
-    TRY(place_of(o, line, err));
+    TRY(folder_of(o, line, err));
     enum skiff_status status = look_at(o, o->start_path.data, &why);
     *found = status == SKIFF_OK;
     if (fs_no_answer(o->start_path.data, status)) {
@@ -71,7 +72,7 @@ static enum skiff_status find_model(struct online *o, const struct done_line *li
         return status;
     }
     if (status < 0)
-        log_warn("%s is not whole and is left out: %s", o->start_path.data, why.message);
+        log_warn("%s is incomplete and is ignored: %s", o->start_path.data, why.message);
     return SKIFF_OK;
 }
 
@@ -108,9 +109,10 @@ static bool is_damage(const char *path, enum skiff_status status)
            status == SKIFF_DTYPE || status == SKIFF_RANGE || status == SKIFF_IO;
 }
 
-/* The first worker. A load that fails has changed nothing (docs/tables-servers.md), so the one
- * before it may be taken. When none can be loaded the fault is not one model's (another shard_num,
- * a folder that may not be read): the run does not begin anew, over all that is saved. */
+/* The first worker. A load that fails has changed nothing (docs/guide/tables-servers.md), so the
+ * one before it may be taken. When none can be loaded the fault is not one model's (another
+ * shard_num, a folder that may not be read): the run does not begin anew, over all that is saved.
+ */
 static enum skiff_status load_newest(struct online *o, struct skiff_error *err)
 {
     struct skiff_error newest;
@@ -120,33 +122,32 @@ static enum skiff_status load_newest(struct online *o, struct skiff_error *err)
             return status;
         if (!tried)
             newest = *err;
-        char *left_out = mem_must_strdup(o->start_path.data);
+        char *left_out = mem_strdup_or_die(o->start_path.data);
         struct skiff_error damage = *err;
         status = find_newest(o, o->from, err);
         if (status == SKIFF_OK && o->from >= 0)
-            log_warn("%s is damaged and is left out, %s is tried: %s", left_out, o->start_path.data,
+            log_warn("%s is damaged and is ignored, trying %s: %s", left_out, o->start_path.data,
                      damage.message);
         free(left_out);
         TRY(status);
         if (o->from < 0) {
             *err = newest;
             return tried ? error_prefix(err, err->code,
-                                        "%d models that donefile.txt lists cannot be loaded; "
-                                        "the newest",
+                                        "%d models in donefile.txt cannot be loaded; the newest",
                                         tried + 1)
                          : err->code;
         }
     }
 }
 
-/* All workers: the model that the first one could have loaded is where all go on. */
+/* All workers: the model that the first one could have loaded is where all continue. */
 static enum skiff_status load_listed(struct online *o, struct skiff_error *err)
 {
     bool first = skiff_fleet_is_first_worker(o->job.fleet);
     if (first)
         TRY(load_newest(o, err));
     int64_t lines = first ? o->from + 1 : 0;
-    TRY(online_meet(o, &lines, 1, err));
+    TRY(online_barrier(o, &lines, 1, err));
     if (lines != o->from + 1)
         TRY(find_newest(o, (int)lines, err));
     return job_tables_share(&o->job, &o->task, err);
@@ -155,18 +156,18 @@ static enum skiff_status load_listed(struct online *o, struct skiff_error *err)
 enum skiff_status online_load(struct online *o, struct skiff_error *err)
 {
     struct config *c = o->task.config;
-    bool first = skiff_fleet_is_first_worker(o->job.fleet), features = has_features(o);
+    bool first = skiff_fleet_is_first_worker(o->job.fleet), sparse_table = has_features(o);
     const char *init = config_path(c, "runner.model_init_path", NULL);
     const char *path = o->start_path.len ? o->start_path.data : init;
-    if (path && !skiff_fleet_server_num(o->job.fleet) && !features)
+    if (path && !skiff_fleet_server_num(o->job.fleet) && !sparse_table)
         TRY(checkpoint_load(&o->task, path, err));
-    TRY(features && o->from >= 0 ? load_listed(o, err)
-                                 : job_tables_begin(&o->job, &o->task, path, err));
+    TRY(sparse_table && o->from >= 0 ? load_listed(o, err)
+                                     : job_tables_begin(&o->job, &o->task, path, err));
     path = o->start_path.len ? o->start_path.data : init;
-    if (features && first && o->from >= 0 && o->models.at[o->from].pass == DONE_DAY_BEGINS)
+    if (sparse_table && first && o->from >= 0 && o->models.at[o->from].pass == DONE_DAY_BEGINS)
         TRY(epochs_pass_day(o->job.fleet, err));
     if (path && first)
-        log_info("going on from %s", path);
+        log_info("resuming from %s", path);
     return SKIFF_OK;
 }
 
@@ -229,7 +230,7 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
 static bool save_pausing(void *user, const struct skiff_error *why, double seconds)
 {
     (void)user;
-    log_warn("saving failed, another try in %g s: %s", seconds, why->message);
+    log_warn("saving failed, retrying in %g s: %s", seconds, why->message);
     return !interrupt_wanted();
 }
 
@@ -265,17 +266,17 @@ static enum skiff_status save(struct online *o, enum done_kind kind, int day, in
     return status;
 }
 
-static void say_whole(struct online *o)
+static void log_layout(struct online *o)
 {
-    if (!has_features(o) && !o->whole_said && skiff_fleet_is_first_worker(o->job.fleet))
-        log_info("no table of features here: base and delta saves are whole models");
-    o->whole_said = true;
+    if (!has_features(o) && !o->layout_logged && skiff_fleet_is_first_worker(o->job.fleet))
+        log_info("no sparse table: base and delta saves are complete models");
+    o->layout_logged = true;
 }
 
-/* All workers are here, and all that they have learnt is with the servers. */
+/* All workers are here, and all that they have learned is with the servers. */
 static enum skiff_status begin_saves(struct online *o, struct skiff_error *err)
 {
-    say_whole(o);
+    log_layout(o);
     TRY(skiff_fleet_flush(o->job.fleet, err));
     return skiff_fleet_barrier_worker(o->job.fleet, err);
 }
@@ -342,7 +343,7 @@ enum skiff_status online_end_day(struct online *o, struct skiff_error *err)
         if (first)
             TRY(skiff_fleet_shrink(o->job.fleet, -1, err));
         if (first)
-            job_tables_say(o->job.fleet);
+            job_tables_print(o->job.fleet);
     }
     TRY(begin_saves(o, err));
     if (first) {

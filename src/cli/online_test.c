@@ -108,7 +108,7 @@ static void assert_refused(const char *runner, const char *text)
 
 static void test_wrong_plans(void **state)
 {
-    assert_refused("  start_day: 20190720\n", "runner.end_day is needed for online training");
+    assert_refused("  start_day: 20190720\n", "runner.end_day is required for online training");
     assert_refused("  start_day: 20190732\n  end_day: 20190801\n",
                    "c.yaml:3: runner.start_day must be a day as 20190720, found \"20190732\"");
     assert_refused("  start_day: 20190720\n  end_day: 20190719\n",
@@ -117,9 +117,9 @@ static void test_wrong_plans(void **state)
                    "c.yaml:3: runner.days must be days in order");
     assert_refused("  days: \"20190721 20190720\"\n  pass_per_day: 1\n",
                    "runner.days must be days in order");
-    assert_refused("  days: 20190720\n  start_day: 20190720\n", "both say which days");
+    assert_refused("  days: 20190720\n  start_day: 20190720\n", "both set the days");
     assert_refused("  days: 20190720\n  pass_per_day: 2\n  split_interval: 5\n",
-                   "both say how many passes");
+                   "both set the number of passes");
     assert_refused("  days: 20190720\n  split_interval: 720\n  split_per_pass: 3\n",
                    "runner.split_per_pass must be between 1 and 2, found 3");
     assert_refused("  days: 20190720\n  checkpoint_per_pass: 0\n",
@@ -251,10 +251,10 @@ static void test_wrong_line(void **state)
 /* As real PaddleRec wrote it for 10 samples, 4 of them clicks, all predicted 0.5. */
 static void test_metric(void **state)
 {
-    struct tally t = {.has_predict = true, .is_probability = true};
-    struct tally_sum *s = calloc(1, sizeof *s);
+    struct eval_metrics t = {.has_predict = true, .is_probability = true};
+    struct eval_metrics_sum *s = calloc(1, sizeof *s);
     char text[ONLINE_METRIC];
-    s->judged = s->samples = 10;
+    s->evaluated = s->samples = 10;
     s->clicks = 4;
     s->predicted = 5;
     s->abs_error = 5;
@@ -267,7 +267,7 @@ static void test_metric(void **state)
                         " global AUC=0.500000 BUCKET_ERROR=0.000000 MAE=0.500000 RMSE=0.500000 "
                         "Actural_CTR=0.400000 Predicted_CTR=0.500000 COPC=0.800000 MEAN "
                         "Q_VALUE=0.622459 Ins number=10");
-    /* 4000 samples in one bucket are enough to judge it: 0.4 clicked where 0.49988 was said */
+    /* 4000 samples in one bucket are enough: 0.4 clicked where 0.49988 was predicted */
     s->pos[2048] = 1600;
     s->neg[2048] = 2400;
     online_metric(&t, s, text);

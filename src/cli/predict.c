@@ -1,11 +1,11 @@
-/* The ring of predict.h. Batches are numbered; batch k lies in ring[k % n]:
+/* The ring of predict.h. Batches are numbered; batch k is in ring[k % n]:
  *
  *     written <= k < taken    being computed, or done and waiting for those before it
- *     taken <= k < filled     read, nobody computes it yet
+ *     taken <= k < filled     read, not yet computed
  *
  * The reader fills while filled < written + n. All counters and `done` are under one lock, which is
- * held for no work; whoever changes something wakes everybody. A failure of a thread is kept, the
- * first one of each kind; the reader's comes after the batches that it has filled before. */
+ * not held during work; every change of the state wakes all waiters. The first failure of each kind
+ * is kept; a failure of the reader is reported after the batches that it filled before. */
 #include "cli/predict.h"
 
 #include <pthread.h>
@@ -30,14 +30,15 @@ struct ring_batch {
 
 struct ring {
     const struct predict_job *job;
-    struct scan_plan plan;    /* the job's, with a wish to stop of its own: */
-    atomic_bool stop_reading; /* the job's, or nobody goes on: the input may be silent for hours */
+    struct scan_plan plan; /* the job's, with a wish to stop of its own: */
+    atomic_bool
+        stop_reading; /* set by the task, or after a failure: the input may be silent for hours */
     struct ring_batch *at;
     int n;
     int *slots; /* of the model's feeds */
     int64_t filled, taken, written;
     bool ended;   /* the reader fills no more */
-    bool stopped; /* nobody shall go on */
+    bool stopped; /* all threads shall end */
     struct skiff_error read_error, run_error;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -68,7 +69,7 @@ static enum skiff_status fill_one(struct ring *r, struct scan *scan, struct ring
 }
 
 /* False: there is nothing to be filled any more. */
-static bool await_room(struct ring *r)
+static bool await_space(struct ring *r)
 {
     ring_lock(r);
     while (r->filled >= r->written + r->n && !r->stopped)
@@ -85,12 +86,12 @@ static void *read_all(void *arg)
     struct skiff_error why = {0};
     enum skiff_status status = scan_open(&scan, &r->plan, &why);
     bool open = status == SKIFF_OK;
-    while (status == SKIFF_OK && await_room(r)) {
+    while (status == SKIFF_OK && await_space(r)) {
         struct ring_batch *b = &r->at[r->filled % r->n];
         status = fill_one(r, &scan, b, &why);
         ring_lock(r);
         b->done = false;
-        if (b->batch.places_done)
+        if (b->batch.positions_done)
             r->filled++;
         ring_unlock(r);
     }
@@ -109,7 +110,7 @@ static void *read_all(void *arg)
 /* One line for every place of the batch. */
 static void print_batch(struct ring_batch *b, const struct tensor *predict)
 {
-    const char *at = b->batch.places.data, *end = at + b->batch.places_done;
+    const char *at = b->batch.positions.data, *end = at + b->batch.positions_done;
     int64_t width = predict->shape.ndim > 1 ? predict->shape.dims[1] : 1;
     int64_t row = 0;
     char number[32];
@@ -162,7 +163,7 @@ static enum skiff_status compute(struct ring *r, struct skiff_executor *e, struc
     return SKIFF_OK;
 }
 
-/* The next batch that nobody computes, or NULL at the end. */
+/* The next batch that no one computes, or NULL at the end. */
 static struct ring_batch *take_one(struct ring *r)
 {
     struct ring_batch *b = NULL;
@@ -180,7 +181,7 @@ static void *compute_all(void *arg)
     struct ring *r = arg;
     struct skiff_executor *e =
         executor_create(r->job->scope, &(struct executor_options){.is_test = true});
-    struct feed *feeds = mem_must((size_t)(r->job->model->nfeeds + 1) * sizeof *feeds);
+    struct feed *feeds = mem_alloc_or_die((size_t)(r->job->model->nfeeds + 1) * sizeof *feeds);
     struct skiff_tensor out = {0};
     struct skiff_error why = {0};
     enum skiff_status status = SKIFF_OK;
@@ -234,16 +235,18 @@ static enum skiff_status write_all(struct ring *r, struct skiff_error *err)
 static enum skiff_status find_slots(struct ring *r, struct skiff_error *err)
 {
     const struct skiff_model *m = r->job->model;
-    r->slots = mem_must((size_t)(m->nfeeds + 1) * sizeof *r->slots);
+    r->slots = mem_alloc_or_die((size_t)(m->nfeeds + 1) * sizeof *r->slots);
     for (int i = 0; i < m->nfeeds; i++) {
         r->slots[i] = schema_find(r->job->plan->schema, m->feeds[i]);
         if (r->slots[i] < 0)
-            return error_set(err, SKIFF_NOT_FOUND,
-                             "the model is fed \"%s\", which is no input of the config's network",
-                             m->feeds[i]);
+            return error_set(
+                err, SKIFF_NOT_FOUND,
+                "the model needs the input \"%s\", which the network of the config does not have",
+                m->feeds[i]);
     }
     if (m->nfetches < 1)
-        return error_set(err, SKIFF_INVALID, "the model has no target: there is nothing to print");
+        return error_set(err, SKIFF_INVALID,
+                         "the model has no output variable: there is nothing to write");
     return SKIFF_OK;
 }
 
@@ -252,7 +255,7 @@ static enum skiff_status ring_start(struct ring *r, struct skiff_error *err)
     TRY(find_slots(r, err));
     for (int i = 0; i < r->n; i++) {
         TRY(batch_init(&r->at[i].batch, r->job->plan->schema, r->job->batch_size, err));
-        r->at[i].made = r->at[i].batch.keep_places = true;
+        r->at[i].made = r->at[i].batch.keep_positions = true;
     }
     TRY(thread_start(&r->reader, "read", -1, read_all, r, err));
     for (int i = 0; i < r->job->threads; i++)
@@ -289,8 +292,8 @@ enum skiff_status predict_run(const struct predict_job *job, struct skiff_error 
 {
     struct ring r = {.job = job, .plan = *job->plan, .n = 2 * job->threads + 2};
     r.plan.stop = &r.stop_reading;
-    r.at = mem_must((size_t)r.n * sizeof *r.at);
-    r.computers = mem_must((size_t)job->threads * sizeof *r.computers);
+    r.at = mem_alloc_or_die((size_t)r.n * sizeof *r.at);
+    r.computers = mem_alloc_or_die((size_t)job->threads * sizeof *r.computers);
     pthread_mutex_init(&r.lock, NULL);
     cond_init(&r.changed);
     enum skiff_status status = ring_start(&r, err);

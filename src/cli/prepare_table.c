@@ -15,7 +15,7 @@ static enum skiff_status make_folder(struct buf *path, const char *out, const ch
 {
     buf_printf(path, "%s%s%s", out, *name ? "/" : "", name);
     if (mkdir(path->data, 0777) < 0 && errno != EEXIST)
-        return error_set_sys(err, "%s: cannot make the folder", path->data);
+        return error_set_sys(err, "%s: cannot create the folder", path->data);
     return SKIFF_OK;
 }
 
@@ -34,8 +34,9 @@ static enum skiff_status write_stats(const struct init_run *r, const struct spli
 static void show(const struct init_run *r, const struct split_report *report, const char *out)
 {
     printf("%s: %" PRId64 " rows for training, %" PRId64 " for validation, %" PRId64
-           " bad lines, %" PRId64 " without a label\n",
-           out, report->train.rows, report->test.rows, r->told.bad, report->unlabelled);
+           " bad line%s, %" PRId64 " without a label\n",
+           out, report->train.rows, report->test.rows, r->reported.bad,
+           r->reported.bad == 1 ? "" : "s", report->unlabelled);
     if (r->plan.learns)
         printf("%s/stats: %" PRId64 " ids of %d columns (runner.input_stats, "
                "hyper_parameters.sparse_feature_number)\n",
@@ -67,11 +68,11 @@ enum skiff_status prepare_table(const struct init_flags *f, char **names, int n,
 {
     struct init_run r;
     enum skiff_status status = init_look(&r, "prepare", f, names, n, err);
-    if (status == SKIFF_OK && bad >= 0 && r.told.bad > bad)
-        status = error_set(err, SKIFF_FORMAT,
-                           "%" PRId64 " rows cannot be read; --bad N leaves so many out, -1 any "
-                           "number",
-                           r.told.bad);
+    if (status == SKIFF_OK && bad >= 0 && r.reported.bad > bad)
+        status = error_set(
+            err, SKIFF_FORMAT,
+            "%" PRId64 " row%s cannot be read; --bad N skips up to N of them, --bad -1 any number",
+            r.reported.bad, r.reported.bad == 1 ? "" : "s");
     if (status == SKIFF_OK) {
         init_show_table(&r.plan, &r.files);
         printf("\n");

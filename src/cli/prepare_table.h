@@ -1,4 +1,4 @@
-/* Prepare for forms other than Criteo's: rows to train/ and valid/, and what is learnt to stats. */
+/* Prepare for forms other than Criteo's: rows to train/ and valid/, and the statistics to stats. */
 #ifndef CLI_PREPARE_TABLE_H
 #define CLI_PREPARE_TABLE_H
 

@@ -1,6 +1,6 @@
-/* The progress line and the table at the end. The share that is done is that of the samples once
- * their number is known, in the first epoch that of the bytes read. A terminal gets one line that
- * is written over, everything else whole lines, and those only every print_interval batches. */
+/* The progress line and the table at the end. The share done is that of the samples once their
+ * number is known; in the first epoch it is that of the bytes read. A terminal gets one line
+ * that is overwritten, everything else complete lines, every print_interval batches. */
 #include "cli/progress.h"
 
 #include <math.h>
@@ -25,9 +25,9 @@ const char *seconds_text(double seconds, char out[static 32])
     return out;
 }
 
-void progress_init(struct progress *p, struct tally *tally, int64_t print_interval)
+void progress_init(struct progress *p, struct eval_metrics *accumulator, int64_t print_interval)
 {
-    *p = (struct progress){.tally = tally, .print_interval = print_interval};
+    *p = (struct progress){.accumulator = accumulator, .print_interval = print_interval};
     p->terminal = isatty(STDERR_FILENO) && log_shows(LOG_INFO);
 }
 
@@ -40,7 +40,7 @@ void progress_start(struct progress *p, const struct dataset *dataset, int epoch
     if (epoch >= 0)
         snprintf(p->what_text, sizeof(p->what_text), "epoch %d", epoch);
     else
-        snprintf(p->what_text, sizeof(p->what_text), "judging");
+        snprintf(p->what_text, sizeof(p->what_text), "evaluating");
     p->what = p->what_text;
 }
 
@@ -51,7 +51,7 @@ static void add_number(struct buf *b, const char *name, double v)
 }
 
 /* What has been trained on; in the first epoch what has been read, which is a little more. */
-static double share_of(const struct progress *p, const struct tally_sum *s)
+static double share_of(const struct progress *p, const struct eval_metrics_sum *s)
 {
     if (p->expected > 0)
         return s->samples < p->expected ? (double)s->samples / (double)p->expected : 1.0;
@@ -59,15 +59,15 @@ static double share_of(const struct progress *p, const struct tally_sum *s)
 }
 
 /* "37 %, 81234 samples/s, loss 0.4712, auc 0.7512, 12 s left" */
-static void describe(const struct progress *p, const struct tally_sum *s, struct buf *out)
+static void describe(const struct progress *p, const struct eval_metrics_sum *s, struct buf *out)
 {
     double spent = clock_seconds() - p->started, share = share_of(p, s);
     char left[32];
     if (share >= 0)
         buf_printf(out, "%.0f %%, ", 100 * share);
     buf_printf(out, "%.0f samples/s", spent > 0 ? (double)s->samples / spent : 0.0);
-    add_number(out, "loss", tally_loss(p->tally, s));
-    add_number(out, "auc", tally_auc(p->tally, s));
+    add_number(out, "loss", eval_metrics_loss(p->accumulator, s));
+    add_number(out, "auc", eval_metrics_auc(p->accumulator, s));
     if (p->tables[0])
         buf_printf(out, ", %s", p->tables);
     if (share > 0.001)
@@ -77,13 +77,13 @@ static void describe(const struct progress *p, const struct tally_sum *s, struct
 void progress_tick(struct progress *p)
 {
     static const int columns = 40;
-    struct tally_sum s;
+    struct eval_metrics_sum s;
     struct buf text = BUF_INIT;
     double now = clock_seconds();
     if (now < p->due)
         return;
     p->due = now + (p->terminal ? 0.25 : 1.0);
-    tally_read(p->tally, &s);
+    eval_metrics_read(p->accumulator, &s);
     if (!p->terminal && s.batches - p->printed < p->print_interval)
         return;
     p->printed = s.batches;
@@ -117,15 +117,16 @@ void progress_end(struct progress *p, int64_t samples)
 
 /* ---- table ---- */
 
-void report_row_fill(struct report_row *row, const struct tally *t, const struct tally_sum *s)
+void report_row_fill(struct report_row *row, const struct eval_metrics *t,
+                     const struct eval_metrics_sum *s)
 {
     row->samples = s->samples;
-    row->auc = tally_auc(t, s);
-    row->no_auc = tally_no_auc(t, s);
-    row->log_loss = tally_log_loss(t, s);
-    row->copc = tally_copc(t, s);
-    row->loss = tally_loss(t, s);
-    row->accuracy = tally_accuracy(t, s);
+    row->auc = eval_metrics_auc(t, s);
+    row->no_auc = eval_metrics_no_auc(t, s);
+    row->log_loss = eval_metrics_log_loss(t, s);
+    row->copc = eval_metrics_copc(t, s);
+    row->loss = eval_metrics_loss(t, s);
+    row->accuracy = eval_metrics_accuracy(t, s);
 }
 
 void report_print_auc(const struct report_row *row)
@@ -155,7 +156,7 @@ static void print_row(const struct report_row *r, bool training, bool accuracy)
     cell(r->copc, 9, 4);
     if (accuracy)
         cell(r->accuracy, 10, 4);
-    if (r->judged) {
+    if (r->evaluated) {
         cell(r->valid_auc, 11, 4);
         if (isnan(r->log_loss))
             cell(r->valid_loss, 12, 4);
@@ -166,7 +167,7 @@ static void print_row(const struct report_row *r, bool training, bool accuracy)
     if (training)
         printf("%7.0f %%", 100 * r->update);
     if (r->interrupted)
-        printf("  interrupted: a part of the epoch");
+        printf("  interrupted: part of the epoch");
     if (r->lost[0])
         printf("  incomplete: without worker %s", r->lost);
     if (r->no_auc)
@@ -177,11 +178,11 @@ static void print_row(const struct report_row *r, bool training, bool accuracy)
 void report_print(const struct report_row *rows, int n, bool training)
 {
     bool accuracy = n && !isnan(rows[0].accuracy);
-    bool judged = n && rows[0].judged, log_loss = n && !isnan(rows[0].log_loss);
+    bool evaluated = n && rows[0].evaluated, log_loss = n && !isnan(rows[0].log_loss);
     printf("\nepoch     samples   samples/s      loss      auc  log loss     copc%s%s    read   "
            "compute%s\n",
            accuracy ? "  accuracy" : "",
-           !judged    ? ""
+           !evaluated ? ""
            : log_loss ? "  valid auc  valid log loss"
                       : "  valid auc  valid loss",
            training ? "   update" : "");

@@ -2,7 +2,7 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-#include "cli/tally.h"
+#include "cli/task_metrics.h"
 #include "data/dataset.h"
 #include "fleet/report.h"
 
@@ -10,7 +10,7 @@
 #define PROGRESS_TICK 0.1
 
 struct progress {
-    struct tally *tally;
+    struct eval_metrics *accumulator;
     const struct dataset *dataset;
     const char *what; /* "epoch 0" */
     char what_text[32];
@@ -19,18 +19,18 @@ struct progress {
     int64_t printed;        /* batches at the last line */
     _Atomic double started; /* is moved by pauses, in a training thread, while ticks look at it */
     double due;             /* nothing is printed before */
-    char tables[REPORT_TABLES]; /* of tables of features (ps_table_state_text); "": none */
+    char tables[REPORT_TABLES]; /* of sparse tables (ps_table_state_text); "": none */
     double tables_due;          /* when that is asked for again */
     int64_t expected;           /* samples of the epoch, once one has been through; 0: not known */
 };
 
-void progress_init(struct progress *p, struct tally *tally, int64_t print_interval);
-/* epoch below 0: judging, without a number */
+void progress_init(struct progress *p, struct eval_metrics *accumulator, int64_t print_interval);
+/* epoch below 0: evaluation, without a number */
 void progress_start(struct progress *p, const struct dataset *dataset, int epoch);
 void progress_tick(struct progress *p); /* from one thread at a time */
 /* So many seconds do not count. From a training thread, while another one ticks. */
 void progress_leave_out(struct progress *p, double seconds);
-/* Clears the line. samples: of the whole epoch, or 0 when it was not finished. */
+/* Clears the line. samples: of the complete epoch, or 0 when it was not finished. */
 void progress_end(struct progress *p, int64_t samples);
 
 /* "1:02:03", "2:03", "45 s" */
@@ -42,16 +42,17 @@ struct report_row {
     int64_t samples;
     double seconds, auc, log_loss, copc, loss, accuracy;
     double read, compute, update; /* shares of the threads' time */
-    const char *no_auc;           /* why there is no AUC, or NULL (tally.h) */
+    const char *no_auc;           /* why there is no AUC, or NULL (task_metrics.h) */
     bool interrupted;             /* a part of the epoch was trained */
     char lost[48];                /* workers whose files were not trained to their end; "": none */
-    bool judged;                  /* there is validation data (cli/valid.h): the rest counts */
+    bool evaluated;               /* there is validation data (cli/valid.h): the rest counts */
     double valid_auc, valid_log_loss, valid_copc, valid_loss;
     bool best; /* of all epochs, by validation: gets a star */
 };
 /* " auc: 0.7512", " auc: undefined (no clicks)", or nothing; to standard output. */
 void report_print_auc(const struct report_row *row);
-void report_row_fill(struct report_row *row, const struct tally *t, const struct tally_sum *s);
+void report_row_fill(struct report_row *row, const struct eval_metrics *t,
+                     const struct eval_metrics_sum *s);
 void report_print(const struct report_row *rows, int n, bool training);
 
 #endif

@@ -1,4 +1,8 @@
-/* Which Python runs with Skiff's packages (python_env.h). */
+/* The Python interpreter and environment for Skiff's packages (python_env.h).
+ *
+ * An interpreter is tested by running it once (version, numpy). PYTHONPATH, PATH and
+ * PYTHONHASHSEED are set for this process, so that all children inherit them: pipe commands that
+ * call `python` get the same interpreter and the same packages. */
 #include "cli/python_env.h"
 
 #include <errno.h>
@@ -32,14 +36,14 @@ static bool own_folder(char out[static PATH_MAX])
     return true;
 }
 
-/* The folder with the packages, in out; false: none of the places has it, they stand in out. */
+/* The folder with the packages, in out; false: none of the places has it, they are in out. */
 static bool find_home(struct buf *out)
 {
     static const char module[] = "skiff/_native.abi3.so";
-    const char *said = getenv("SKIFF_PYTHON_HOME");
-    if (said && *said) {
-        buf_str(out, said);
-        return is_file(said, module);
+    const char *given = getenv("SKIFF_PYTHON_HOME");
+    if (given && *given) {
+        buf_str(out, given);
+        return is_file(given, module);
     }
     char self[PATH_MAX];
     if (!own_folder(self))
@@ -86,9 +90,9 @@ static bool python_has(const char *python, const char *packages)
 static const char *find_python(void)
 {
     static const char *const usual[] = {"python3", "/usr/bin/python3"};
-    const char *said = getenv("SKIFF_PYTHON");
-    if (said && *said)
-        return said;
+    const char *given = getenv("SKIFF_PYTHON");
+    if (given && *given)
+        return given;
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
         if (python_has(usual[i], "numpy"))
             return usual[i];
@@ -161,11 +165,11 @@ static enum skiff_status find_program(struct buf *out, struct skiff_error *err)
     if (!python)
         return error_set(
             err, SKIFF_NOT_FOUND,
-            "no Python from 3.9 on with numpy was found as python3 on PATH or /usr/bin/python3 "
-            "(Debian: apt-get install python3 python3-numpy); SKIFF_PYTHON names another one");
+            "no Python 3.9 or later with numpy found as python3 on PATH or /usr/bin/python3 "
+            "(Debian: apt-get install python3 python3-numpy); SKIFF_PYTHON sets another one");
     if (!find_on_path(python, out))
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "SKIFF_PYTHON is %s: there is no such program on PATH", python);
+        return error_set(err, SKIFF_NOT_FOUND, "SKIFF_PYTHON is %s: no such program on PATH",
+                         python);
     return SKIFF_OK;
 }
 
@@ -176,8 +180,8 @@ enum skiff_status python_env_set(struct buf *out_python, struct skiff_error *err
     bool found = find_home(&home);
     if (!found && !installed_by_pip(out_python)) {
         status = error_set(err, SKIFF_NOT_FOUND,
-                           "Skiff's Python packages are not in %s; build them with make, or say "
-                           "where they are with SKIFF_PYTHON_HOME",
+                           "Skiff's Python packages are not in %s; build them with make, or set "
+                           "SKIFF_PYTHON_HOME to their folder",
                            home.data ? home.data : "any place");
         goto out;
     }

@@ -1,3 +1,9 @@
+/* `skiff train` and `skiff infer` as ranks of a collective job (ranks.h).
+ *
+ * Every function is called by all ranks at the same point. Each rank reads its own files; decisions
+ * and models are rank 0's, which sends them to the others (ranks_follow, ranks_spread), and counts
+ * are summed over all (ranks_add_up). Alone (one rank) the functions do nothing, except that
+ * gradient merge works there, too. One thread. */
 #define _GNU_SOURCE
 #include "cli/ranks.h"
 
@@ -30,7 +36,7 @@ static enum skiff_status one_thread(const struct ranks *r, struct task *t, struc
     return config_override(t->config, "runner.thread_num=1", err);
 }
 
-static void say(void *user, const char *line)
+static void on_log(void *user, const char *line)
 {
     (void)user;
     log_warn("%s", line);
@@ -43,7 +49,7 @@ static enum skiff_status open_world(struct task *t, const struct task_args *args
     task_security(args, t->config, &security);
     return skiff_world_open(&(struct skiff_world_options){.secret_file = security.secret_file,
                                                           .insecure = security.insecure,
-                                                          .say = say},
+                                                          .on_log = on_log},
                             err);
 }
 
@@ -65,10 +71,10 @@ static enum skiff_status is_wanted(struct task *t, bool *out, struct skiff_error
 
 static enum skiff_status refuse_both(struct config *c, struct skiff_error *err)
 {
-    return error_set(err, SKIFF_INVALID,
-                     "%s: runner.gradient_merge and runner.localsgd exclude each other; leave one "
-                     "of them out",
-                     config_name(c));
+    return error_set(
+        err, SKIFF_INVALID,
+        "%s: runner.gradient_merge and runner.localsgd exclude each other; remove one of them",
+        config_name(c));
 }
 
 /* Gradient merge, also of one process; the keys are those of Paddle's DistributedStrategy. */
@@ -104,22 +110,22 @@ enum skiff_status ranks_refuse(struct config *c, struct skiff_error *err)
     for (int i = 0; i < 2; i++)
         if (config_bool(c, keys[i], false))
             return error_set(err, SKIFF_UNSUPPORTED,
-                             "%s: %s is for ranks without servers; a job with servers sends "
-                             "fewer gradients by runner.sync_mode: geo",
+                             "%s: %s is for ranks without servers; in a job with servers, "
+                             "runner.sync_mode: geo sends fewer gradients",
                              config_name(c), keys[i]);
     return SKIFF_OK;
 }
 
 /* Readers, training and sums of a rank are threads: one core for all of them is slow, most of all
  * when another program uses it, because every step waits for the slowest rank. */
-static void tell_cores(const struct ranks *r)
+static void print_cores(const struct ranks *r)
 {
     cpu_set_t mine;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (ranks_first(r) && cores > 1 && !sched_getaffinity(0, sizeof mine, &mine) &&
         CPU_COUNT(&mine) == 1)
-        log_warn("a rank is bound to 1 of %ld cores, which its threads share; mpirun --bind-to "
-                 "none and srun --cpus-per-task=2 give it more",
+        log_warn("this rank is bound to 1 of %ld cores, which its threads share; use mpirun "
+                 "--bind-to none or srun --cpus-per-task=2",
                  cores);
 }
 
@@ -145,7 +151,7 @@ enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_
         TRY(add_up_over_ranks(t, err));
     log_info("%s, %d ranks, collective (%s%s)", t->model->name, r->size, skiff_world_engine(),
              collective_shares_memory(rings_get(0)) ? ", shared memory" : "");
-    tell_cores(r);
+    print_cores(r);
     if (!ranks_first(r) && !args->verbose)
         log_set_level(LOG_WARN);
     return SKIFF_OK;
@@ -166,7 +172,7 @@ static enum skiff_status take_share(const struct ranks *r, const struct file_lis
     if (all->count < r->size && needed)
         return error_set(err, SKIFF_INVALID,
                          "%d ranks share %d files: a rank would have none; start at most %d ranks, "
-                         "or cut the files (skiff prepare)",
+                         "or split the files (skiff prepare)",
                          r->size, all->count, all->count);
     role_split(all->count, r->size, r->rank, &first, &count);
     for (int i = 0; i < count; i++)
@@ -174,11 +180,12 @@ static enum skiff_status take_share(const struct ranks *r, const struct file_lis
     return SKIFF_OK;
 }
 
-static void tell_files(const struct ranks *r, int total, bool share)
+static void print_files(const struct ranks *r, int total, bool share)
 {
     if (!share && ranks_first(r))
-        log_info("each of %d ranks reads all files (%d) that it sees: if they see the same ones, a "
-                 "row is trained %d times an epoch; runner.split_file_list: True shares them out",
+        log_info("each of %d ranks reads all %d files in its folder: if the folders are the same, "
+                 "a row is trained %d times an epoch; runner.split_file_list: True divides the "
+                 "files among ranks",
                  r->size, total, r->size);
 }
 
@@ -201,7 +208,7 @@ enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always
     for (int i = 0; status == SKIFF_OK && !share && i < all.count; i++)
         file_list_add(files, all.paths[i]);
     if (status == SKIFF_OK) {
-        tell_files(r, all.count, share);
+        print_files(r, all.count, share);
         data->files = (const char *const *)files->paths;
         data->nfiles = files->count;
     }
@@ -216,20 +223,22 @@ static enum skiff_status world(struct collective **out, struct skiff_error *err)
     return rings_need(0, "the ranks", out, err);
 }
 
-enum skiff_status ranks_add_up(const struct ranks *r, struct tally_sum *s, struct skiff_error *err)
+enum skiff_status ranks_add_up(const struct ranks *r, struct eval_metrics_sum *s,
+                               struct skiff_error *err)
 {
     struct collective *c;
     if (ranks_alone(r))
         return SKIFF_OK;
-    int64_t *whole = mem_must(TALLY_WHOLE * sizeof(*whole));
-    double part[TALLY_PART];
-    tally_sum_pack(s, whole, part);
+    int64_t *whole = mem_alloc_or_die(EVAL_METRICS_WHOLE * sizeof(*whole));
+    double part[EVAL_METRICS_PART];
+    eval_metrics_sum_pack(s, whole, part);
     enum skiff_status status = world(&c, err);
     if (status == SKIFF_OK)
-        status = collective_all_reduce(c, whole, TALLY_WHOLE, DTYPE_INT64, COLLECTIVE_SUM, err);
+        status =
+            collective_all_reduce(c, whole, EVAL_METRICS_WHOLE, DTYPE_INT64, COLLECTIVE_SUM, err);
     if (status == SKIFF_OK)
-        status = collective_all_reduce(c, part, TALLY_PART, DTYPE_FP64, COLLECTIVE_SUM, err);
-    tally_sum_unpack(s, whole, part);
+        status = collective_all_reduce(c, part, EVAL_METRICS_PART, DTYPE_FP64, COLLECTIVE_SUM, err);
+    eval_metrics_sum_unpack(s, whole, part);
     free(whole);
     return status;
 }
@@ -268,7 +277,7 @@ enum skiff_status ranks_spread(const struct ranks *r, struct task *t, struct ski
         struct skiff_tensor *value = scope_find(t->scope, v->name);
         if (!var_persistable(v) || !value || value->kind != VALUE_TENSOR)
             continue;
-        value_settle(value);
+        value_flush(value);
         enum skiff_status status =
             collective_broadcast(c, value->tensor.data, tensor_bytes(&value->tensor), 0, err);
         if (status < 0)

@@ -2,12 +2,12 @@
  *
  * A job is one when its environment names several ranks and no servers (skiff launch --collective,
  * mpirun, srun, PADDLE_TRAINER_*). All ranks train in step, each on its files, with one thread;
- * rank 0 reads checkpoints, saves, validates and tells. Every call is made by all ranks; alone they
+ * rank 0 reads checkpoints, saves, validates, prints. Every call is made by all ranks; alone they
  * do nothing. */
 #ifndef CLI_RANKS_H
 #define CLI_RANKS_H
 
-#include "cli/tally.h"
+#include "cli/task_metrics.h"
 #include "cli/task.h"
 
 struct ranks {
@@ -33,7 +33,8 @@ enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always
                               struct task_data *data, struct file_list *files,
                               struct skiff_error *err);
 /* Counts of all ranks, in place. */
-enum skiff_status ranks_add_up(const struct ranks *r, struct tally_sum *s, struct skiff_error *err);
+enum skiff_status ranks_add_up(const struct ranks *r, struct eval_metrics_sum *s,
+                               struct skiff_error *err);
 /* The n values of rank 0. */
 enum skiff_status ranks_follow(const struct ranks *r, int64_t *values, int n,
                                struct skiff_error *err);
@@ -41,7 +42,7 @@ enum skiff_status ranks_follow(const struct ranks *r, int64_t *values, int n,
 enum skiff_status ranks_any(const struct ranks *r, bool *value, struct skiff_error *err);
 /* Parameters and all that training keeps become rank 0's: it has read them from a checkpoint. */
 enum skiff_status ranks_spread(const struct ranks *r, struct task *t, struct skiff_error *err);
-/* Leaves; the others are told who still waits. */
+/* Leaves, and tells the other ranks which ones still wait. */
 void ranks_close(struct ranks *r);
 
 #endif

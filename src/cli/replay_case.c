@@ -1,3 +1,8 @@
+/* Reads a recorded case: case.txt, a line `key: value` each, and the names of the folders with
+ * programs, feeds and values. Numbers are checked here, so that replay_run.c can rely on them.
+ *
+ * A case may come from somebody else's archive: counts are bounded, and links to folders are not
+ * followed, because they may lead back up. */
 #include "cli/replay_case.h"
 
 #include <dirent.h>
@@ -139,9 +144,9 @@ static void list_add(struct case_files *l, const char *name)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 32;
-        l->names = mem_must_grow(l->names, (size_t)l->cap * sizeof(*l->names));
+        l->names = mem_grow_or_die(l->names, (size_t)l->cap * sizeof(*l->names));
     }
-    l->names[l->n++] = mem_must_strdup(name);
+    l->names[l->n++] = mem_strdup_or_die(name);
 }
 
 static bool is_link(const char *path)

@@ -1,4 +1,4 @@
-/* A recorded case: a folder with case.txt (docs/record.md has the form). */
+/* A recorded case: a folder with case.txt (docs/guide/record.md has the form). */
 #ifndef CLI_REPLAY_CASE_H
 #define CLI_REPLAY_CASE_H
 

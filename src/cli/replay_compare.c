@@ -1,7 +1,7 @@
 /* Comparing a value with the recorded one: kind, type, shape and lod must be the same, whole
  * numbers equal, reals within abs(got - want) <= atol + rtol abs(want). Nan agrees with nan, an
- * infinity with itself. The first difference is told with its place, and how many there are: one
- * wrong element and a wrong formula look different. */
+ * infinity with itself. The first difference is printed with its index, together with the number of
+ * differences: one wrong element and a wrong formula look different. */
 #include "cli/replay_compare.h"
 
 #include <inttypes.h>
@@ -41,7 +41,7 @@ static bool close_enough(double got, double want, double rtol, double atol)
     return fabs(got - want) <= atol + rtol * fabs(want);
 }
 
-static void place_text(const struct shape *s, int64_t i, struct buf *out)
+static void index_text(const struct shape *s, int64_t i, struct buf *out)
 {
     int64_t at[TENSOR_MAX_DIMS];
     for (int d = s->ndim - 1; d >= 0; d--) {
@@ -70,7 +70,7 @@ static bool compare_elements(const struct tensor *got, const struct tensor *want
     if (!bad)
         return true;
     buf_str(out, "at index ");
-    place_text(&want->shape, first, out);
+    index_text(&want->shape, first, out);
     if (real)
         buf_printf(out, ": got %.9g, expected %.9g", float_at(got, first), float_at(want, first));
     else

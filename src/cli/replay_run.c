@@ -60,7 +60,7 @@ static enum skiff_status load_init(struct replay *r, const char *dir, struct ski
     for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
         char *path = arena_printf(&r->c->arena, "%s/%s", dir, files.names[i]);
         struct skiff_tensor *v = scope_var(r->scope, files.names[i]);
-        value_settle(v);
+        value_flush(v);
         status = read_value(r, path, files.names[i], v, err);
     }
     case_files_deinit(&files);
@@ -117,8 +117,9 @@ static enum skiff_status read_feeds(struct replay *r, const char *dir, const cha
     struct case_files files;
     TRY(case_files_read(dir, &files, err));
     enum skiff_status status = check_listed(r, "feeds", dir, &files, err);
-    out->feeds = mem_must_grow(out->feeds, (size_t)(out->n + files.n + 1) * sizeof(*out->feeds));
-    out->values = mem_must_grow(out->values, (size_t)(out->n + files.n + 1) * sizeof(*out->values));
+    out->feeds = mem_grow_or_die(out->feeds, (size_t)(out->n + files.n + 1) * sizeof(*out->feeds));
+    out->values =
+        mem_grow_or_die(out->values, (size_t)(out->n + files.n + 1) * sizeof(*out->values));
     bool listed = replay_case_get(r->c, "feeds", NULL) != NULL;
     for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
         const char *name = files.names[i];
@@ -196,7 +197,7 @@ static enum skiff_status join_devices(const struct skiff_tensor *parts, int n,
         if (parts[i].kind != VALUE_TENSOR || s.ndim < 1 || !shape_equal(&s, &shape) ||
             parts[i].tensor.dtype != parts[0].tensor.dtype)
             return error_set(
-                err, SKIFF_SHAPE, "the devices' values %s and %s cannot stand one after the other",
+                err, SKIFF_SHAPE, "the values of the devices, %s and %s, cannot be concatenated",
                 shape_text(&parts[0].tensor.shape, one), shape_text(&parts[i].tensor.shape, other));
         if (i)
             shape.dims[0] += rows;
@@ -234,7 +235,7 @@ static enum skiff_status run_step(struct replay *r, int step, struct skiff_error
     TRY_OUT(case_files_read(dir, &expected, err));
     TRY_OUT(check_listed(r, "fetches", dir, &expected, err));
     TRY_OUT(read_step_feeds(r, step, &feeds, err));
-    got = mem_must((size_t)(expected.n * copies + 1) * sizeof(*got));
+    got = mem_alloc_or_die((size_t)(expected.n * copies + 1) * sizeof(*got));
     TRY_OUT(executor_run(r->executor, r->main, feeds.feeds, feeds.n,
                          fetch_names(r, &expected, copies), expected.n * copies, got, err));
     for (int i = 0; i < expected.n; i++) {
@@ -272,7 +273,7 @@ static enum skiff_status compare_final(struct replay *r, struct skiff_error *err
         const struct skiff_tensor *v = scope_find(r->scope, files.names[i]);
         if (!v) {
             r->result->differences++;
-            buf_printf(r->report, "final, %s: there is no such variable\n", files.names[i]);
+            buf_printf(r->report, "final, %s: no such variable\n", files.names[i]);
             continue;
         }
         status = compare_one(r, "final", files.names[i], v,

@@ -1,5 +1,9 @@
-/* The JSON of a report is read as the YAML that it is also: keys with dots and numbers
- * ("epochs.0.auc"). Getters keep the first wrong value, which is told at the end. */
+/* Reads the JSON of a run report (written by report/report_json.c). JSON is also YAML, so the
+ * parser of configs reads it: keys have dots and numbers ("epochs.0.auc"), and a list ends where
+ * the next row has no key.
+ *
+ * Getters keep the first wrong value, which is reported at the end (config_check). A missing number
+ * is NAN, so that older reports can be read; a newer version is refused. */
 #include "cli/report_read.h"
 
 #include <math.h>
@@ -14,14 +18,14 @@
 #define MOST_SAMPLES ((int64_t)1 << 53)
 
 /* A row of a list, or a map. */
-struct row {
+struct config_row {
     struct config *c;
     const char *list; /* "epochs" */
     int i;            /* -1: a map */
     char key[160];
 };
 
-static const char *key_of(struct row *row, const char *name)
+static const char *key_of(struct config_row *row, const char *name)
 {
     if (row->i < 0)
         snprintf(row->key, sizeof(row->key), "%s.%s", row->list, name);
@@ -31,19 +35,19 @@ static const char *key_of(struct row *row, const char *name)
 }
 
 /* Is there one more row, that is, one with this key? */
-static bool next_row(struct row *row, const char *name)
+static bool next_row(struct config_row *row, const char *name)
 {
     row->i++;
     return config_has(row->c, key_of(row, name));
 }
 
-static double real(struct row *row, const char *name)
+static double real(struct config_row *row, const char *name)
 {
     return config_real(row->c, key_of(row, name), NAN);
 }
 
 /* What must not be missing, nor below 0. */
-static double amount(struct row *row, const char *name)
+static double amount(struct config_row *row, const char *name)
 {
     double v = config_real(row->c, key_of(row, name), 0);
     if (v < 0 || v > 1e300) {
@@ -53,22 +57,22 @@ static double amount(struct row *row, const char *name)
     return v;
 }
 
-static int64_t whole(struct row *row, const char *name)
+static int64_t whole(struct config_row *row, const char *name)
 {
     return config_int_in(row->c, key_of(row, name), 0, 0, MOST_SAMPLES);
 }
 
-static int epoch_of(struct row *row)
+static int epoch_of(struct config_row *row)
 {
     return (int)config_int_in(row->c, key_of(row, "epoch"), 0, 0, 1000000);
 }
 
-static const char *text(struct row *row, struct run_report *out, const char *name)
+static const char *text(struct config_row *row, struct run_report *out, const char *name)
 {
     return run_text(out, config_text(row->c, key_of(row, name), ""));
 }
 
-static struct run_numbers numbers(struct row *row)
+static struct run_numbers numbers(struct config_row *row)
 {
     return (struct run_numbers){.loss = real(row, "loss"),
                                 .auc = real(row, "auc"),
@@ -80,11 +84,11 @@ static struct run_numbers numbers(struct row *row)
 static void read_run(struct config *c, struct run_report *out)
 {
     static const char *const words[] = {"running", "done", "stopped", "failed", NULL};
-    struct row row = {.c = c, .list = "run", .i = -1};
+    struct config_row row = {.c = c, .list = "run", .i = -1};
     out->name = text(&row, out, "name");
     out->command = text(&row, out, "command");
     out->model = text(&row, out, "model");
-    out->place = text(&row, out, "place");
+    out->model_path = text(&row, out, "place");
     out->started = text(&row, out, "started");
     out->status = (enum run_status)config_choice(c, "run.status", RUN_RUNNING, words);
     out->seconds = amount(&row, "seconds");
@@ -96,7 +100,7 @@ static void read_run(struct config *c, struct run_report *out)
 
 static void read_epochs(struct config *c, struct run_report *out)
 {
-    struct row row = {.c = c, .list = "epochs", .i = -1};
+    struct config_row row = {.c = c, .list = "epochs", .i = -1};
     while (next_row(&row, "epoch"))
         run_add_epoch(
             out, &(struct run_epoch){.epoch = epoch_of(&row),
@@ -114,7 +118,7 @@ static void read_epochs(struct config *c, struct run_report *out)
 static void read_points(struct config *c, const char *list, struct run_report *out,
                         void (*add)(struct run_report *, const struct run_point *))
 {
-    struct row row = {.c = c, .list = list, .i = -1};
+    struct config_row row = {.c = c, .list = list, .i = -1};
     while (next_row(&row, "epoch"))
         add(out, &(struct run_point){.epoch = epoch_of(&row),
                                      .at_samples = amount(&row, "at_samples"),
@@ -128,7 +132,7 @@ static void read_points(struct config *c, const char *list, struct run_report *o
 
 static void read_bins(struct config *c, const char *list, struct run_bins *out)
 {
-    struct row row = {.c = c, .list = list, .i = -1};
+    struct config_row row = {.c = c, .list = list, .i = -1};
     while (out->n < RUN_MAX_BINS && next_row(&row, "low"))
         out->at[out->n++] = (struct run_bin){.low = amount(&row, "low"),
                                              .high = amount(&row, "high"),
@@ -139,7 +143,7 @@ static void read_bins(struct config *c, const char *list, struct run_bins *out)
 
 static void read_ops(struct config *c, struct run_report *out)
 {
-    struct row row = {.c = c, .list = "ops", .i = -1};
+    struct config_row row = {.c = c, .list = "ops", .i = -1};
     while (next_row(&row, "type"))
         run_add_op(out, &(struct run_op){.type = text(&row, out, "type"),
                                          .update = config_bool(c, key_of(&row, "update"), false),
@@ -149,7 +153,7 @@ static void read_ops(struct config *c, struct run_report *out)
 
 static void read_slots(struct config *c, struct run_report *out)
 {
-    struct row row = {.c = c, .list = "slots", .i = -1};
+    struct config_row row = {.c = c, .list = "slots", .i = -1};
     out->slot_rows = config_int_in(c, "slot_rows", 0, 0, MOST_SAMPLES);
     while (next_row(&row, "name"))
         run_add_slot(out,
@@ -166,7 +170,7 @@ static void read_slots(struct config *c, struct run_report *out)
 
 static void read_config(struct config *c, struct run_report *out)
 {
-    struct row row = {.c = c, .list = "config", .i = -1};
+    struct config_row row = {.c = c, .list = "config", .i = -1};
     while (next_row(&row, "key")) {
         const char *key = text(&row, out, "key");
         run_add_config(out, key, text(&row, out, "value"));
@@ -175,7 +179,7 @@ static void read_config(struct config *c, struct run_report *out)
 
 static void read_machine(struct config *c, struct run_report *out)
 {
-    struct row row = {.c = c, .list = "machine", .i = -1};
+    struct config_row row = {.c = c, .list = "machine", .i = -1};
     out->machine = (struct run_machine){.host = text(&row, out, "host"),
                                         .cpu = text(&row, out, "cpu"),
                                         .system = text(&row, out, "system"),
@@ -189,7 +193,7 @@ static void read_machine(struct config *c, struct run_report *out)
 static void read_events(struct config *c, struct run_report *out)
 {
     const char *words[RUN_EVENT_KINDS + 1] = {0};
-    struct row row = {.c = c, .list = "events", .i = -1};
+    struct config_row row = {.c = c, .list = "events", .i = -1};
     for (int i = 0; i < RUN_EVENT_KINDS; i++)
         words[i] = run_event_word((enum run_event_kind)i);
     while (next_row(&row, "kind")) {
@@ -205,12 +209,13 @@ static enum skiff_status read_all(struct config *c, struct run_report *out, stru
 {
     int64_t version = config_int(c, "skiff_report", 0);
     if (version < 1)
-        return error_set(err, SKIFF_FORMAT,
-                         "%s is no report of a run: it has no \"skiff_report\": 1", config_name(c));
+        return error_set(err, SKIFF_FORMAT, "%s is not a run report: it has no \"skiff_report\": 1",
+                         config_name(c));
     if (version > REPORT_VERSION)
-        return error_set(err, SKIFF_UNSUPPORTED,
-                         "%s has the form %lld of reports; this skiff knows %d: use a newer one",
-                         config_name(c), (long long)version, REPORT_VERSION);
+        return error_set(
+            err, SKIFF_UNSUPPORTED,
+            "%s is a report of version %lld; this skiff reads up to %d: use a newer skiff",
+            config_name(c), (long long)version, REPORT_VERSION);
     read_run(c, out);
     read_epochs(c, out);
     read_points(c, "points", out, run_add_point);
@@ -231,7 +236,7 @@ enum skiff_status report_parse_json(const void *bytes, size_t n, const char *nam
     struct config *c;
     enum skiff_status status = config_parse(bytes, n, name, &c, err);
     if (status < 0)
-        return error_prefix(err, status, "not a report of a run");
+        return error_prefix(err, status, "not a run report");
     status = read_all(c, out, err);
     config_close(c);
     return status;

@@ -1,4 +1,5 @@
-/* Reading a run report again (docs/report.md): what a run has left, or what somebody has sent. */
+/* Reading a run report again (docs/guide/report.md): what a run has left, or what somebody has
+ * sent. */
 #ifndef CLI_REPORT_READ_H
 #define CLI_REPORT_READ_H
 

@@ -1,4 +1,4 @@
-/* A report written as JSON and read again is the same; pages of whatever was read are whole. */
+/* A report written as JSON and read again is the same; pages of whatever was read are complete. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static void fill(struct run_report *r)
     r->name = run_text(r, "0123");
     r->command = run_text(r, "train");
     r->model = run_text(r, "rank/dnn");
-    r->place = run_text(r, "/models/" HOSTILE);
+    r->model_path = run_text(r, "/models/" HOSTILE);
     r->started = run_text(r, "2026-05-01T10:11:12Z");
     r->status = RUN_STOPPED;
     r->seconds = 12.5;
@@ -90,7 +90,7 @@ static int count(const char *text, const char *part)
     return n;
 }
 
-/* Whatever stands in names and values, the page has one script, its own, and no address. */
+/* Whatever is in names and values, the page has one script, its own, and no address. */
 static void pages_are_whole(void **state)
 {
     struct run_report r[2];
@@ -139,7 +139,7 @@ static void headlines_say_how_it_went(void **state)
     page_has(&r, "<p class=\"v\">stopped</p><p class=\"s\"><b>1 warning</b>");
     page_has(&r, "<p class=\"v\">500</p><p class=\"s\">25&nbsp;% of the time spent on reading");
     page_has(&r, "started 2026-05-01 10:11:12 UTC");
-    page_has(&r, "Epochs are over all 3 workers");
+    page_has(&r, "Epochs cover all 3 workers");
     page_has(&r, "1 <small>part</small>");
     r.epochs[1].n.copc = 0.65;
     page_has(&r, "<b>35 % fewer clicks than predicted</b>");
@@ -152,7 +152,7 @@ static void an_empty_run_has_a_page(void **state)
     struct run_report r;
     run_report_init(&r);
     page_has(&r, "it was killed");
-    page_has(&r, "Nothing has been counted yet.");
+    page_has(&r, "No metrics yet.");
     run_report_deinit(&r);
 }
 
@@ -169,12 +169,12 @@ static void refused(const char *text, const char *expected)
 
 static void broken_files_are_refused(void **state)
 {
-    refused("", "r.json is no report of a run: it has no \"skiff_report\": 1");
-    refused("{\"a\": 1}", "r.json is no report of a run");
-    refused("[1, 2]", "not a report of a run: r.json: ");
+    refused("", "r.json is not a run report: it has no \"skiff_report\": 1");
+    refused("{\"a\": 1}", "r.json is not a run report");
+    refused("[1, 2]", "not a run report: r.json: ");
     refused("{\"skiff_report\": 1, \"epochs\": [{\"epoch\": 0,",
-            "not a report of a run: r.json:2: did not find");
-    refused("{\"skiff_report\": 2}", "r.json has the form 2 of reports; this skiff knows 1");
+            "not a run report: r.json:2: did not find");
+    refused("{\"skiff_report\": 2}", "r.json is a report of version 2; this skiff reads up to 1");
     refused("{\"skiff_report\": 1,\n\"epochs\": [{\"epoch\": 0, \"auc\": \"high\"}]}",
             "r.json:2: epochs.0.auc must be a number, found \"high\"");
     refused("{\"skiff_report\": 1,\n\"epochs\": [{\"epoch\": 0, \"seconds\": -1}]}",

@@ -1,3 +1,6 @@
+/* The runs in a folder of epochs (runs.h): reads all manifests, chooses the run (the newest, or
+ * --run by the beginning of its id) and warns about epochs of other runs. The folder's lock
+ * is held for the whole run, so that two runs cannot write the same epochs. */
 #include "cli/runs.h"
 
 #include <limits.h>
@@ -9,7 +12,7 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 
-#define SHORT_ID 8 /* letters of an id that people see */
+#define SHORT_ID 8 /* characters of an id that are shown */
 
 /* ---- epochs ---- */
 
@@ -20,8 +23,8 @@ static bool read_epoch(struct listed_epoch *e, const char *folder, int epoch)
     if (!checkpoint_view(folder, epoch, &v))
         return false;
     *e = (struct listed_epoch){.epoch = epoch};
-    if (model_view_note(&v, &e->note, NULL) < 0 || !e->note.known)
-        e->note = (struct model_note){.epoch = epoch};
+    if (model_view_info(&v, &e->note, NULL) < 0 || !e->note.known)
+        e->note = (struct model_info){.epoch = epoch};
     folder_view_deinit(&v);
     return true;
 }
@@ -60,8 +63,8 @@ static enum skiff_status no_run(const struct run_list *l, const char *folder, co
             buf_printf(&ids, "%s%s", ids.len ? ", " : "", run);
     }
     enum skiff_status status = error_set(
-        err, SKIFF_NOT_FOUND, "--run %s: %s runs in %s have an id that begins so; there %s", wanted,
-        found ? "several" : "no", folder, ids.len ? "are " : "is none");
+        err, SKIFF_NOT_FOUND, "--run %s: %s in %s with an id that begins so; its runs: %s", wanted,
+        found ? "several runs" : "no run", folder, ids.len ? "" : "none");
     if (status < 0 && err && ids.len) {
         size_t n = strlen(err->message);
         snprintf(err->message + n, sizeof err->message - n, "%s", ids.data);
@@ -76,7 +79,7 @@ enum skiff_status run_list_read(struct run_list *l, const char *folder, const ch
     int *epochs, n;
     *l = (struct run_list){0};
     enum skiff_status listed = checkpoint_list(folder, &epochs, &n, err);
-    l->epochs = mem_must((size_t)(n + 1) * sizeof *l->epochs);
+    l->epochs = mem_alloc_or_die((size_t)(n + 1) * sizeof *l->epochs);
     for (int i = n - 1; i >= 0; i--)
         l->n += read_epoch(&l->epochs[l->n], folder, epochs[i]);
     free(epochs);
@@ -125,7 +128,7 @@ int run_list_before(const struct run_list *l, int epoch)
 /* Epochs i up to `end` of the list, which are of one run. */
 static void print_others(const struct run_list *l, int i, int end, struct buf *out)
 {
-    const struct model_note *note = &l->epochs[i].note;
+    const struct model_info *note = &l->epochs[i].note;
     buf_printf(out, "%sepoch%s %d", out->len ? "; " : "", end - i > 1 ? "s" : "",
                l->epochs[i].epoch);
     if (end - i > 1)
@@ -150,7 +153,7 @@ void run_list_warn(const struct run_list *l, const char *folder, const char *how
     struct buf text = BUF_INIT;
     run_list_others(l, &text);
     if (text.len)
-        log_warn("%s: %s: left out%s%s", folder, text.data, how ? "; " : "", how ? how : "");
+        log_warn("%s: %s: ignored%s%s", folder, text.data, how ? "; " : "", how ? how : "");
     buf_deinit(&text);
 }
 
@@ -179,10 +182,10 @@ enum skiff_status run_lock_take(struct folder_lock *l, const char *folder, const
     if (status < 0)
         return error_prefix(err, status, "runner.model_save_path");
     if (status == SKIFF_END)
-        return error_set(err, SKIFF_STATE,
-                         "runner.model_save_path: %s is being written to by another run: %s; wait "
-                         "for it, end it, or save elsewhere (--name NAME, or -o "
-                         "runner.model_save_path=FOLDER)",
-                         folder, holder);
+        return error_set(
+            err, SKIFF_STATE,
+            "runner.model_save_path: another run is writing to %s: %s; wait for it, stop it, or "
+            "save to another folder (--name NAME, or -o runner.model_save_path=FOLDER)",
+            folder, holder);
     return SKIFF_OK;
 }

@@ -1,6 +1,6 @@
-/* Runs: whose epochs lie in a folder, and who writes there now.
+/* Runs: whose epochs are in a folder, and who writes there now.
  *
- * Every run has an id, which stands in the manifests of its epochs and goes on with --resume. A new
+ * Every run has an id, which is in the manifests of its epochs and continues with --resume. A new
  * run into the folder of another replaces its epochs one by one; until then those of both lie
  * there, and only those of the run that has saved last belong together. Epochs without a manifest
  * (saved by Paddle, or an older Skiff) do not say whose they are: they count as the chosen run's.
@@ -15,7 +15,7 @@
 
 struct listed_epoch {
     int epoch;
-    struct model_note note; /* known false: no manifest, or it cannot be read */
+    struct model_info note; /* known false: no manifest, or it cannot be read */
 };
 
 struct run_list {
@@ -24,7 +24,7 @@ struct run_list {
     char run[40]; /* the chosen one: the last that has saved, or the one asked for; "": no name */
 };
 
-/* What lies in the folder. wanted: the id of a run, or its beginning; NULL: the newest. NOT_FOUND
+/* What is in the folder. wanted: the id of a run, or its beginning; NULL: the newest. NOT_FOUND
  * when there is no such run: the message names those that are there. */
 enum skiff_status run_list_read(struct run_list *l, const char *folder, const char *wanted,
                                 struct skiff_error *err);

@@ -1,3 +1,6 @@
+/* Saved sparse tables for infer, predict and validation (saved_tables.h). Rows are loaded into a
+ * server inside this process, so that the program looks them up as in a job. Nothing is written
+ * back: lookups do not create rows, an unknown id is read as zeros. */
 #include "cli/saved_tables.h"
 
 #include <stdio.h>
@@ -118,8 +121,8 @@ static enum skiff_status open_tables(struct saved_tables *s, const char *path,
     TRY(task_tables_read(&s->settings, &s->trained, strategy.mode, err));
     if (!s->settings.n)
         return error_set(err, SKIFF_INVALID,
-                         "%s holds tables of features, and the config has no settings of any: "
-                         "table_parameters as in the job that has saved it are needed",
+                         "%s contains sparse tables, but the config has no settings for them: add "
+                         "the table_parameters of the job that saved it",
                          path);
     keep_plain(s);
     move_disk(s);
@@ -143,13 +146,13 @@ static enum skiff_status run_startup(struct saved_tables *s, struct skiff_error 
 }
 
 /* The job's servers had a limit each; here all of their rows are in one process. */
-static void say_dropped(const struct saved_tables *s, int table)
+static void print_dropped(const struct saved_tables *s, int table)
 {
     struct skiff_table_state state = {0};
     if (skiff_fleet_table_state(s->fleet, table, &state, NULL) < 0)
         return;
     if (state.evicted)
-        log_warn("table %s: %llu rows were dropped for memory and count as zeros; raise its "
+        log_warn("table %s: %llu rows were dropped for memory and are read as zeros; raise its "
                  "memory_limit (or runner.memory_limit), or set memory_policy: disk",
                  skiff_fleet_table_name(s->fleet, table), (unsigned long long)state.evicted);
     log_info("table %s: %llu rows are loaded", skiff_fleet_table_name(s->fleet, table),
@@ -192,7 +195,7 @@ static enum skiff_status load_dense(struct saved_tables *s, const char *path,
 /* ---- all together ---- */
 
 /* Deltas and bases of days went through the converter of their mode, and come back through its
- * deconverter; their folders' names tell which it was (docs/online.md). */
+ * deconverter; their folders' names tell which it was (docs/guide/online.md). */
 static int mode_of(const char *path)
 {
     size_t n;
@@ -212,7 +215,7 @@ static enum skiff_status load_all(struct saved_tables *s, const char *path, stru
     TRY(run_startup(s, err));
     for (int i = 0; path && i < skiff_fleet_tables(s->fleet); i++) {
         TRY(skiff_fleet_load_table(s->fleet, i, path, mode_of(path), err));
-        say_dropped(s, i);
+        print_dropped(s, i);
     }
     if (path)
         TRY(load_dense(s, path, err));
@@ -222,7 +225,7 @@ static enum skiff_status load_all(struct saved_tables *s, const char *path, stru
 
 enum skiff_status saved_tables_load(struct task *j, const char *path, struct skiff_error *err)
 {
-    struct saved_tables *s = mem_must(sizeof(*s));
+    struct saved_tables *s = mem_alloc_or_die(sizeof(*s));
     saved_tables_close(j->saved_tables);
     *s = (struct saved_tables){.reader = j};
     j->saved_tables = s;

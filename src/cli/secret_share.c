@@ -1,5 +1,6 @@
-/* ssh does the proving and the encrypting; here only bytes are piped into it. The file on the other
- * side is written under another name first, so that nobody reads half of it. */
+/* Copies a secret to other machines by ssh, which authenticates and encrypts; this file only pipes
+ * bytes into it. The file on the other machine is written under a temporary name first and renamed,
+ * so that no reader gets half of it. */
 #include "cli/secret_share.h"
 
 #include <errno.h>
@@ -16,16 +17,15 @@
 
 #define WAIT_SECONDS 300
 
-enum skiff_status secret_home(const char *path, char *out, size_t room, struct skiff_error *err)
+enum skiff_status secret_home(const char *path, char *out, size_t capacity, struct skiff_error *err)
 {
     const char *home = getenv("HOME");
     if (path[0] != '/' && (!home || !*home))
-        return error_set(err, SKIFF_NOT_FOUND, "%s: HOME is not set; give a path from the root",
-                         path);
+        return error_set(err, SKIFF_NOT_FOUND, "%s: HOME is not set; give an absolute path", path);
     if (path[0] == '/')
-        snprintf(out, room, "%s", path);
+        snprintf(out, capacity, "%s", path);
     else
-        snprintf(out, room, "%s/%s", home, path);
+        snprintf(out, capacity, "%s/%s", home, path);
     return SKIFF_OK;
 }
 
@@ -61,7 +61,7 @@ static bool run_ssh(const char *host, const char *command, const char *secret, i
         unsetenv("SKIFF_SECRET");
         execlp("ssh", "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
                "ServerAliveInterval=5", "--", host, command, (char *)NULL);
-        fprintf(stderr, "skiff: ssh cannot be started: %s\n", strerror(errno));
+        fprintf(stderr, "skiff: cannot start ssh: %s\n", strerror(errno));
         _exit(127);
     }
     close(ends[0]);
@@ -85,8 +85,8 @@ enum skiff_status secret_send(const char *host, const char *path, const char *se
     if (ran && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return SKIFF_OK;
     return error_set(err, SKIFF_PEER,
-                     "the secret could not be put on %s: ssh ended with status %d; `ssh %s true` "
-                     "must work without a password",
+                     "the secret could not be copied to %s: ssh ended with status %d; `ssh %s "
+                     "true` must work without a password",
                      host, WIFEXITED(status) ? WEXITSTATUS(status) : -1, host);
 }
 
@@ -105,7 +105,7 @@ static enum skiff_status send_to(char **list, int n, char **before, int nbefore,
             seen = address_parse(before[k], &b, err) == SKIFF_OK && !strcmp(a.host, b.host);
         if (seen)
             continue;
-        fprintf(stderr, "skiff launch: the job's secret goes to %s\n", a.host);
+        fprintf(stderr, "skiff launch: sending the job's secret to %s\n", a.host);
         TRY(secret_send(a.host, path, secret, err));
     }
     return SKIFF_OK;
@@ -128,11 +128,10 @@ static enum skiff_status await_file(const char *path, const char *first, struct 
                     "skiff launch: waiting for the job's secret from the machine of %s (%s)\n",
                     first, path);
         if (i >= WAIT_SECONDS * 10)
-            return error_set(
-                err, SKIFF_TIMEOUT,
-                "the job's secret did not come in %d s; is skiff launch running on the "
-                "machine of %s, with --share_secret?",
-                WAIT_SECONDS, first);
+            return error_set(err, SKIFF_TIMEOUT,
+                             "the job's secret did not arrive within %d s; is skiff launch running "
+                             "on the machine of %s, with --share_secret?",
+                             WAIT_SECONDS, first);
         clock_sleep(100 * CLOCK_MS);
     }
     return SKIFF_OK;
@@ -141,20 +140,20 @@ static enum skiff_status await_file(const char *path, const char *first, struct 
 enum skiff_status secret_share(const struct launch *l, char out[SECRET_TEXT],
                                struct skiff_error *err)
 {
-    char place[64], path[4096];
-    snprintf(place, sizeof(place), SECRET_PLACE ".%016llx",
+    char name[64], path[4096];
+    snprintf(name, sizeof(name), SECRET_PLACE ".%016llx",
              (unsigned long long)hash_bytes(l->job, strlen(l->job)));
-    TRY(secret_home(place, path, sizeof(path), err));
+    TRY(secret_home(name, path, sizeof(path), err));
     if (!has_first(l)) {
         TRY(await_file(path, l->mode->first, err));
         return secret_file_read(path, out, err);
     }
     if (access(path, F_OK) < 0) {
-        secret_make(out);
+        secret_create(out);
         TRY(secret_file_write(path, out, err));
     }
     TRY(secret_file_read(path, out, err));
-    TRY(send_to(l->servers, l->nservers, NULL, 0, place, out, err));
-    return send_to(l->workers, l->workers ? l->nworkers : 0, l->servers, l->nservers, place, out,
+    TRY(send_to(l->servers, l->nservers, NULL, 0, name, out, err));
+    return send_to(l->workers, l->workers ? l->nworkers : 0, l->servers, l->nservers, name, out,
                    err);
 }

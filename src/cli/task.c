@@ -1,3 +1,9 @@
+/* A task: what the commands make of a config (task.h): storage, model, programs, parameters.
+ *
+ * task_open builds everything in a fixed order, because each step needs the one before: config,
+ * storage, model, network, optimizer, rules of the data. Values are checked while they are read;
+ * task_check reports a wrong one after everything was read. The seed of runner.seed gives every
+ * random op its own seed, so that the start does not depend on the number of threads. */
 #include "cli/task.h"
 
 #include <ctype.h>
@@ -20,7 +26,7 @@
 /* ---- keys ---- */
 
 /* Keys of some command, so that no command finds those of another one unknown. Those of PaddleRec
- * without effect here are marked in docs/config.md. */
+ * without effect here are marked in docs/reference/configuration.md. */
 static const char *const known_keys[] = {
     "runner.train_data_dir",
     "runner.test_data_dir",
@@ -139,14 +145,14 @@ static void know_keys(struct config *c)
     config_know_all(c, "table_parameters");
 }
 
-struct told {
+struct once_logged {
     const char *command;
     char first[700];
 };
 
-static void tell_unknown(void *arg, bool likely, const char *text)
+static void print_unknown(void *arg, bool likely, const char *text)
 {
-    struct told *t = arg;
+    struct once_logged *t = arg;
     if (likely && !t->first[0])
         snprintf(t->first, sizeof(t->first), "%s", text);
     else
@@ -155,16 +161,16 @@ static void tell_unknown(void *arg, bool likely, const char *text)
 
 enum skiff_status task_check(struct task *j, const char *command, struct skiff_error *err)
 {
-    struct told told = {.command = command};
+    struct once_logged reported = {.command = command};
     TRY(config_check(j->config, err));
-    if (config_unknown(j->config, tell_unknown, &told))
-        return error_set(err, SKIFF_INVALID, "%s", told.first);
+    if (config_unknown(j->config, print_unknown, &reported))
+        return error_set(err, SKIFF_INVALID, "%s", reported.first);
     return SKIFF_OK;
 }
 
 /* ---- open, close ---- */
 
-/* Outside of a job nobody reads it, and a job would run in another mode than the one meant. */
+/* Outside of a job it has no effect; a job would run in another mode than the one meant. */
 static enum skiff_status check_mode(struct config *c, struct skiff_error *err)
 {
     static const char *const others[] = {"collective", "gpubox", "heter"};
@@ -220,9 +226,9 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
 int task_args_check(const struct task_args *a, const char *command)
 {
     if (a->quiet && a->verbose)
-        return command_usage(command, "--quiet or --verbose, not both");
+        return command_usage(command, "--quiet and --verbose exclude each other; give one of them");
     task_talk(a);
-    return a->config ? 0 : command_usage(command, "-m config.yaml is needed");
+    return a->config ? 0 : command_usage(command, "-m config.yaml is required");
 }
 
 const char *task_transport(const struct task_args *a, struct config *c)
@@ -264,30 +270,30 @@ static enum skiff_status check_name(const char *name, struct skiff_error *err)
                      name);
 }
 
-static const char *place_of(struct task *j, const char *path)
+static const char *model_path_of(struct task *j, const char *path)
 {
     size_t n = strlen(path);
     while (fs_is_remote(path) && n > 1 && path[n - 1] == '/') /* would be a part of keys of S3 */
         n--;
     if (!j->name && !path[n])
         return path;
-    buf_reset(&j->place);
-    buf_add(&j->place, path, n);
+    buf_reset(&j->model_path);
+    buf_add(&j->model_path, path, n);
     if (j->name)
-        buf_printf(&j->place, "/%s", j->name);
-    return j->place.data;
+        buf_printf(&j->model_path, "/%s", j->name);
+    return j->model_path.data;
 }
 
 const char *task_save_path(struct task *j)
 {
-    return place_of(j, config_path(j->config, "runner.model_save_path", "model_output"));
+    return model_path_of(j, config_path(j->config, "runner.model_save_path", "model_output"));
 }
 
 const char *task_load_path(struct task *j)
 {
     const char *saved = config_path(j->config, "runner.model_save_path", "model_output");
     const char *path = config_path(j->config, "runner.infer_load_path", NULL);
-    return place_of(j, path ? path : saved);
+    return model_path_of(j, path ? path : saved);
 }
 
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
@@ -304,7 +310,7 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
     if (status == SKIFF_OK) {
         know_keys(j->config);
         j->scope = scope_create();
-        status = config_words(j->config, err);
+        status = config_aliases(j->config, err);
     }
     if (status == SKIFF_OK)
         status = check_mode(j->config, err);
@@ -323,7 +329,7 @@ void task_close(struct task *j)
 {
     saved_tables_close(j->saved_tables);
     buf_deinit(&j->pipe);
-    buf_deinit(&j->place);
+    buf_deinit(&j->model_path);
     schema_deinit(&j->schema);
     rules_deinit(&j->rules);
     scope_destroy(j->scope);
@@ -338,7 +344,7 @@ int task_threads(struct task *j)
     return (int)config_int_in(j->config, "runner.thread_num", 1, 1, 1024);
 }
 
-/* ---- first values ---- */
+/* ---- initial values ---- */
 
 static int32_t mixed_seed(uint64_t seed, uint64_t index)
 {

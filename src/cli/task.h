@@ -28,48 +28,48 @@ struct task_args {
 
 /* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
 /* clang-format off */
-#define TASK_OPTIONS                                                                                \
-    {"config_yaml", OPTION_TEXT, offsetof(struct task_args, config), .letter = 'm',                 \
-     .value = "FILE", .help = "the config"},                                                        \
-    {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                     \
-     .value = "key=value ...", .help = "sets a key; any number of them may follow"}
+#define TASK_OPTIONS                                                                                      \
+    {"config_yaml", OPTION_TEXT, offsetof(struct task_args, config), .letter = 'm',                       \
+     .value = "FILE", .help = "read the config from FILE", .group = "config"},                            \
+    {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                           \
+     .value = "key=value ...", .help = "set keys of the config; any number may follow"}
 
-#define TASK_NAME                                                                                   \
-    {"name", OPTION_TEXT, offsetof(struct task_args, name), .value = "NAME",                        \
-     .help = "of the run: its epochs lie in a folder of that name below runner.model_save_path"}
+#define TASK_NAME                                                                                         \
+    {"name", OPTION_TEXT, offsetof(struct task_args, name), .value = "NAME",                              \
+     .help = "name the run: its epochs are in the folder NAME below runner.model_save_path"}
 
-#define TASK_RUN                                                                                    \
-    {"run", OPTION_TEXT, offsetof(struct task_args, run), .value = "ID",                            \
-     .help = "takes the epochs of the run whose id begins so, not those of the newest"}
+#define TASK_RUN                                                                                          \
+    {"run", OPTION_TEXT, offsetof(struct task_args, run), .value = "ID",                                  \
+     .help = "use the epochs of the run whose id begins with ID", .default_text = "the newest run"}
 
-#define TASK_TALK                                                                                   \
-    {"quiet", OPTION_BOOL, offsetof(struct task_args, quiet), .letter = 'q',                        \
-     .help = "only warnings, errors and the table at the end"},                                     \
-    {"verbose", OPTION_BOOL, offsetof(struct task_args, verbose), .letter = 'v',                    \
-     .help = "also what the run is made of: keys, files, slots"}
+#define TASK_TALK(...)                                                                                    \
+    {"quiet", OPTION_BOOL, offsetof(struct task_args, quiet), .letter = 'q',                              \
+     .help = "print only warnings, errors and the table at the end", __VA_ARGS__},                        \
+    {"verbose", OPTION_BOOL, offsetof(struct task_args, verbose), .letter = 'v',                          \
+     .help = "also print the keys, files and slots of the run"}
 
-#define TASK_JSON                                                                                   \
-    {"json", OPTION_TEXT, offsetof(struct task_args, json), .value = "FILE",                        \
-     .help = "writes the run's numbers there, in the form of docs/report.md"}
+#define TASK_JSON                                                                                         \
+    {"json", OPTION_TEXT, offsetof(struct task_args, json), .value = "FILE",                              \
+     .help = "write the numbers of the run to FILE (docs/guide/report.md)"}
 
-#define TASK_TRANSPORT                                                                              \
-    {"transport", OPTION_TEXT, offsetof(struct task_args, transport), .value = "NAME",              \
-     .help = "how processes of a job reach each other: tcp or ipc, with settings (docs/launch.md)"},\
-    {"encrypt", OPTION_TEXT, offsetof(struct task_args, encrypt), .value = "on|off|auto",           \
-     .help = "whether what passes between them can be read by others; auto: not between machines"}, \
-    {"secret_file", OPTION_TEXT, offsetof(struct task_args, secret_file), .value = "FILE",          \
-     .help = "the job's secret (skiff secret new; docs/security.md)"},                              \
-    {"insecure", OPTION_BOOL, offsetof(struct task_args, insecure),                                 \
-     .help = "allows a job of several machines without a secret"}
+#define TASK_TRANSPORT(...)                                                                               \
+    {"transport", OPTION_TEXT, offsetof(struct task_args, transport), .value = "NAME",                    \
+     .help = "connect the processes of a job by tcp or ipc; settings may follow the name (docs/guide/distributed.md)", .default_text = "tcp", __VA_ARGS__}, \
+    {"encrypt", OPTION_TEXT, offsetof(struct task_args, encrypt), .value = "on|off|auto",                 \
+     .help = "encrypt connections; auto: only those between machines", .default_text = "auto"},           \
+    {"secret_file", OPTION_TEXT, offsetof(struct task_args, secret_file), .value = "FILE",                \
+     .help = "read the job's secret from FILE (skiff secret new; docs/guide/security.md)"},               \
+    {"insecure", OPTION_BOOL, offsetof(struct task_args, insecure),                                       \
+     .help = "allow a job of several machines without a secret"}
 /* clang-format on */
 
 /* --quiet and --verbose as the level of log lines. */
 void task_talk(const struct task_args *a);
 
-/* What was said about the transport: by a flag, else the environment (NULL: it is looked at later),
+/* The transport: from a flag, else the environment (NULL: it is looked at later),
  * else the config. */
 const char *task_transport(const struct task_args *a, struct config *c);
-/* The same for what stands under `security` in a config. */
+/* The same for what is under `security` in a config. */
 struct settings_security;
 void task_security(const struct task_args *a, struct config *c, struct settings_security *out);
 /* 0, or 2 after a message: there must be a config. */
@@ -89,21 +89,21 @@ struct task {
     struct skiff_program *main, *startup; /* the net's */
     struct buf pipe;                      /* the pipe command as it is run */
     const char *name;                     /* of the run, or NULL */
-    struct buf place;                     /* where its epochs lie */
+    struct buf model_path;                /* where its epochs lie */
     /* task_model.c: a model that is no ready one */
     void *library;                   /* the shared object that `model` is in, or NULL */
-    const struct yaml_node *network; /* the network in YAML that `own` stands for, or NULL */
+    const struct yaml_node *network; /* the network in YAML that `own` was made from, or NULL */
     struct skiff_model_def own;
     struct arena network_text;
     bool started;                      /* its parameters have values */
-    struct saved_tables *saved_tables; /* what was loaded has tables of features; else NULL */
-    char advice[160];                  /* when learning goes to NaN; "": nothing is learnt */
+    struct saved_tables *saved_tables; /* what was loaded has sparse tables; else NULL */
+    char advice[160];                  /* when learning goes to NaN; "": nothing is learned */
     char about[32];                    /* the epoch that runs, for that message */
 };
 
-/* Opens the config and builds the net, with an optimizer if it is to be trained. */
-/* How other machines' files are reached, for the whole process. */
+/* Settings of remote file systems, for the whole process. */
 enum skiff_status task_storage(struct config *c, struct skiff_error *err);
+/* Opens the config and builds the net, with an optimizer if it is to be trained. */
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
                             struct skiff_error *err);
 void task_close(struct task *j);
@@ -141,8 +141,8 @@ enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
 /* runner.epochs, at least 1. */
 int task_epochs(struct task *j);
 
-/* After everything was read: wrong values are an error; unknown keys are told on stderr, and are an
- * error when one looks like a known key misspelt or came from the command line. */
+/* After everything was read: wrong values are an error; unknown keys are reported on stderr, and
+ * are an error when one looks like a known key misspelt or came from the command line. */
 enum skiff_status task_check(struct task *j, const char *command, struct skiff_error *err);
 
 /* Gives every random op of the startup program its own seed from runner.seed; returns that. */
@@ -160,18 +160,18 @@ enum skiff_status task_model_open(struct task *j, struct skiff_error *err);
 enum skiff_status task_model_build(struct task *j, struct skiff_error *err);
 void task_model_close(struct task *j);
 /* task_rules.c: fills task.rules; refuses an input_hash_size beyond the tables; makes
- * runner.cache_dir, or says why not; tells names and files that are odd, and files left out. */
+ * runner.cache_dir, or reports why not; warns about odd or ignored files and names. */
 void task_rules(struct task *j);
 void task_check_hash_size(struct task *j, const struct reader_config *r);
 enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err);
-void task_tell_odd(void *arg, const char *file, int64_t line, const char *name);
-void task_tell_left_out(const struct file_list *files);
+void task_warn_odd(void *arg, const char *file, int64_t line, const char *name);
+void task_warn_left_out(const struct file_list *files);
 /* With --verbose: keys, files, slots and what is refused in them. */
-void task_say_all(const struct task *j, const struct file_list *files);
+void task_warn_all(const struct task *j, const struct file_list *files);
 
-/* What is said when learning goes to NaN, in options; `what` is "epoch" or "saved epoch". */
+/* The message for a loss of NaN, in options; `what` is "epoch" or "saved epoch". */
 struct trainer_options;
-void task_say_nan(struct task *j, struct trainer_options *options, const char *what, int epoch);
+void task_warn_nan(struct task *j, struct trainer_options *options, const char *what, int epoch);
 
 /* task_clicks.c: for models with settings of tables (table_parameters), before task_minimize */
 enum skiff_status task_count_clicks(struct task *j, struct skiff_error *err);

@@ -1,4 +1,4 @@
-/* Shows and clicks of tables of features (task.h). Each sample is one show of its ids, and its
+/* Shows and clicks of sparse tables (task.h). Each sample is one show of its ids, and its
  * label the click, as PaddleRec's models have it by ShowClickEntry; a table's setting `entry:
  * show_click_entry:<show>:<click>` names other variables of the network. */
 #include <string.h>

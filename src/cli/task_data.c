@@ -1,4 +1,8 @@
-/* runner.* to datasets. */
+/* Keys of `runner` to datasets: files, reader, batch size, shuffle, limits, pipe commands.
+ *
+ * Training and inference differ only in the names of some keys (struct task_data). Relative
+ * folders are relative to the config, as in PaddleRec. When an epoch has no sample,
+ * task_no_samples finds the reason: no files, only bad lines, or no full batch. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,9 +63,9 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
         struct buf names = BUF_INIT;
         for (const struct reader_class *const *c = reader_all(); *c; c++)
             buf_printf(&names, "%s%s", names.len ? ", " : "", (*c)->name);
-        enum skiff_status status =
-            error_set(err, SKIFF_NOT_FOUND, "%s: runner.input_format: no reader %s; there are %s",
-                      config_name(j->config), format, names.data);
+        enum skiff_status status = error_set(
+            err, SKIFF_NOT_FOUND, "%s: runner.input_format: unknown reader %s; expected one of %s",
+            config_name(j->config), format, names.data);
         buf_deinit(&names);
         return status;
     }
@@ -92,7 +96,7 @@ void task_pipe_environment(struct task *j)
     struct skiff_error err = {0};
     struct buf python = BUF_INIT;
     if (own_command(j) && python_env_set(&python, &err) < 0)
-        log_debug("pipe commands run without Skiff's Python packages: %s", err.message);
+        log_debug("pipe commands cannot import Skiff's Python packages: %s", err.message);
     buf_deinit(&python);
 }
 
@@ -120,7 +124,7 @@ bool task_in_memory(struct task *j)
     return config_choice(j->config, "runner.reader_type", 0, kinds) == 3;
 }
 
-static void tell_idle(void *arg, const char *file, int64_t lines)
+static void print_idle(void *arg, const char *file, int64_t lines)
 {
     log_warn("%s: %lld lines were read since its last sample", file, (long long)lines);
 }
@@ -143,9 +147,9 @@ enum skiff_status task_dataset_config(struct task *j, const struct task_data *da
         data->bad_limit ? data->bad_limit : config_int_in(c, "runner.bad_lines", 0, -1, INT64_MAX);
     out->unpack_ratio = config_int_in(c, "runner.unpack_ratio", SOURCE_UNPACK_RATIO, -1, 1 << 30);
     out->idle_lines = config_int_in(c, "runner.idle_lines", SCAN_IDLE_LINES, -1, INT64_MAX / 2);
-    out->on_idle = tell_idle;
+    out->on_idle = print_idle;
     out->keep_ids = config_bool(c, "runner.need_dump", false);
-    out->on_odd = task_tell_odd;
+    out->on_odd = task_warn_odd;
     out->rules = &j->rules;
     out->on_bad = data->on_bad;
     out->on_bad_arg = data->arg;
@@ -169,7 +173,7 @@ enum skiff_status task_files(struct task *j, const struct task_data *data,
     const char *like = n < 1 ? config_like(j->config, data->dir_key) : NULL;
     if (n < 1)
         return error_set(err, SKIFF_NOT_FOUND,
-                         "%s: %s is needed: a folder, files or patterns%s%s%s",
+                         "%s: %s is required: a folder, files or patterns%s%s%s",
                          config_name(j->config), data->dir_key, like ? "; what is " : "",
                          like ? like : "", like ? "?" : "");
     *out_count = n;
@@ -180,19 +184,18 @@ enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
                                   const struct dataset *d, struct skiff_error *err)
 {
     if (dataset_bad_lines(d))
-        return error_set(
-            err, SKIFF_NOT_FOUND,
-            "no sample is left in %s: %lld bad lines were left out (runner.bad_lines); "
-            "skiff check-data tells what is wrong with them",
-            data->dir_key, (long long)dataset_bad_lines(d));
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "no samples in %s: %lld bad lines were skipped (runner.bad_lines); skiff "
+                         "check-data prints their errors",
+                         data->dir_key, (long long)dataset_bad_lines(d));
     if (config_bool(j->config, "runner.drop_last", false))
-        return error_set(
-            err, SKIFF_NOT_FOUND,
-            "no batch is full: there are fewer samples in %s than %s (%lld) for each "
-            "thread, and runner.drop_last leaves the rest out; make the batches smaller "
-            "or set drop_last to False",
-            data->dir_key, data->batch_key, (long long)config_int(j->config, data->batch_key, 32));
-    return error_set(err, SKIFF_NOT_FOUND, "there are no samples in %s", data->dir_key);
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "no batch is full: %s has fewer samples than %s (%lld) for each thread, "
+                         "and runner.drop_last drops incomplete batches; use smaller batches or "
+                         "set drop_last to False",
+                         data->dir_key, data->batch_key,
+                         (long long)config_int(j->config, data->batch_key, 32));
+    return error_set(err, SKIFF_NOT_FOUND, "no samples in %s", data->dir_key);
 }
 
 enum skiff_status task_dataset_open(struct task *j, const struct task_data *data,
@@ -217,8 +220,8 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
         return placed ? error_prefix(err, status, "%s", data->files ? "files" : data->dir_key)
                       : status;
     }
-    task_tell_left_out(dataset_files(d));
-    task_say_all(j, dataset_files(d));
+    task_warn_left_out(dataset_files(d));
+    task_warn_all(j, dataset_files(d));
     *out = d;
     return SKIFF_OK;
 }

@@ -1,5 +1,7 @@
-/* Which model a config means: a ready one by name, a network in YAML (a file of its own, or the
- * section `network` of the config), or a shared object; and building it. */
+/* Which model a config means: a built-in one by name, a network in YAML (a file, or the section
+ * `network` of the config), or a shared object; and the building of its network. A shared object
+ * is code of the user's choice: it is loaded only from a path with a slash, and its interface
+ * version is checked before anything of it is called. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,11 +73,11 @@ static enum skiff_status no_model(const struct config *c, const char *what, stru
     const char *like = config_like(c, "runner.model");
     for (const struct skiff_model_def *const *m = model_all(); *m; m++)
         buf_printf(&names, "%s%s", m == model_all() ? "" : ", ", (*m)->name);
-    enum skiff_status status = error_set(
-        err, SKIFF_NOT_FOUND,
-        "%s: no model %s; runner.model names one, or the folder of the config does: %s; or "
-        "it is a file, as ./mynet.yaml or ./mymodel.so (docs/networks.md)%s%s",
-        config_name(c), what, names.data, like ? "; what is " : "", like ? like : "");
+    enum skiff_status status =
+        error_set(err, SKIFF_NOT_FOUND,
+                  "%s: no model %s; runner.model, or else the folder of the config, must name one "
+                  "of %s; or a file, as ./mynet.yaml or ./mymodel.so (docs/guide/networks.md)%s%s",
+                  config_name(c), what, names.data, like ? "; what is " : "", like ? like : "");
     buf_deinit(&names);
     return status;
 }
@@ -118,8 +120,8 @@ static enum skiff_status library_check(const struct skiff_model_def *def, const 
         return error_set(err, SKIFF_FORMAT, "%s: skiff_model_def() gives NULL", path);
     if (def->abi != SKIFF_MODEL_ABI)
         return error_set(err, SKIFF_UNSUPPORTED,
-                         "%s was compiled for models of version %d, this skiff has %d; compile it "
-                         "again with the headers of this skiff",
+                         "%s was compiled for model interface %d, but this skiff has %d; recompile "
+                         "it with the headers of this skiff",
                          path, def->abi, SKIFF_MODEL_ABI);
     if (!def->build || !def->name)
         return error_set(err, SKIFF_FORMAT, "%s: its model has no %s", path,
@@ -137,8 +139,8 @@ static enum skiff_status library_open(struct task *j, const char *path, struct s
     *(void **)&def = dlsym(j->library, "skiff_model_def");
     if (!def)
         return error_set(err, SKIFF_FORMAT,
-                         "%s has no function skiff_model_def, so it is no model; SKIFF_MODEL of "
-                         "<skiff/model.h> makes it (docs/networks.md)",
+                         "%s is not a model: it has no function skiff_model_def, which SKIFF_MODEL "
+                         "of <skiff/model.h> defines (docs/guide/networks.md)",
                          path);
     j->model = def();
     return library_check(j->model, path, err);
@@ -168,7 +170,7 @@ static enum skiff_status network_open(struct task *j, const char *path, struct s
     if (status < 0)
         return status;
     if (!root)
-        return error_set(err, SKIFF_FORMAT, "%s: the file is empty; a network was expected", path);
+        return error_set(err, SKIFF_FORMAT, "%s: the file is empty; expected a network", path);
     /* "network:" around all of it is as good as nothing around it */
     if (root->kind == YAML_MAP && root->n == 1 && !strcmp(root->first->key, "network"))
         root = root->first;
@@ -185,8 +187,8 @@ enum skiff_status task_model_open(struct task *j, struct skiff_error *err)
     arena_init(&j->network_text);
     if (own && name)
         return error_set(err, SKIFF_INVALID,
-                         "%s:%d: the config has a network of its own, and runner.model names "
-                         "another one, %s; leave out one of them",
+                         "%s:%d: the config contains a network, and runner.model names another "
+                         "one, %s; remove one of them",
                          config_name(j->config), own->line, name);
     if (own) {
         be_network(j, own, config_name(j->config));
@@ -217,7 +219,7 @@ enum skiff_status task_model_build(struct task *j, struct skiff_error *err)
     TRY(skiff_net_check(j->net, err));
     if (j->vars.ninputs < 0 || j->vars.ninputs > SKIFF_MODEL_MAX_INPUTS || !j->vars.loss)
         return error_set(err, SKIFF_INVALID, "%s: the model %s", j->model->name,
-                         j->vars.loss ? "has a wrong number of inputs" : "gives no loss");
+                         j->vars.loss ? "has a wrong number of inputs" : "has no loss");
     return SKIFF_OK;
 }
 

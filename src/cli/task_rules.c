@@ -1,4 +1,6 @@
-/* What a task's data must keep to, and what is told about files that are read. */
+/* The rules for a task's data (struct data_rules), and warnings about files and names. Training
+ * and check-data take their rules from here, so that both refuse the same lines: label, range of
+ * ids of the model's tables, finite numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ static void name_key(struct task *j, struct slot_rule *rule)
         return;
     buf_printf(&text, "%s: " ROWS_KEY, rule->why);
     free(rule->why);
-    rule->why = mem_must_strdup(text.data);
+    rule->why = mem_strdup_or_die(text.data);
     buf_deinit(&text);
 }
 
@@ -41,7 +43,7 @@ void task_rules(struct task *j)
         return;
     free(r->slots[at].why);
     r->slots[at] = (struct slot_rule){
-        .limit = 2, .label = true, .finite = true, .why = mem_must_strdup("it is the label")};
+        .limit = 2, .label = true, .finite = true, .why = mem_strdup_or_die("it is the label")};
 }
 
 /* The smallest table that ids of the data are looked up in; 0: none. */
@@ -65,14 +67,13 @@ void task_check_hash_size(struct task *j, const struct reader_config *r)
         return;
     if (r->hash_size > (uint64_t)rows)
         config_refuse(j->config, SIZE_KEY,
-                      "is %llu, but " ROWS_KEY " is %lld: ids from %lld on would have no row; make "
-                      "the former smaller or the latter larger",
+                      "is %llu, but " ROWS_KEY " is %lld: ids of %lld or more would have no row; "
+                      "decrease the former or increase the latter",
                       (unsigned long long)r->hash_size, (long long)rows, (long long)rows);
     else if (!r->hash_size && hashes)
         config_refuse(j->config, SIZE_KEY,
                       "is 0 (ids of 64 bits), but " ROWS_KEY
-                      " is %lld: ids from %lld on would have "
-                      "no row",
+                      " is %lld: ids of %lld or more would have no row",
                       (long long)rows, (long long)rows);
 }
 
@@ -81,8 +82,8 @@ int task_epochs(struct task *j)
     int64_t epochs = config_int_in(j->config, "runner.epochs", 1, 0, 1000000);
     if (epochs == 0)
         config_refuse(j->config, "runner.epochs",
-                      "is 0: nothing would be trained; write 1 or more (skiff infer judges what is "
-                      "saved)");
+                      "is 0: nothing would be trained; set 1 or more (skiff infer evaluates "
+                      "saved epochs)");
     return (int)epochs;
 }
 
@@ -95,13 +96,13 @@ enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_e
     enum skiff_status status = file_make_parents(file.data, err);
     buf_deinit(&file);
     if (status == SKIFF_OK && access(dc->cache_dir, W_OK | X_OK) < 0)
-        status = error_set_sys(err, "%s: no files can be made there", dc->cache_dir);
+        status = error_set_sys(err, "%s: cannot create files in it", dc->cache_dir);
     return status < 0 ? error_prefix(err, status, "runner.cache_dir") : SKIFF_OK;
 }
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
-void task_say_nan(struct task *j, struct trainer_options *options, const char *what, int epoch)
+void task_warn_nan(struct task *j, struct trainer_options *options, const char *what, int epoch)
 {
     snprintf(j->about, sizeof j->about, "%.15s %d", what, epoch);
     options->loss = skiff_var_name(j->vars.loss);
@@ -109,11 +110,11 @@ void task_say_nan(struct task *j, struct trainer_options *options, const char *w
     options->advice = j->advice[0] ? j->advice : "train again with a lower learning_rate";
 }
 
-void task_tell_odd(void *arg, const char *file, int64_t line, const char *name)
+void task_warn_odd(void *arg, const char *file, int64_t line, const char *name)
 {
     (void)arg;
     if (name)
-        log_warn("%s:%lld: \"%s\" is no slot of the model: its values are left out everywhere",
+        log_warn("%s:%lld: \"%s\" is not a slot of the model: its values are ignored in all lines",
                  file, (long long)line, name);
     else
         log_warn("%s is empty", file);
@@ -124,7 +125,7 @@ void task_talk(const struct task_args *a)
     log_set_level(a->quiet ? LOG_WARN : a->verbose ? LOG_DEBUG : LOG_INFO);
 }
 
-static void say_slot(const struct slot *slot, const struct slot_rule *rule)
+static void print_slot(const struct slot *slot, const struct slot_rule *rule)
 {
     char limit[64] = "";
     if (rule->limit)
@@ -133,7 +134,7 @@ static void say_slot(const struct slot *slot, const struct slot_rule *rule)
               slot->ragged ? "any number of values" : "dense", limit);
 }
 
-void task_say_all(const struct task *j, const struct file_list *files)
+void task_warn_all(const struct task *j, const struct file_list *files)
 {
     const char *key, *text;
     for (int i = 0; i < config_count(j->config); i++) {
@@ -143,13 +144,13 @@ void task_say_all(const struct task *j, const struct file_list *files)
     for (int i = 0; i < files->count; i++)
         log_debug("file %s", files->paths[i]);
     for (int i = 0; i < j->schema.count; i++)
-        say_slot(&j->schema.slots[i], &j->rules.slots[i]);
+        print_slot(&j->schema.slots[i], &j->rules.slots[i]);
 }
 
-void task_tell_left_out(const struct file_list *files)
+void task_warn_left_out(const struct file_list *files)
 {
     if (files->left_out)
-        log_warn("%d file%s left out, like a backup or hidden by the name: %s%s", files->left_out,
-                 files->left_out == 1 ? " is" : "s are", files->left_out_names,
+        log_warn("%d file%s ignored, because the name is hidden or that of a backup: %s%s",
+                 files->left_out, files->left_out == 1 ? " is" : "s are", files->left_out_names,
                  files->left_out > 3 ? ", ..." : "");
 }

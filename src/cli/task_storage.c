@@ -14,8 +14,8 @@ enum skiff_status task_storage(struct config *c, struct skiff_error *err)
     else
         buf_str(&ugi, config_text(c, "runner.fs_ugi", ""));
     enum skiff_status status = config_check(c, err);
-    bool said = *client || (ugi.data && *ugi.data);
-    if (status == SKIFF_OK && said) {
+    bool given = *client || (ugi.data && *ugi.data);
+    if (status == SKIFF_OK && given) {
         status = fs_settings_parse(&s, client, ugi.data ? ugi.data : "", err);
         if (status == SKIFF_OK)
             status = fs_settings_hadoop(&s, config_text(c, "runner.fs_client.hadoop_bin", ""), err);

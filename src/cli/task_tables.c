@@ -1,3 +1,6 @@
+/* Settings of sparse tables from a config: table_parameters.<table>, nested as in PaddleRec,
+ * become settings of table/table_config.h. They are checked when the config is read, so that a
+ * wrong value is reported with file, line and key before a process of the job starts. */
 #include "cli/task_tables.h"
 
 #include <stdio.h>
@@ -15,7 +18,7 @@
 #define EACH_KEY "runner.table_bytes"
 
 /* One setting of a table: its key in the config and its line for the servers. */
-struct line {
+struct setting_line {
     const char *key, *text;
 };
 
@@ -23,7 +26,7 @@ struct line {
 struct table_found {
     const char *name;
     int64_t width;
-    struct line *lines;
+    struct setting_line *lines;
     int n;
     bool limited; /* it has a memory_limit of its own */
 };
@@ -88,7 +91,7 @@ static void no_table(const struct tables_found *f, struct config *c, const char 
     for (int i = 0; i < f->n; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", f->at[i].name);
     config_refuse(c, key,
-                  "is of a table %.*s, but the model has no distributed one of that name; %s%s",
+                  "names the table %.*s, but the model has no distributed table of that name; %s%s",
                   (int)strcspn(rest, "."), rest,
                   f->n ? "it has "
                        : "hyper_parameters.distributed_embedding: 1 makes those of "
@@ -116,11 +119,11 @@ static const char *value_text(struct arena *arena, struct config *c, const char 
 static void add_line(struct tables_found *f, struct table_found *t, const char *key,
                      const char *path, const char *value)
 {
-    struct line *longer = arena_alloc(f->arena, (size_t)(t->n + 2) * sizeof *longer);
+    struct setting_line *longer = arena_alloc(f->arena, (size_t)(t->n + 2) * sizeof *longer);
     if (t->n)
         memcpy(longer, t->lines, (size_t)t->n * sizeof *longer);
     t->lines = longer;
-    struct line one = {key, arena_printf(f->arena, "%s %s\n", path, value)};
+    struct setting_line one = {key, arena_printf(f->arena, "%s %s\n", path, value)};
     /* what other settings are checked against goes first */
     int at = strcmp(path, "accessor.accessor_class") ? t->n : 0;
     memmove(longer + at + 1, longer + at, (size_t)(t->n - at) * sizeof *longer);
@@ -149,17 +152,18 @@ static void read_keys(struct tables_found *f, struct config *c, bool refuse)
 
 /* ---- memory ---- */
 
-struct sizes {
+struct table_sizes {
     size_t limit, each;
 };
 
-#define AT(member) offsetof(struct sizes, member)
+#define AT(member) offsetof(struct table_sizes, member)
 static const struct option size_rows[] = {{"limit", OPTION_SIZE, AT(limit), .value = "SIZE"},
                                           {"each", OPTION_SIZE, AT(each), .value = "SIZE"},
                                           {0}};
 static const struct options size_options = {.rows = size_rows};
 
-static const char *read_size(struct config *c, const char *key, const char *row, struct sizes *out)
+static const char *read_size(struct config *c, const char *key, const char *row,
+                             struct table_sizes *out)
 {
     const char *text = config_text(c, key, NULL);
     if (text && options_set(&size_options, out, row, text, NULL) < 0)
@@ -168,10 +172,11 @@ static const char *read_size(struct config *c, const char *key, const char *row,
 }
 
 /* What a server's tables share is read by servers from the environment, where skiff launch has put
- * it if it was told; what the config says counts less. What each table may have is a setting. */
+ * it if it was reported; what the config says counts less. What each table may have is a
+ * setting. */
 static void limit_tables(struct tables_found *f, struct config *c)
 {
-    struct sizes sizes = {0};
+    struct table_sizes sizes = {0};
     const char *limit = read_size(c, LIMIT_KEY, "limit", &sizes);
     read_size(c, EACH_KEY, "each", &sizes);
     if (limit && sizes.limit)
@@ -201,7 +206,7 @@ static enum skiff_status parse(const struct table_found *t, int n, struct buf *t
     return status;
 }
 
-/* The text of all lines; a wrong one is told with its place. */
+/* The text of all lines; a wrong one is reported with its place. */
 static const char *check_table(struct tables_found *f, struct config *c,
                                const struct table_found *t)
 {
@@ -240,7 +245,7 @@ enum skiff_status task_tables_read(struct task_tables *t, struct task *task, con
     t->n = 0;
     TRY(read_all(t, task, true, err));
     if (t->n && !strcasecmp(mode, "geo")) {
-        log_warn("geo has no tables of features: table_parameters have no effect");
+        log_warn("geo has no sparse tables: table_parameters have no effect");
         t->n = 0;
     }
     return SKIFF_OK;

@@ -1,4 +1,4 @@
-/* Settings of tables of features, from a config to the tables that a program has. */
+/* Settings of sparse tables, from a config to the tables that a program has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,12 +71,13 @@ static void assert_refused(const char *text, const char *message)
     close_task(&task);
 }
 
-static void wrong_keys_are_told_with_their_place(void **state)
+static void wrong_keys_are_reported_with_their_line(void **state)
 {
     (void)state;
-    assert_refused("table_parameters:\n  embed:\n    shard_num: 5\n",
-                   "/x/test.yaml:3: table_parameters.embed.shard_num is of a table embed, but the "
-                   "model has no distributed one of that name; it has emb, emb.w");
+    assert_refused(
+        "table_parameters:\n  embed:\n    shard_num: 5\n",
+        "/x/test.yaml:3: table_parameters.embed.shard_num names the table embed, but the "
+        "model has no distributed table of that name; it has emb, emb.w");
     assert_refused("table_parameters:\n  emb:\n    shard_num: 0\n",
                    "/x/test.yaml:3: table_parameters.emb.shard_num is refused: table emb: setting "
                    "shard_num is '0'; expected a whole number from 1 to 100000");
@@ -86,7 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_of_the_table_with_the_longest_name),
-        cmocka_unit_test(wrong_keys_are_told_with_their_place),
+        cmocka_unit_test(wrong_keys_are_reported_with_their_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
-/* skiff train as one process of a job (train_fleet.h).
+/* skiff train as one process of a job with servers (train_fleet.h).
  *
  * All processes build the same network from the same config and split it; a server then serves
- * until the job is over. All begin with the same epoch (fleet/epochs.h). Workers meet once an
- * epoch, to add up their counts and to mark the servers' values; then one of them saves what was
- * marked while the others train on. When it dies or fails, another one does: they ask once in a
- * while, and at the end all wait until the last epoch is saved. A worker without files takes part
- * in the start and leaves, so that nobody waits for it. Who is told to stop waits for nobody. A
- * failure is told to the servers with its reason, so that the others hear it at once and not after
- * a silence. */
+ * until the job ends. All begin with the same epoch (fleet/epochs.h). At the end of each epoch the
+ * workers reduce their metrics and tag the version of the servers' values; one worker then saves
+ * the tagged version while the others train on. If it dies or fails, another worker saves: the
+ * workers poll for this, and at the end all wait until the last epoch is saved. A worker without
+ * files takes part in the start and leaves. A worker that receives a signal leaves without waiting
+ * for the others. A failure is reported to the servers with its reason, so that the others learn
+ * it at once and not after a timeout. */
 #include "cli/train_fleet.h"
 
 #include <limits.h>
@@ -28,15 +28,15 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
-#include "cli/dump.h"
+#include "cli/sample_dump.h"
 #include "cli/interrupt.h"
 #include "cli/job.h"
 #include "cli/job_tables.h"
 #include "cli/progress.h"
-#include "cli/room.h"
+#include "cli/disk_space.h"
 #include "cli/runs.h"
 #include "cli/valid_job.h"
-#include "cli/record.h"
+#include "cli/recorder.h"
 #include "data/files.h"
 #include "executor/executor.h"
 #include "executor/trainer.h"
@@ -53,13 +53,13 @@
 struct fleet_training {
     const struct task_args *args;
     struct task task;
-    struct job job;
+    struct train_job job;
     struct file_list files; /* of this worker */
     struct dataset *data;
-    struct tally tally;
+    struct eval_metrics accumulator;
     struct progress progress;
-    struct dump dump;
-    struct record *record; /* of a worker with data */
+    struct sample_dump sample_dump;
+    struct run_recorder *recorder; /* of a worker with data */
     struct trainer_options options;
     const char *save_path, *start_path; /* start_path: what servers begin with; NULL: fresh */
     struct buf start_text;
@@ -67,14 +67,14 @@ struct fleet_training {
     int first, epochs, epoch;
     bool shuffle, stopped, everybody; /* everybody: all workers are here and have data */
     int64_t present;                  /* workers with data in the epoch before */
-    double next_count;                /* when server 0 is told again what was trained */
+    double next_count;                /* when the trained samples are next reported */
     char run[40];
     struct folder_lock lock; /* of the first worker, which saves as long as it lives */
-    struct model_note save;  /* what is to be saved: the last epoch that has ended */
+    struct model_info save;  /* what is to be saved: the last epoch that has ended */
     bool at_end;             /* ... its files were trained to their end; else a part of them */
     bool unsaved;            /* ... and is not known to be saved */
     bool part_saved;         /* a part of an epoch, by this worker */
-    bool lost;               /* nobody could */
+    bool lost;               /* no worker could */
     struct report_row *rows; /* over all workers */
     int nrows;
     struct report total; /* of this worker */
@@ -96,14 +96,14 @@ bool train_fleet_alone(struct task *task)
            strcasecmp(config_text(c, "runner.sync_mode", mode), "geo") != 0;
 }
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
 static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
     struct fleet_training *t = user;
-    tally_batch(&t->tally, thread, rows, watched);
-    dump_batch(&t->dump, t->data, thread, rows, watched);
-    record_batch(t->record, thread);
+    eval_metrics_batch(&t->accumulator, thread, rows, watched);
+    sample_dump_batch(&t->sample_dump, t->data, thread, rows, watched);
+    recorder_batch(t->recorder, thread);
 }
 
 static bool wants_stop(void *user)
@@ -115,7 +115,7 @@ static bool wants_stop(void *user)
 static void try_save(struct fleet_training *t);
 
 /* What this worker has trained of the running epoch, for server 0's ledger. */
-static enum skiff_status count_trained(struct fleet_training *t, const struct tally_sum *sum,
+static enum skiff_status count_trained(struct fleet_training *t, const struct eval_metrics_sum *sum,
                                        bool done, struct ps_account *out, struct skiff_error *err)
 {
     struct ps_trained x = {.epoch = t->epoch,
@@ -129,16 +129,16 @@ static enum skiff_status count_trained(struct fleet_training *t, const struct ta
 static void on_tick(void *user)
 {
     struct fleet_training *t = user;
-    struct tally_sum *sum;
+    struct eval_metrics_sum *sum;
     try_save(t);
-    record_tick(t->record);
+    recorder_tick(t->recorder);
     job_tables_progress(t->job.fleet, &t->progress);
     progress_tick(&t->progress);
     bool counts = clock_seconds() >= t->next_count;
     if (!report_wanted() && !counts)
         return;
-    sum = mem_must(sizeof(*sum));
-    tally_read(&t->tally, sum);
+    sum = mem_alloc_or_die(sizeof(*sum));
+    eval_metrics_read(&t->accumulator, sum);
     if (counts)
         count_trained(t, sum, false, NULL, NULL);
     double share = t->progress.expected > 0
@@ -148,8 +148,8 @@ static void on_tick(void *user)
                        .share = share,
                        .samples = sum->samples,
                        .seconds = clock_seconds() - t->progress.started,
-                       .loss = tally_loss(&t->tally, sum),
-                       .auc = tally_auc(&t->tally, sum)};
+                       .loss = eval_metrics_loss(&t->accumulator, sum),
+                       .auc = eval_metrics_auc(&t->accumulator, sum)};
     strcpy(r.tables, t->progress.tables);
     report_send(&r);
     free(sum);
@@ -158,7 +158,7 @@ static void on_tick(void *user)
 static void on_profile(void *user, const struct profile *profile)
 {
     struct fleet_training *t = user;
-    record_profile(t->record, profile);
+    recorder_profile(t->recorder, profile);
 }
 
 /* ---- the config ---- */
@@ -170,16 +170,16 @@ static void read_options(struct fleet_training *t)
     t->epochs = task_epochs(&t->task);
     t->save_path = task_save_path(&t->task);
     t->shuffle = config_bool(c, "runner.shuffle", false);
-    tally_init(&t->tally, &t->task.vars, threads);
-    progress_init(&t->progress, &t->tally,
+    eval_metrics_init(&t->accumulator, &t->task.vars, threads);
+    progress_init(&t->progress, &t->accumulator,
                   config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
     t->options = (struct trainer_options){
         .threads = threads,
         .executor = {.seed = t->job.seed, .has_seed = true, .profile = true},
         .reset_metrics = true,
         .user = t,
-        .watched = t->tally.watched,
-        .nwatched = t->tally.nwatched,
+        .watched = t->accumulator.watched,
+        .nwatched = t->accumulator.nwatched,
         .on_batch = on_batch,
         .tick_period = t->progress.terminal || report_wanted() ? 0.25 : 0.5,
         .on_tick = on_tick,
@@ -188,7 +188,7 @@ static void read_options(struct fleet_training *t)
 }
 
 /* Host and folder, for messages of other processes. */
-static void say_where(struct fleet_training *t)
+static void print_where(struct fleet_training *t)
 {
     char host[256] = "?", folder[PATH_MAX];
     gethostname(host, sizeof(host) - 1);
@@ -200,18 +200,18 @@ static void say_where(struct fleet_training *t)
 static enum skiff_status read_identity(const char *dir, struct ps_begin *has,
                                        struct skiff_error *err)
 {
-    struct model_note note = {0};
+    struct model_info note = {0};
     struct buf path = BUF_INIT, text = BUF_INIT;
     buf_printf(&path, "%s/%s", dir, manifest_in(dir));
-    enum skiff_status status = model_note_read(dir, &note, err);
+    enum skiff_status status = model_info_read(dir, &note, err);
     if (status == SKIFF_OK && file_exists(path.data))
         status = file_read(path.data, &text, err);
     if (status == SKIFF_OK && text.len)
         has->sum = hash_bytes(text.data, text.len);
     if (status == SKIFF_OK && note.known) {
         snprintf(has->run, sizeof(has->run), "%s", note.run);
-        log_info("going on from %s", dir);
-        checkpoint_say_run(&note);
+        log_info("resuming from %s", dir);
+        checkpoint_print_run(&note);
     }
     buf_deinit(&path);
     buf_deinit(&text);
@@ -230,14 +230,14 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
         TRY(checkpoint_find(t->save_path, &last, err));
     t->has = (struct ps_begin){
         .resume = resume, .epoch = last.epoch, .complete = last.epoch >= 0 && last.complete};
-    say_where(t);
+    print_where(t);
     if (last.epoch < 0)
         return SKIFF_OK;
     buf_printf(&t->start_text, "%s/%d", t->save_path, last.epoch);
     t->start_path = t->start_text.data;
     if (!last.complete)
         log_warn("%s was saved in the middle of its epoch, or without files of a worker; the epoch "
-                 "is trained from its beginning: some samples are learnt from a second time",
+                 "restarts: some samples are trained a second time",
                  t->start_path);
     return read_identity(t->start_path, &t->has, err);
 }
@@ -245,20 +245,21 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
 static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err)
 {
     t->has.index = (uint32_t)skiff_fleet_server_index(t->job.fleet);
-    /* tables of features, and all with them, are loaded by the first worker */
+    /* sparse tables, and all with them, are loaded by the first worker */
     const char *start = skiff_fleet_tables(t->job.fleet) ? NULL : t->start_path;
     return job_serve(&t->job, &t->task, &t->has, start, err);
 }
 
 /* ---- worker ---- */
 
-static void tell_files(const struct fleet_training *t, int total, bool share)
+static void print_files(const struct fleet_training *t, int total, bool share)
 {
     int workers = skiff_fleet_worker_num(t->job.fleet);
     log_info("%d of %d files are this worker's", t->files.count, total);
     if (!share && workers > 1 && skiff_fleet_is_first_worker(t->job.fleet))
-        log_info("each of %d workers reads all files (%d) that it sees: if they see the same ones, "
-                 "a row is trained %d times an epoch; runner.split_file_list: True shares them out",
+        log_info("each of %d workers reads all %d files in its folder: if the folders are the "
+                 "same, a row is trained %d times an epoch; runner.split_file_list: True divides "
+                 "the files among workers",
                  workers, total, workers);
 }
 
@@ -285,11 +286,11 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
             file_list_add(&t->files, all.paths[i]);
     }
     if (skiff_fleet_is_first_worker(t->job.fleet))
-        task_tell_left_out(&all);
+        task_warn_left_out(&all);
     int total = all.count;
     file_list_deinit(&all);
     if (status == SKIFF_OK && skiff_fleet_server_num(t->job.fleet))
-        tell_files(t, total, share);
+        print_files(t, total, share);
     return status;
 }
 
@@ -309,19 +310,20 @@ static enum skiff_status open_data(struct fleet_training *t, struct skiff_error 
     return SKIFF_OK;
 }
 
-/* Counts of all workers, in place. *out_present: how many there are. Whoever judges epochs says
- * whether to go on. */
-static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s, int64_t *out_present,
-                                struct skiff_error *err)
+/* Counts of all workers, in place. *out_present: how many there are. Whoever evaluates epochs says
+ * whether to continue. */
+static enum skiff_status add_up(struct fleet_training *t, struct eval_metrics_sum *s,
+                                int64_t *out_present, struct skiff_error *err)
 {
-    enum { PRESENT = TALLY_WHOLE, STOP, N };
-    int64_t *whole = mem_must(N * sizeof(*whole));
-    double part[TALLY_PART];
-    tally_sum_pack(s, whole, part);
+    enum { PRESENT = EVAL_METRICS_WHOLE, STOP, N };
+    int64_t *whole = mem_alloc_or_die(N * sizeof(*whole));
+    double part[EVAL_METRICS_PART];
+    eval_metrics_sum_pack(s, whole, part);
     whole[PRESENT] = 1;
     whole[STOP] = t->valid.valid.stop;
-    enum skiff_status status = epochs_meet(t->job.fleet, t->epoch, whole, N, part, TALLY_PART, err);
-    tally_sum_unpack(s, whole, part);
+    enum skiff_status status =
+        epochs_barrier(t->job.fleet, t->epoch, whole, N, part, EVAL_METRICS_PART, err);
+    eval_metrics_sum_unpack(s, whole, part);
     *out_present = whole[PRESENT];
     t->early = whole[STOP] > 0;
     free(whole);
@@ -329,7 +331,7 @@ static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s, i
 }
 
 /* In the log, and on the launcher's screen. */
-#define WARN_ALL(...) (log_warn(__VA_ARGS__), report_note(__VA_ARGS__))
+#define WARN_ALL(...) (log_warn(__VA_ARGS__), report_warning(__VA_ARGS__))
 
 /* An epoch that lacks files of a worker is not complete; what was trained is counted. */
 static void take_account(struct fleet_training *t, const struct ps_account *a,
@@ -339,10 +341,10 @@ static void take_account(struct fleet_training *t, const struct ps_account *a,
     t->save.steps = (int64_t)a->batches;
     t->save.complete &= !a->nlost;
     if (a->twice && t->at_end)
-        WARN_ALL("epoch %d: %llu samples were trained twice, by a worker that died and by the one "
-                 "that was started in its place",
+        WARN_ALL("epoch %d: %llu samples were trained twice, by a worker that died and by its "
+                 "replacement",
                  t->epoch, (unsigned long long)a->twice);
-    if (!a->nlost || !t->at_end) /* who was told to stop has lost nothing */
+    if (!a->nlost || !t->at_end) /* a worker that was stopped has lost nothing */
         return;
     snprintf(row->lost, sizeof row->lost, "%.47s", a->lost);
     WARN_ALL("epoch %d is incomplete: worker %s has not trained all of its files; %llu samples "
@@ -350,13 +352,13 @@ static void take_account(struct fleet_training *t, const struct ps_account *a,
              t->epoch, a->lost, (unsigned long long)a->samples);
 }
 
-/* The end of this worker's files: its counts go to server 0 before all meet, and the account of all
- * comes back after it. */
-static enum skiff_status meet_others(struct fleet_training *t, struct tally_sum *sum,
+/* The end of this worker's files: its counts go to server 0 before the reduction, which returns
+ * the account of all workers. */
+static enum skiff_status meet_others(struct fleet_training *t, struct eval_metrics_sum *sum,
                                      struct ps_account *account, struct skiff_error *err)
 {
     int64_t present = 0;
-    struct tally_sum *own = mem_must(sizeof *own);
+    struct eval_metrics_sum *own = mem_alloc_or_die(sizeof *own);
     *own = *sum;
     enum skiff_status status = count_trained(t, own, true, account, err);
     if (status == SKIFF_OK)
@@ -365,20 +367,21 @@ static enum skiff_status meet_others(struct fleet_training *t, struct tally_sum 
         status = count_trained(t, own, true, account, err);
     free(own);
     t->everybody = present == skiff_fleet_worker_num(t->job.fleet);
-    /* the job is told to stop: others have left in the middle of their files */
+    /* the job is stopping: others have left in the middle of their files */
     t->stopped |= interrupt_wanted() && present < t->present;
     t->present = present;
     return status;
 }
 
-static void send_end(const struct fleet_training *t, const struct tally_sum *sum, double seconds)
+static void send_end(const struct fleet_training *t, const struct eval_metrics_sum *sum,
+                     double seconds)
 {
     struct report r = {.epoch = t->epoch,
                        .share = 1,
                        .samples = sum->samples,
                        .seconds = seconds,
-                       .loss = tally_loss(&t->tally, sum),
-                       .auc = tally_auc(&t->tally, sum)};
+                       .loss = eval_metrics_loss(&t->accumulator, sum),
+                       .auc = eval_metrics_auc(&t->accumulator, sum)};
     strcpy(r.tables, t->progress.tables);
     report_send(&r);
 }
@@ -408,32 +411,32 @@ static void print_epoch(const struct fleet_training *t, const struct report_row 
 static enum skiff_status finish_row(struct fleet_training *t, const struct trainer_result *r,
                                     struct skiff_error *err)
 {
-    struct tally_sum *sum = mem_must(sizeof(*sum));
+    struct eval_metrics_sum *sum = mem_alloc_or_die(sizeof(*sum));
     struct report_row *row = &t->rows[t->nrows++];
     struct ps_account account = {0};
-    tally_read(&t->tally, sum);
+    eval_metrics_read(&t->accumulator, sum);
     t->total.samples += sum->samples;
     t->total.seconds += r->seconds;
-    t->total.loss = tally_loss(&t->tally, sum);
-    t->total.auc = tally_auc(&t->tally, sum);
+    t->total.loss = eval_metrics_loss(&t->accumulator, sum);
+    t->total.auc = eval_metrics_auc(&t->accumulator, sum);
     if (!t->stopped)
         send_end(t, sum, r->seconds);
-    record_last_window(t->record); /* of this worker alone */
+    recorder_last_window(t->recorder); /* of this worker alone */
     enum skiff_status status = SKIFF_OK;
     if (!t->stopped)
         status = meet_others(t, sum, &account, err);
-    else /* waits for nobody, they may have hours to go: what they have reported so far counts */
+    else /* does not wait for the others, which may take hours: their last reports count */
         count_trained(t, sum, false, &account, NULL);
     t->at_end = !t->stopped;
-    t->save = (struct model_note){.epoch = t->epoch, .complete = t->at_end, .known = true};
+    t->save = (struct model_info){.epoch = t->epoch, .complete = t->at_end, .known = true};
     snprintf(t->save.run, sizeof(t->save.run), "%s", t->run);
     *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds, .interrupted = t->stopped};
-    report_row_fill(row, &t->tally, sum);
+    report_row_fill(row, &t->accumulator, sum);
     if (status == SKIFF_OK)
         take_account(t, &account, row);
     t->total.job_auc = row->auc;
     fill_shares(row, r);
-    record_end_epoch(t->record, row, sum, t->save.complete);
+    recorder_end_epoch(t->recorder, row, sum, t->save.complete);
     free(sum);
     print_epoch(t, row, r);
     return status;
@@ -448,7 +451,7 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
     struct buf dir = BUF_INIT;
     double start = clock_seconds();
     if (file_is_dir(t->save_path)) /* a worker that takes over makes it */
-        TRY(room_check(&t->task, t->save_path, t->save.epoch, err));
+        TRY(disk_space_check(&t->task, t->save_path, t->save.epoch, err));
     buf_printf(&dir, "%s/%d", t->save_path, t->save.epoch);
     checkpoint_inference(&t->task, &names);
     struct epochs_save what = {.dir = dir.data,
@@ -472,7 +475,7 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
 static bool save_pausing(void *user, const struct skiff_error *why, double seconds)
 {
     (void)user;
-    log_warn("saving failed, another try in %g s: %s", seconds, why->message);
+    log_warn("saving failed, retrying in %g s: %s", seconds, why->message);
     return !interrupt_wanted();
 }
 
@@ -482,8 +485,8 @@ static enum skiff_status save_epoch(struct fleet_training *t, struct skiff_error
     return save_retry(&saving, err);
 }
 
-/* Is it for this worker to save? A failure of it is told, and the job goes on: another worker may
- * have a disk that is not full. Errors are those of the network. */
+/* Is it for this worker to save? A failure of it is reported, and the job continues: another
+ * worker may have a disk that is not full. Errors are those of the network. */
 static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_state *out,
                                       char reason[static 512], struct skiff_error *err)
 {
@@ -496,14 +499,14 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
     double start = clock_seconds();
     bool failed = save_epoch(t, &why) < 0;
     if (failed)
-        WARN_ALL("epoch %d is not saved by this worker: %s", epoch, why.message);
-    record_saved(t->record, epoch, !failed, clock_seconds() - start);
+        WARN_ALL("this worker did not save epoch %d: %s", epoch, why.message);
+    recorder_saved(t->recorder, epoch, !failed, clock_seconds() - start);
     TRY(epochs_saved(t->job.fleet, epoch, complete, failed ? &why : NULL, err));
     if (!failed) {
-        struct model_note note = t->save;
+        struct model_info note = t->save;
         note.complete = t->at_end; /* what was trained at its end is validated, if it is not all */
         valid_job_saved(&t->valid, &note);
-        record_valid(t->record, &t->valid.valid, epoch);
+        recorder_valid(t->recorder, &t->valid.valid, epoch);
     }
     bool others = skiff_fleet_server_num(t->job.fleet) > 0;
     *out = !failed ? PS_SAVE_DONE : others ? PS_SAVE_OTHER : PS_SAVE_FAILED;
@@ -512,7 +515,7 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
     return SKIFF_OK;
 }
 
-/* While training goes on; on the thread beside it. What is wrong with the network is noticed by
+/* While training continues; on the thread next to it. What is wrong with the network is noticed by
  * those who train. */
 static void try_save(struct fleet_training *t)
 {
@@ -531,7 +534,7 @@ static enum skiff_status end_epoch(struct fleet_training *t, struct skiff_error 
     if (whole && !tables)
         TRY(epochs_mark(t->job.fleet, t->epoch, err));
     TRY(ask_and_save(t, &state, reason, err));
-    if (whole && tables) /* which have no marks: nobody trains on before they are saved */
+    if (whole && tables) /* which have no marks: no worker continues before they are saved */
         TRY(skiff_fleet_barrier_worker(t->job.fleet, err));
     t->unsaved = state != PS_SAVE_DONE;
     return SKIFF_OK;
@@ -550,9 +553,9 @@ static enum skiff_status await_saved(struct fleet_training *t, struct skiff_erro
     }
     if (state != PS_SAVE_FAILED)
         return SKIFF_OK;
-    TRY(epochs_tell_unsaved(t->job.fleet, reason, err));
+    TRY(epochs_report_unsaved(t->job.fleet, reason, err));
     t->lost = true;
-    log_error("the job's last epoch, %d, is not saved by anybody: %s", t->save.epoch, reason);
+    log_error("no process saved the last epoch of the job, %d: %s", t->save.epoch, reason);
     return SKIFF_OK;
 }
 
@@ -575,18 +578,18 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
     if (t->data && t->shuffle && task_in_memory(&t->task))
         TRY(shuffle(t, err));
     if (skiff_fleet_is_first_worker(t->job.fleet))
-        room_warn(&t->task, t->save_path, t->epoch);
-    tally_reset(&t->tally);
+        disk_space_warn(&t->task, t->save_path, t->epoch);
+    eval_metrics_reset(&t->accumulator);
     if (t->data) {
-        TRY(dump_start(&t->dump, t->epoch, err));
+        TRY(sample_dump_start(&t->sample_dump, t->epoch, err));
         progress_start(&t->progress, t->data, t->epoch);
-        task_say_nan(&t->task, &t->options, "epoch", t->epoch);
-        record_begin_epoch(t->record, t->epoch, t->data);
+        task_warn_nan(&t->task, &t->options, "epoch", t->epoch);
+        recorder_begin_epoch(t->recorder, t->epoch, t->data);
         status = trainer_train_dataset(t->task.scope, p, t->data, &t->options, &r, err);
         progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     }
     if (status == SKIFF_OK)
-        status = dump_end(&t->dump, err);
+        status = sample_dump_end(&t->sample_dump, err);
     if (status < 0)
         return status;
     if (t->data && !r.rows && !r.stopped)
@@ -594,7 +597,7 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
                             "worker %d", skiff_fleet_worker_index(t->job.fleet));
     t->stopped = r.stopped;
     if (t->stopped && !r.rows) {
-        log_warn("stopped before this worker's first sample of epoch %d: it saves nothing",
+        log_warn("stopped before the first sample of epoch %d on this worker: nothing to save",
                  t->epoch);
         return SKIFF_OK;
     }
@@ -602,7 +605,7 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
     return end_epoch(t, err);
 }
 
-/* The server inside a process that is alone has nothing on a disk: nobody disagrees with it. */
+/* The server inside a process that is alone has nothing on disk, so it agrees with every state. */
 static enum skiff_status agree(struct fleet_training *t, struct ps_begun *out,
                                struct skiff_error *err)
 {
@@ -634,14 +637,14 @@ static enum skiff_status begin(struct fleet_training *t, struct skiff_error *err
     if (job.late)
         log_info("the job is running: this worker joins in epoch %d", t->first);
     else if (t->first)
-        log_info("the job goes on with epoch %d", t->first);
+        log_info("the job continues with epoch %d", t->first);
     return SKIFF_OK;
 }
 
 /* The first worker saves, as long as it lives: the folder is its own. All have begun: nobody reads
  * what earlier runs have left there. */
-static enum skiff_status take_place(struct fleet_training *t, const struct task_args *args,
-                                    struct skiff_error *err)
+static enum skiff_status claim_folder(struct fleet_training *t, const struct task_args *args,
+                                      struct skiff_error *err)
 {
     if (!skiff_fleet_is_first_worker(t->job.fleet))
         return SKIFF_OK;
@@ -650,39 +653,40 @@ static enum skiff_status take_place(struct fleet_training *t, const struct task_
     if (args->overwrite && !t->first)
         valid_record_remove(t->save_path);
     if (removed)
-        log_info("%d epochs of earlier runs are removed from %s", removed, t->save_path);
+        log_info("removed %d epochs of earlier runs from %s", removed, t->save_path);
     else if (!args->resume && !t->first && checkpoint_before(t->save_path, INT_MAX) >= 0)
-        log_warn("%s holds epochs of an earlier run, up to %d: this one replaces them one by one",
+        log_warn("%s has epochs of an earlier run, up to %d; this run replaces them one by one",
                  t->save_path, checkpoint_before(t->save_path, INT_MAX));
     return SKIFF_OK;
 }
 
-/* The worker that saves leaves the report beside the models. */
-static void start_record(struct fleet_training *t, const struct task_args *args)
+/* The worker that saves leaves the report next to the models. */
+static void start_recorder(struct fleet_training *t, const struct task_args *args)
 {
     int worker = skiff_fleet_worker_index(t->job.fleet);
-    t->record = record_open(&t->task, &t->tally,
-                            &(struct record_plan){.command = "train",
-                                                  .folder = t->save_path,
-                                                  .json = args->json,
-                                                  .run = t->run,
-                                                  .threads = t->options.threads,
-                                                  .workers = skiff_fleet_worker_num(t->job.fleet),
-                                                  .worker = worker,
-                                                  .quiet = worker != 0});
+    t->recorder =
+        recorder_open(&t->task, &t->accumulator,
+                      &(struct recorder_plan){.command = "train",
+                                              .folder = t->save_path,
+                                              .json = args->json,
+                                              .run = t->run,
+                                              .threads = t->options.threads,
+                                              .workers = skiff_fleet_worker_num(t->job.fleet),
+                                              .worker = worker,
+                                              .quiet = worker != 0});
     if (t->first) /* resumed, or joined late */
-        record_resume(t->record, t->first);
-    record_begin(t->record, t->first);
+        recorder_resume(t->recorder, t->first);
+    recorder_begin(t->recorder, t->first);
 }
 
-static void end_record(struct fleet_training *t, enum skiff_status worked,
-                       const struct skiff_error *why)
+static void end_recorder(struct fleet_training *t, enum skiff_status worked,
+                         const struct skiff_error *why)
 {
     struct skiff_error err;
     enum run_status status = worked < 0 || t->lost ? RUN_FAILED
                              : t->stopped          ? RUN_STOPPED
                                                    : RUN_DONE;
-    if (record_close(t->record, status, worked < 0 ? why->message : NULL, &err) < 0)
+    if (recorder_close(t->recorder, status, worked < 0 ? why->message : NULL, &err) < 0)
         log_warn("--json: %s", err.message);
 }
 
@@ -690,8 +694,8 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
                               struct skiff_error *err)
 {
     TRY(open_data(t, err));
-    TRY(dump_init(&t->dump, &t->task, &t->options, false, skiff_fleet_worker_index(t->job.fleet),
-                  err));
+    TRY(sample_dump_init(&t->sample_dump, &t->task, &t->options, false,
+                         skiff_fleet_worker_index(t->job.fleet), err));
     TRY(valid_job_open(&t->valid, &t->task, t->args, t->save_path,
                        skiff_fleet_is_first_worker(t->job.fleet),
                        skiff_fleet_tables(t->job.fleet) > 0, err));
@@ -701,16 +705,16 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
     if (t->data && task_in_memory(&t->task))
         TRY(dataset_load(t->data, err));
     if (!t->data)
-        log_warn("there are more workers than files: this one has nothing to do");
+        log_warn("more workers than files: this worker is idle");
     TRY(job_init_worker(&t->job, &t->task, err));
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     interrupt_outlive_output();
     TRY(job_startup(&t->job, &t->task, err));
     TRY(begin(t, err));
-    TRY(take_place(t, args, err));
+    TRY(claim_folder(t, args, err));
     if (t->data && t->first < t->epochs)
-        start_record(t, args);
-    t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
+        start_recorder(t, args);
+    t->rows = mem_alloc_or_die((size_t)(t->epochs + 1) * sizeof(*t->rows));
     for (t->epoch = t->first; t->epoch < t->epochs && !t->stopped && !t->early && t->data;
          t->epoch++)
         TRY(train_epoch(t, err));
@@ -719,12 +723,12 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
     report_send(&t->total);
     valid_fill(&t->valid.valid, t->rows, t->nrows);
     if (skiff_fleet_is_first_worker(t->job.fleet))
-        job_tables_say(t->job.fleet);
+        job_tables_print(t->job.fleet);
     if (t->nrows)
         report_print(t->rows, t->nrows, true);
-    valid_tell(&t->valid.valid);
+    valid_warn(&t->valid.valid);
     if (t->early && !t->valid.valid.stop)
-        log_info("early stop: the worker that validates has found no improvement");
+        log_info("early stop: validation found no improvement");
     return skiff_fleet_stop_worker(t->job.fleet, err);
 }
 
@@ -734,33 +738,33 @@ static void fleet_training_close(struct fleet_training *t)
     dataset_destroy(t->data);
     valid_job_close(&t->valid);
     file_list_deinit(&t->files);
-    if (t->tally.lanes)
-        tally_deinit(&t->tally);
+    if (t->accumulator.thread_states)
+        eval_metrics_deinit(&t->accumulator);
     free(t->rows);
-    dump_deinit(&t->dump);
-    folder_lock_release(&t->lock);
+    sample_dump_deinit(&t->sample_dump);
+    folder_lock_close(&t->lock);
     buf_deinit(&t->start_text);
     task_close(&t->task);
 }
 
 /* Where it has stopped: in the midst of an epoch, or behind one that is complete. */
-static void say_stopped(const struct fleet_training *t)
+static void print_stopped(const struct fleet_training *t)
 {
     if (t->part_saved)
         fprintf(stderr, "skiff train: stopped in epoch %d; the part is saved in %s/%d\n",
                 t->save.epoch, t->save_path, t->save.epoch);
     else if (t->save.known && t->at_end && !t->save.complete)
         fprintf(stderr,
-                "skiff train: stopped after epoch %d, which lacks files of a worker; --resume "
-                "trains it again\n",
+                "skiff train: stopped after epoch %d, which is incomplete: files of a worker are "
+                "missing; --resume trains it again\n",
                 t->save.epoch);
     else if (t->save.known && t->at_end)
         fprintf(stderr,
-                "skiff train: stopped after epoch %d, which is complete; --resume goes on with "
+                "skiff train: stopped after epoch %d, which is complete; --resume continues with "
                 "epoch %d\n",
                 t->save.epoch, t->save.epoch + 1);
     else
-        fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t->epoch - 1);
+        fprintf(stderr, "skiff train: stopped in epoch %d; --resume continues\n", t->epoch - 1);
 }
 
 int train_fleet(const struct task_args *args)
@@ -778,7 +782,7 @@ int train_fleet(const struct task_args *args)
         status = find_start(&t, args->resume, &err);
     if (status == SKIFF_OK)
         status = skiff_fleet_is_server(t.job.fleet) ? serve(&t, &err) : work(&t, args, &err);
-    end_record(&t, status, &err);
+    end_recorder(&t, status, &err);
     if (status < 0 && t.job.fleet) {
         char reason[sizeof err.message + 16];
         snprintf(reason, sizeof reason, "has failed: %s", err.message);
@@ -786,7 +790,7 @@ int train_fleet(const struct task_args *args)
     }
     int code = status < 0 ? command_fail("train", &err) : 0;
     if (!code && t.stopped) {
-        say_stopped(&t);
+        print_stopped(&t);
         code = 1;
     }
     if (t.lost)

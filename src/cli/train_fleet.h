@@ -7,7 +7,7 @@
 #include "cli/task.h"
 
 bool train_fleet_wanted(void);
-/* One process with tables of features (table_parameters) is such a job, too: without servers it
+/* One process with sparse tables (table_parameters) is also such a job: without servers it
  * holds the tables itself. */
 bool train_fleet_alone(struct task *task);
 int train_fleet(const struct task_args *args); /* exit status */

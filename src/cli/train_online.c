@@ -1,6 +1,8 @@
-/* skiff train by days and passes (train_online.h). A run always goes on behind the newest model
- * that donefile.txt lists, so that it can be ended anywhere and started again with the same
- * command. */
+/* skiff train by days and passes (train_online.h). A run always resumes from the newest model that
+ * donefile.txt lists, so that it can be stopped at any point and restarted with the same command.
+ * A pass is evaluated before it is trained (online_pass.c), then saved by the plan
+ * (online_save.c); in a job every worker trains its share of the files of a pass, and a barrier
+ * ends the pass. */
 #include "cli/train_online.h"
 
 #include <limits.h>
@@ -42,9 +44,9 @@ static void refuse_others(struct online *o)
     for (int i = 0; keys[i]; i++)
         if (config_has(c, keys[i]) && config_bool(c, "runner.need_dump", true))
             config_refuse(c, keys[i],
-                          "is not for online training, where every pass is judged before it is "
-                          "learnt from; leave it out");
-    (void)config_int(c, "runner.epochs", 1); /* a pass is learnt from once */
+                          "is not supported in online training, where every pass is evaluated "
+                          "before it is trained; remove it");
+    (void)config_int(c, "runner.epochs", 1); /* a pass is learned from once */
 }
 
 static enum skiff_status open_run(struct online *o, struct skiff_error *err)
@@ -56,8 +58,8 @@ static enum skiff_status open_run(struct online *o, struct skiff_error *err)
     ranks_close(&ranks);
     if (size > 1)
         return error_set(err, SKIFF_UNSUPPORTED,
-                         "online training goes with servers (skiff launch --server_num 1 "
-                         "--worker_num %d) or alone, not in ranks",
+                         "online training runs with servers (skiff launch --server_num 1 "
+                         "--worker_num %d) or in one process, not in ranks",
                          size);
     TRY(online_plan_read(&o->plan, o->task.config, err));
     refuse_others(o);
@@ -69,7 +71,7 @@ static enum skiff_status open_run(struct online *o, struct skiff_error *err)
 }
 
 /* What this process has on its disk, for all to compare. */
-static void say_has(struct online *o, struct ps_begin *out)
+static void print_has(struct online *o, struct ps_begin *out)
 {
     char host[256] = "?", folder[PATH_MAX];
     const struct done_line *line = o->from >= 0 ? &o->models.at[o->from] : NULL;
@@ -92,14 +94,14 @@ static enum skiff_status serve(struct online *o, struct skiff_error *err)
         start = config_path(c, "runner.warmup_model_path", NULL);
     if (skiff_fleet_tables(o->job.fleet)) /* the first worker has it loaded */
         start = NULL;
-    say_has(o, &has);
+    print_has(o, &has);
     has.index = (uint32_t)skiff_fleet_server_index(o->job.fleet);
     return job_serve(&o->job, &o->task, &has, start, err);
 }
 
 /* ---- a worker ---- */
 
-static enum skiff_status take_place(struct online *o, struct skiff_error *err)
+static enum skiff_status claim_folder(struct online *o, struct skiff_error *err)
 {
     if (!skiff_fleet_is_first_worker(o->job.fleet))
         return SKIFF_OK;
@@ -119,15 +121,15 @@ static enum skiff_status join(struct online *o, struct skiff_error *err)
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     interrupt_outlive_output();
     TRY(job_startup(&o->job, &o->task, err));
-    if (!skiff_fleet_server_num(o->job.fleet)) /* nobody to agree with */
+    if (!skiff_fleet_server_num(o->job.fleet)) /* no other process to agree with */
         return online_load(o, err);
-    say_has(o, &has);
+    print_has(o, &has);
     has.index = (uint32_t)skiff_fleet_worker_index(o->job.fleet);
     TRY(epochs_begin(o->job.fleet, &has, &job, err));
     if (job.late)
         return error_set(err, SKIFF_STATE,
-                         "the job is running: online training goes on with all workers, or begins "
-                         "again behind its newest model; start all processes again");
+                         "the job is running, and a worker cannot join online training; restart "
+                         "all processes to resume from the newest model");
     return online_load(o, err);
 }
 
@@ -140,7 +142,7 @@ static enum skiff_status know_keys(struct online *o, struct skiff_error *err)
     return task_check(&o->task, "train", err);
 }
 
-static void say_start(struct online *o)
+static void print_start(struct online *o)
 {
     const struct online_plan *p = &o->plan;
     if (!skiff_fleet_is_first_worker(o->job.fleet))
@@ -149,13 +151,13 @@ static void say_start(struct online *o)
              o->task.model->name, p->days[0], p->days[p->ndays - 1], p->passes, p->data_dir,
              o->save_path);
     if (online_minutes_left(p))
-        log_warn("the last %d minutes of every day are in no pass: a day is no whole number of "
+        log_warn("the last %d minutes of every day are in no pass: a day is not a multiple of "
                  "runner.split_interval x runner.split_per_pass minutes",
                  online_minutes_left(p));
     if (o->from >= 0 && o->models.at[o->from].pass == DONE_DAY_BEGINS)
-        log_info("all days before %08d are done", o->models.at[o->from].day);
+        log_info("all days before %08d are trained", o->models.at[o->from].day);
     else if (o->from >= 0)
-        log_info("day %08d is done up to pass %d", o->models.at[o->from].day,
+        log_info("day %08d is trained up to pass %d", o->models.at[o->from].day,
                  o->models.at[o->from].pass);
 }
 
@@ -184,9 +186,9 @@ static enum skiff_status train_day(struct online *o, struct skiff_error *err)
 static enum skiff_status work(struct online *o, struct skiff_error *err)
 {
     TRY(know_keys(o, err));
-    TRY(take_place(o, err));
+    TRY(claim_folder(o, err));
     TRY(join(o, err));
-    say_start(o);
+    print_start(o);
     for (int i = 0; i < o->plan.ndays && !o->stopped; i++) {
         o->day = o->plan.days[i];
         if (is_due(o, o->day, INT_MAX))
@@ -196,7 +198,7 @@ static enum skiff_status work(struct online *o, struct skiff_error *err)
     report_send(&o->total);
     if (!o->stopped && skiff_fleet_is_first_worker(o->job.fleet))
         log_info(o->passes_done ? "%d passes are trained, up to the end of %08d"
-                                : "%d passes to train: all is done up to %08d",
+                                : "%d passes to train: everything up to %08d is trained",
                  o->passes_done, o->plan.days[o->plan.ndays - 1]);
     return skiff_fleet_stop_worker(o->job.fleet, err);
 }
@@ -207,14 +209,14 @@ static void online_close(struct online *o)
 {
     job_close(&o->job);
     dataset_destroy(o->data);
-    if (o->tally.lanes)
-        tally_deinit(&o->tally);
+    if (o->accumulator.thread_states)
+        eval_metrics_deinit(&o->accumulator);
     done_list_deinit(&o->models);
     done_list_deinit(&o->bases);
     done_list_deinit(&o->patches);
     online_plan_deinit(&o->plan);
     buf_deinit(&o->start_path);
-    folder_lock_release(&o->lock);
+    folder_lock_close(&o->lock);
     task_close(&o->task);
 }
 
@@ -222,12 +224,12 @@ static enum skiff_status run_part(struct online *o, struct skiff_error *err)
 {
     TRY(open_run(o, err));
     if (o->args->overwrite && !skiff_fleet_server_num(o->job.fleet))
-        log_info("%d models of earlier runs are removed from %s", done_remove(o->save_path),
+        log_info("removed %d models of earlier runs from %s", done_remove(o->save_path),
                  o->save_path);
     else if (o->args->overwrite)
         return error_set(err, SKIFF_UNSUPPORTED,
-                         "--overwrite: servers and workers of an online job go on behind the "
-                         "newest model of %s; move that folder away to begin anew",
+                         "--overwrite: servers and workers of an online job resume from the newest "
+                         "model in %s; move that folder away to start anew",
                          o->save_path);
     TRY(online_find(o, err));
     return skiff_fleet_is_server(o->job.fleet) ? serve(o, err) : work(o, err);
@@ -250,8 +252,8 @@ int train_online(const struct task_args *args)
     if (!code && o.stopped) {
         fflush(stdout);
         fprintf(stderr,
-                "skiff train: stopped in pass %d of %08d; started again, it goes on behind the "
-                "newest model of donefile.txt\n",
+                "skiff train: stopped in pass %d of %08d; when restarted, it resumes from the "
+                "newest model in donefile.txt\n",
                 o.pass, o.day);
         code = 1;
     }

@@ -1,4 +1,10 @@
-/* Validation while training (valid.h). */
+/* Validation during training (valid.h).
+ *
+ * Validation does not change training: at the end of an epoch it runs on the model as saved,
+ * within an epoch on a copy of the parameters. The result is a list of points; the best epoch and
+ * early stopping are computed from the list alone, so that a resumed run, which reads the list,
+ * decides the same. The first validation chooses the metric if AUC is undefined (one class
+ * only). */
 #include "cli/valid.h"
 
 #include <math.h>
@@ -25,26 +31,27 @@ static enum skiff_status need_no_data(struct config *c, struct skiff_error *err)
     for (const char *const *key = keys; *key; key++)
         if (config_has(c, *key))
             return error_set(err, SKIFF_INVALID,
-                             "%s: %s needs " DIR_KEY ": a folder, files or patterns to judge on",
+                             "%s: %s needs " DIR_KEY
+                             ": a folder, files or patterns with validation data",
                              config_name(c), *key);
     return SKIFF_OK;
 }
 
 static enum skiff_status check_metric(const struct valid *v, struct skiff_error *err)
 {
-    bool missing = (v->metric == VALID_AUC && !v->tally.has_predict) ||
-                   (v->metric == VALID_LOG_LOSS && !v->tally.is_probability);
+    bool missing = (v->metric == VALID_AUC && !v->accumulator.has_predict) ||
+                   (v->metric == VALID_LOG_LOSS && !v->accumulator.is_probability);
     if (!missing)
         return SKIFF_OK;
-    return error_set(
-        err, SKIFF_INVALID, "%s: runner.valid_metric: %s gives no %s; loss is what can be compared",
-        config_name(v->task->config), v->task->model->name, valid_metric_name(v->metric));
+    return error_set(err, SKIFF_INVALID, "%s: runner.valid_metric: %s has no %s; use loss",
+                     config_name(v->task->config), v->task->model->name,
+                     valid_metric_name(v->metric));
 }
 
 static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
     struct valid *v = user;
-    tally_batch(&v->tally, thread, rows, watched);
+    eval_metrics_batch(&v->accumulator, thread, rows, watched);
 }
 
 static bool wants_stop(void *user)
@@ -79,11 +86,11 @@ enum skiff_status valid_open(struct valid *v, struct task *t, struct skiff_error
         where.batch_key = task_data_infer.batch_key;
     TRY(task_dataset_open(t, &where, &v->data, err));
     int threads = task_threads(t);
-    tally_init(&v->tally, &t->vars, threads);
+    eval_metrics_init(&v->accumulator, &t->vars, threads);
     v->options = (struct trainer_options){.threads = threads,
                                           .user = v,
-                                          .watched = v->tally.watched,
-                                          .nwatched = v->tally.nwatched,
+                                          .watched = v->accumulator.watched,
+                                          .nwatched = v->accumulator.nwatched,
                                           .on_batch = on_batch,
                                           .wants_stop = wants_stop};
     return check_metric(v, err);
@@ -92,8 +99,8 @@ enum skiff_status valid_open(struct valid *v, struct task *t, struct skiff_error
 void valid_close(struct valid *v)
 {
     dataset_destroy(v->data);
-    if (v->tally.lanes)
-        tally_deinit(&v->tally);
+    if (v->accumulator.thread_states)
+        eval_metrics_deinit(&v->accumulator);
     scope_destroy(v->copy);
     free(v->points);
     *v = (struct valid){0};
@@ -119,7 +126,7 @@ static void add_number(struct buf *out, const char *name, double x, int digits)
 }
 
 /* "valid: epoch 0, batch 200: auc 0.7812, log loss 0.4321, copc 0.98 (best so far)" */
-static void say_point(const struct valid *v, const struct valid_point *p)
+static void print_point(const struct valid *v, const struct valid_point *p)
 {
     struct buf text = BUF_INIT;
     if (!log_shows(LOG_INFO))
@@ -155,21 +162,21 @@ static const char *where_text(const struct valid_point *p, char out[static 64])
     return out;
 }
 
-static void say_stop(const struct valid *v)
+static void print_stop(const struct valid *v)
 {
     char least[64] = "";
     if (v->delta > 0)
         snprintf(least, sizeof(least), " of at least %g", v->delta);
-    printf("early stop: %d validation%s in a row brought no improvement%s over %s %.4f "
+    printf("early stop: %d validation%s in a row without an improvement%s over %s %.4f "
            "(runner.early_stop)\n",
            v->idle, v->idle == 1 ? "" : "s", least, valid_metric_name(v->metric), v->reference);
 }
 
-void valid_tell(const struct valid *v)
+void valid_warn(const struct valid *v)
 {
     char where[64];
     if (v->stop)
-        say_stop(v);
+        print_stop(v);
     if (v->best < 0)
         return;
     const struct valid_point *p = &v->points[v->best];
@@ -181,17 +188,17 @@ void valid_tell(const struct valid *v)
         printf("best: %s (valid %s %.4f): %s/" VALID_MODEL "\n", where_text(p, where),
                valid_metric_name(v->metric), value, v->folder);
     if (v->top != v->best)
-        log_info("better, but not kept: %s (valid %s %.4f)", where_text(&v->points[v->top], where),
+        log_info("better, but not saved: %s (valid %s %.4f)", where_text(&v->points[v->top], where),
                  valid_metric_name(v->metric), valid_value(&v->points[v->top], v->metric));
     fflush(stdout);
 }
 
-/* ---- judging ---- */
+/* ---- evaluation ---- */
 
 static int64_t total(const int64_t *buckets)
 {
     int64_t n = 0;
-    for (int i = 0; i < TALLY_BUCKETS; i++)
+    for (int i = 0; i < EVAL_METRICS_BUCKETS; i++)
         n += buckets[i];
     return n;
 }
@@ -207,20 +214,21 @@ static enum skiff_status one_class(struct valid *v, int64_t pos, int64_t neg,
                          (long long)(pos + neg), pos > 0);
     if (v->metric == VALID_AUTO)
         log_warn("all %lld samples of " DIR_KEY " have label %d: auc is undefined, %s is compared",
-                 (long long)(pos + neg), pos > 0, v->tally.is_probability ? "log_loss" : "loss");
+                 (long long)(pos + neg), pos > 0,
+                 v->accumulator.is_probability ? "log_loss" : "loss");
     return SKIFF_OK;
 }
 
 static enum skiff_status read_point(struct valid *v, struct valid_point *p, struct skiff_error *err)
 {
-    struct tally_sum s;
-    tally_read(&v->tally, &s);
-    p->auc = tally_auc(&v->tally, &s);
-    p->log_loss = tally_log_loss(&v->tally, &s);
-    p->copc = tally_copc(&v->tally, &s);
-    p->loss = tally_loss(&v->tally, &s);
+    struct eval_metrics_sum s;
+    eval_metrics_read(&v->accumulator, &s);
+    p->auc = eval_metrics_auc(&v->accumulator, &s);
+    p->log_loss = eval_metrics_log_loss(&v->accumulator, &s);
+    p->copc = eval_metrics_copc(&v->accumulator, &s);
+    p->loss = eval_metrics_loss(&v->accumulator, &s);
     int64_t pos = total(s.pos), neg = total(s.neg);
-    if (!v->tally.has_predict || (pos && neg))
+    if (!v->accumulator.has_predict || (pos && neg))
         return SKIFF_OK;
     p->auc = NAN;
     if (pos + neg)
@@ -228,17 +236,17 @@ static enum skiff_status read_point(struct valid *v, struct valid_point *p, stru
     if (isnan(p->loss)) /* the model gives no numbers any more: that is what is found */
         return SKIFF_OK;
     return error_set(err, SKIFF_INVALID,
-                     "no sample of " DIR_KEY " has a label: nothing can be compared with what the "
-                     "model predicts");
+                     "no sample of " DIR_KEY
+                     " has a label: the predictions of the model cannot be validated");
 }
 
 /* States of metrics, which the program writes, are those of a scope in front. */
-static enum skiff_status judge(struct valid *v, struct skiff_scope *scope, struct valid_point *p,
-                               struct skiff_error *err)
+static enum skiff_status evaluate(struct valid *v, struct skiff_scope *scope, struct valid_point *p,
+                                  struct skiff_error *err)
 {
     struct trainer_result r = {0};
     struct skiff_scope *front = scope_create_child(scope);
-    tally_reset(&v->tally);
+    eval_metrics_reset(&v->accumulator);
     enum skiff_status status =
         trainer_infer_dataset(front, v->task->main, v->data, &v->options, &r, err);
     scope_destroy(front);
@@ -248,7 +256,7 @@ static enum skiff_status judge(struct valid *v, struct skiff_scope *scope, struc
     if (r.stopped)
         return SKIFF_OK;
     if (!r.rows)
-        return error_set(err, SKIFF_NOT_FOUND, "there are no samples in " DIR_KEY);
+        return error_set(err, SKIFF_NOT_FOUND, "no samples in " DIR_KEY);
     return read_point(v, p, err);
 }
 
@@ -259,19 +267,19 @@ static void write_record(struct valid *v)
 {
     struct skiff_error why;
     if (valid_record_write(v, &why) < 0)
-        log_warn("what validation has found is not saved: %s", why.message);
+        log_warn("the results of validation could not be saved: %s", why.message);
 }
 
 static void take_point(struct valid *v, const struct valid_point *p)
 {
     valid_add(v, p);
     valid_replay(v);
-    say_point(v, p);
+    print_point(v, p);
     write_record(v);
     valid_remove_stale(v);
 }
 
-/* Epochs that nobody wants to keep, once a newer one is there. */
+/* Epochs that no one wants to keep, once a newer one is there. */
 static void remove_old(struct valid *v, int epoch)
 {
     if (!valid_remove_old(v, epoch))
@@ -295,7 +303,7 @@ enum skiff_status valid_epoch(struct valid *v, int epoch, int64_t batches, int64
                 return SKIFF_OK;
             v->n--;
         }
-        TRY(judge(v, v->task->scope, &p, err));
+        TRY(evaluate(v, v->task->scope, &p, err));
         if (v->interrupted)
             return SKIFF_OK;
         take_point(v, &p);
@@ -310,13 +318,13 @@ static void keep_copy(struct valid *v, struct valid_point *p)
 {
     struct task copy = *v->task;
     struct skiff_error why;
-    struct model_note note = {
+    struct model_info note = {
         .epoch = p->epoch, .steps = p->batch, .samples = p->samples, .known = true};
     copy.scope = v->copy;
     memcpy(note.run, v->run, sizeof(note.run));
     p->kept = checkpoint_save_to(&copy, v->folder, VALID_MODEL, &note, &why) == SKIFF_OK;
     if (!p->kept)
-        log_warn("the best model so far is not saved: %s", why.message);
+        log_warn("the best model so far could not be saved: %s", why.message);
     for (int i = 0; p->kept && i < v->n; i++) /* its place is taken */
         v->points[i].kept &= v->points[i].end;
 }
@@ -339,7 +347,7 @@ enum skiff_status valid_within(struct valid *v, int epoch, int64_t batches, int6
     if (!v->copy)
         v->copy = scope_create();
     TRY(scope_copy(v->task->scope, v->copy, err));
-    TRY(judge(v, v->copy, &p, err));
+    TRY(evaluate(v, v->copy, &p, err));
     if (v->interrupted)
         return SKIFF_OK;
     if (v->keep_best && would_be_best(v, &p))
@@ -360,7 +368,7 @@ void valid_fill(const struct valid *v, struct report_row *rows, int n)
 {
     for (int i = 0; v->data && i < n; i++) {
         const struct valid_point *p = valid_of_epoch(v, rows[i].epoch);
-        rows[i].judged = true;
+        rows[i].evaluated = true;
         rows[i].valid_auc = p ? p->auc : NAN;
         rows[i].valid_log_loss = p ? p->log_loss : NAN;
         rows[i].valid_copc = p ? p->copc : NAN;
@@ -379,15 +387,15 @@ enum skiff_status valid_check(struct valid *v, struct skiff_error *err)
         return SKIFF_OK;
     if (task_in_memory(v->task) && !dataset_memory_size(v->data))
         TRY(dataset_load(v->data, err));
-    TRY(judge(v, v->task->scope, &p, err));
+    TRY(evaluate(v, v->task->scope, &p, err));
     if (v->interrupted)
         return SKIFF_OK;
     valid_choose_metric(v, &p);
-    say_point(v, &p);
+    print_point(v, &p);
     return SKIFF_OK;
 }
 
-static enum skiff_status go_on(struct valid *v, const struct model_note *last,
+static enum skiff_status go_on(struct valid *v, const struct model_info *last,
                                struct skiff_error *err)
 {
     int n = 0;
@@ -404,12 +412,12 @@ static enum skiff_status go_on(struct valid *v, const struct model_note *last,
     valid_remove_stale(v);
     if (!last->complete || valid_of_epoch(v, last->epoch))
         return SKIFF_OK;
-    /* it was saved, and the process ended before it was judged */
+    /* it was saved, and the process ended before it was evaluated */
     return valid_epoch(v, last->epoch, last->steps, last->samples, true, err);
 }
 
 enum skiff_status valid_begin(struct valid *v, const char *folder, const char *run,
-                              const struct model_note *last, struct skiff_error *err)
+                              const struct model_info *last, struct skiff_error *err)
 {
     v->folder = folder;
     snprintf(v->run, sizeof(v->run), "%s", run);

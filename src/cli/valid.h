@@ -1,16 +1,16 @@
-/* Validation while training: what is judged on runner.valid_data_dir and when, early stopping, the
- * best epoch.
+/* Validation during training on runner.valid_data_dir: when it runs, early stopping, the best
+ * epoch.
  *
- * Judging changes nothing of the training: at the end of an epoch the model is judged as it was
+ * Evaluation does not change training: at the end of an epoch the model is evaluated as it was
  * saved (saving has brought all rows up to date), within an epoch on a copy. What was found is a
  * list of points; which of them is the best and how long there was no improvement follow from the
  * list alone, so a run that is resumed reads it (valid_record.c) and is where it was.
  *
  *     valid_open     keys and data; v->data is NULL when there is nothing to validate on
  *     valid_begin    memory, what an earlier part of the run has found
- *     valid_within   between two batches, when nobody trains
+ *     valid_within   between two batches, while training pauses
  *     valid_epoch    behind an epoch that is saved
- *     valid_tell     the best one, and why training has ended
+ *     valid_warn     the best one, and why training has ended
  *
  * Threads: one user; others may look at `stop`. */
 #ifndef CLI_VALID_H
@@ -30,7 +30,7 @@ enum valid_metric { VALID_AUTO, VALID_AUC, VALID_LOG_LOSS, VALID_LOSS };
 
 struct valid_point {
     int epoch;
-    int64_t batch, samples;           /* of the epoch, trained on before it was judged */
+    int64_t batch, samples;           /* of the epoch, trained on before it was evaluated */
     bool end;                         /* the epoch's end */
     bool kept;                        /* its model is on the disk */
     double auc, log_loss, copc, loss; /* NAN: there is none */
@@ -39,12 +39,12 @@ struct valid_point {
 struct valid {
     struct task *task;
     struct dataset *data;
-    struct tally tally;
+    struct eval_metrics accumulator;
     struct trainer_options options;
     int64_t interval; /* batches; 0: at the end of epochs alone */
     int patience;     /* runner.early_stop */
     double delta;
-    enum valid_metric metric; /* AUTO until something was judged */
+    enum valid_metric metric; /* AUTO until something was evaluated */
     bool keep_best;
     int keep_epochs; /* 0: all */
     const char *folder;
@@ -57,18 +57,18 @@ struct valid {
     double reference; /* what has to be improved on; NAN: nothing yet */
     int idle;         /* points since it was */
     atomic_bool stop; /* training shall end early */
-    bool interrupted; /* by Ctrl-C, in the midst of judging */
+    bool interrupted; /* by Ctrl-C, in the midst of evaluation */
 };
 
 enum skiff_status valid_open(struct valid *v, struct task *t, struct skiff_error *err);
 void valid_close(struct valid *v);
 /* Training saves to `folder` (the text stays the caller's). last: the epoch that the scope holds
- * and that the run goes on from; what was found before it counts. NULL: the run is new. */
+ * and that the run resumes from; what was found before it counts. NULL: the run is new. */
 enum skiff_status valid_begin(struct valid *v, const char *folder, const char *run,
-                              const struct model_note *last, struct skiff_error *err);
-/* Judges the values of the scope before any training; a new run begins so. */
+                              const struct model_info *last, struct skiff_error *err);
+/* Evaluates the values of the scope before any training; a new run begins so. */
 enum skiff_status valid_check(struct valid *v, struct skiff_error *err);
-/* Judges the values of the task's scope and says so in a line. saved: they are in <folder>/<epoch>.
+/* Evaluates the values of the task's scope and prints a line. saved: they are in <folder>/<epoch>.
  * Later, epochs that runner.keep_epochs does not keep are removed. */
 enum skiff_status valid_epoch(struct valid *v, int epoch, int64_t batches, int64_t samples,
                               bool saved, struct skiff_error *err);
@@ -78,13 +78,13 @@ enum skiff_status valid_within(struct valid *v, int epoch, int64_t batches, int6
 const struct valid_point *valid_of_epoch(const struct valid *v, int epoch);
 /* Puts columns into the rows of a table, and marks the best. */
 void valid_fill(const struct valid *v, struct report_row *rows, int n);
-void valid_tell(const struct valid *v);
+void valid_warn(const struct valid *v);
 const char *valid_metric_name(enum valid_metric m); /* "log loss" */
 double valid_value(const struct valid_point *p, enum valid_metric m);
 
 /* For those who use saved epochs: which one is the best? model: its folder's name. */
 struct valid_best {
-    int epoch; /* -1: nobody has told */
+    int epoch; /* -1: not known */
     int64_t batch;
     bool end;
     enum valid_metric metric;
@@ -96,7 +96,7 @@ enum skiff_status valid_best_read(const char *folder, struct valid_best *out,
 
 /* ---- valid_record.c: what the files of validation share ---- */
 
-/* What is compared, if the user has not said: the first that p has. */
+/* What is compared, by default: the first that p has. */
 void valid_choose_metric(struct valid *v, const struct valid_point *p);
 /* Replays the list: best, top, reference, idle, stop. */
 void valid_replay(struct valid *v);

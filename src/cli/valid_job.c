@@ -25,8 +25,8 @@ enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const stru
     *v = (struct valid_job){.args = args, .folder = folder, .valid = {.best = -1, .top = -1}};
     if (config_int(c, "runner.valid_interval", 0))
         return error_set(err, SKIFF_UNSUPPORTED,
-                         "%s: runner.valid_interval: a job is judged after every epoch only; leave "
-                         "it out, or train in one process%s",
+                         "%s: runner.valid_interval: a job is validated only after each epoch; "
+                         "remove it, or train in one process%s",
                          config_name(c), tables ? " without table_parameters" : "");
     v->wanted = config_has(c, "runner.valid_data_dir") || config_has(c, "runner.early_stop") ||
                 config_has(c, "runner.keep_epochs");
@@ -47,51 +47,51 @@ void valid_job_close(struct valid_job *v)
     *v = (struct valid_job){0};
 }
 
-static enum skiff_status judge_epoch(struct valid_job *v, const struct model_note *note,
-                                     struct skiff_error *err)
+static enum skiff_status evaluate_epoch(struct valid_job *v, const struct model_info *note,
+                                        struct skiff_error *err)
 {
     if (v->valid.data)
         TRY(checkpoint_load_epoch(&v->task, v->folder, note->epoch, err));
     return valid_epoch(&v->valid, note->epoch, note->steps, note->samples, true, err);
 }
 
-/* The epoch before was saved, and the job ended before it was judged. */
-static enum skiff_status judge_missed(struct valid_job *v, const struct model_note *note,
+/* The epoch before was saved, and the job ended before it was evaluated. */
+static enum skiff_status count_missed(struct valid_job *v, const struct model_info *note,
                                       struct skiff_error *err)
 {
-    struct model_note last = {0};
+    struct model_info last = {0};
     struct buf path = BUF_INIT;
     buf_printf(&path, "%s/%d", v->folder, note->epoch - 1);
-    bool there = model_note_read(path.data, &last, NULL) == SKIFF_OK && last.known &&
+    bool there = model_info_read(path.data, &last, NULL) == SKIFF_OK && last.known &&
                  last.complete && !strcmp(last.run, note->run);
     buf_deinit(&path);
     if (!there || !v->valid.data || valid_of_epoch(&v->valid, last.epoch))
         return SKIFF_OK;
-    return judge_epoch(v, &last, err);
+    return evaluate_epoch(v, &last, err);
 }
 
-static enum skiff_status begin(struct valid_job *v, const struct model_note *note,
+static enum skiff_status begin(struct valid_job *v, const struct model_info *note,
                                struct skiff_error *err)
 {
-    struct model_note before = {.epoch = note->epoch}; /* what was found of earlier epochs counts */
+    struct model_info before = {.epoch = note->epoch}; /* what was found of earlier epochs counts */
     if (v->begun)
         return SKIFF_OK;
     TRY(open_task(v, err));
     TRY(valid_begin(&v->valid, v->folder, note->run, &before, err));
     v->begun = true;
-    return judge_missed(v, note, err);
+    return count_missed(v, note, err);
 }
 
-static enum skiff_status judge(struct valid_job *v, const struct model_note *note,
-                               struct skiff_error *err)
+static enum skiff_status evaluate(struct valid_job *v, const struct model_info *note,
+                                  struct skiff_error *err)
 {
     TRY(begin(v, note, err));
-    return judge_epoch(v, note, err);
+    return evaluate_epoch(v, note, err);
 }
 
-void valid_job_saved(struct valid_job *v, const struct model_note *note)
+void valid_job_saved(struct valid_job *v, const struct model_info *note)
 {
     struct skiff_error why;
-    if (v->wanted && note->complete && judge(v, note, &why) < 0)
-        log_warn("epoch %d is not validated: %s", note->epoch, why.message);
+    if (v->wanted && note->complete && evaluate(v, note, &why) < 0)
+        log_warn("epoch %d was not validated: %s", note->epoch, why.message);
 }

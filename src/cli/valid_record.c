@@ -1,7 +1,7 @@
 /* What validation has found, on disk: <model_save_path>/best.yaml.
  *
- *   epoch: 2                 the best one: its model lies in the folder `model`
- *   batch: 400               batches of that epoch before it was judged
+ *   epoch: 2                 the best one: its model is in the folder `model`
+ *   batch: 400               batches of that epoch before it was evaluated
  *   end: True                at the epoch's end
  *   metric: auc
  *   value: 0.7901
@@ -10,7 +10,7 @@
  *   points:                  all of them, in order
  *     - {epoch: 0, batch: 400, samples: 40000, end: True, kept: True, auc: ..., log_loss: ...}
  *
- * Written at one instant, after the models that it names. A number that is missing is none. */
+ * Written atomically, after the models that it names. A number that is missing is none. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,11 +23,11 @@
 #include "cli/checkpoint.h"
 #include "cli/valid.h"
 #include "store/file.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 
 static const char *const keys[] = {"auto", "auc", "log_loss", "loss", NULL};
 
-static void record_path(const char *folder, const char *name, struct buf *out)
+static void recorder_path(const char *folder, const char *name, struct buf *out)
 {
     buf_reset(out);
     buf_printf(out, "%s/%s", folder, name);
@@ -39,7 +39,7 @@ void valid_add(struct valid *v, const struct valid_point *p)
 {
     if (v->n == v->cap) {
         v->cap = v->cap ? 2 * v->cap : 16;
-        v->points = mem_must_grow(v->points, (size_t)v->cap * sizeof(*v->points));
+        v->points = mem_grow_or_die(v->points, (size_t)v->cap * sizeof(*v->points));
     }
     v->points[v->n++] = *p;
 }
@@ -115,7 +115,7 @@ static void write_best(const struct valid *v, struct buf *out)
 enum skiff_status valid_record_write(const struct valid *v, struct skiff_error *err)
 {
     struct buf path = BUF_INIT, text = BUF_INIT;
-    record_path(v->folder, VALID_RECORD, &path);
+    recorder_path(v->folder, VALID_RECORD, &path);
     if (v->best >= 0)
         write_best(v, &text);
     buf_printf(&text, "run: \"%s\"\npoints:\n", v->run);
@@ -191,14 +191,14 @@ static void read_points(struct config *c, struct valid *v)
 }
 
 /* v may be NULL: only the best. */
-static enum skiff_status record_read(const char *folder, struct valid *v, struct valid_best *best,
-                                     struct skiff_error *err)
+static enum skiff_status recorder_read(const char *folder, struct valid *v, struct valid_best *best,
+                                       struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     struct config *c = NULL;
     enum skiff_status status = SKIFF_OK;
     *best = (struct valid_best){.epoch = -1};
-    record_path(folder, VALID_RECORD, &path);
+    recorder_path(folder, VALID_RECORD, &path);
     if (file_exists(path.data))
         status = config_open(path.data, &c, err);
     if (c) {
@@ -216,17 +216,17 @@ enum skiff_status valid_record_read(struct valid *v, struct skiff_error *err)
 {
     struct valid_best best;
     v->n = 0;
-    return record_read(v->folder, v, &best, err);
+    return recorder_read(v->folder, v, &best, err);
 }
 
-/* Is the epoch there, and of the run that was judged? */
+/* Is the epoch there, and of the run that was evaluated? */
 static bool is_of_run(const char *folder, const char *model, const char *run)
 {
     struct buf path = BUF_INIT;
-    struct model_note note = {0};
-    record_path(folder, model, &path);
+    struct model_info note = {0};
+    recorder_path(folder, model, &path);
     bool same =
-        model_note_read(path.data, &note, NULL) == SKIFF_OK && note.known && !strcmp(note.run, run);
+        model_info_read(path.data, &note, NULL) == SKIFF_OK && note.known && !strcmp(note.run, run);
     buf_deinit(&path);
     return same;
 }
@@ -234,7 +234,7 @@ static bool is_of_run(const char *folder, const char *model, const char *run)
 enum skiff_status valid_best_read(const char *folder, struct valid_best *out,
                                   struct skiff_error *err)
 {
-    TRY(record_read(folder, NULL, out, err));
+    TRY(recorder_read(folder, NULL, out, err));
     if (out->epoch >= 0 && !is_of_run(folder, out->model, out->run))
         out->epoch = -1;
     return SKIFF_OK;
@@ -244,9 +244,9 @@ enum skiff_status valid_best_read(const char *folder, struct valid_best *out,
 static bool is_in_best(const struct valid *v, const struct valid_point *p)
 {
     struct buf path = BUF_INIT;
-    struct model_note note = {0};
-    record_path(v->folder, VALID_MODEL, &path);
-    bool same = model_note_read(path.data, &note, NULL) == SKIFF_OK && note.known &&
+    struct model_info note = {0};
+    recorder_path(v->folder, VALID_MODEL, &path);
+    bool same = model_info_read(path.data, &note, NULL) == SKIFF_OK && note.known &&
                 !strcmp(note.run, v->run) && note.epoch == p->epoch && note.steps == p->batch;
     buf_deinit(&path);
     return same;
@@ -268,9 +268,9 @@ void valid_look_for_models(struct valid *v)
 void valid_record_remove(const char *folder)
 {
     struct buf path = BUF_INIT;
-    record_path(folder, VALID_RECORD, &path);
+    recorder_path(folder, VALID_RECORD, &path);
     file_remove_tree(path.data);
-    record_path(folder, VALID_MODEL, &path);
+    recorder_path(folder, VALID_MODEL, &path);
     file_remove_tree(path.data);
     buf_deinit(&path);
 }
@@ -280,7 +280,7 @@ void valid_remove_stale(struct valid *v)
     struct buf path = BUF_INIT;
     if (v->best >= 0 && !v->points[v->best].end)
         return;
-    record_path(v->folder, VALID_MODEL, &path);
+    recorder_path(v->folder, VALID_MODEL, &path);
     file_remove_tree(path.data);
     buf_deinit(&path);
     for (int i = 0; i < v->n; i++)
@@ -293,13 +293,13 @@ static bool is_best(const struct valid *v, int epoch)
     return v->keep_best && p && p->end && p->epoch == epoch;
 }
 
-/* Gone at one instant: what is left of it when this process is killed is a leftover. */
+/* Gone atomically: what is left of it when this process is killed is a stale temporary file. */
 static void remove_epoch(const struct valid *v, const char *name, struct buf *path)
 {
     struct buf away = BUF_INIT;
-    record_path(v->folder, name, path);
-    buf_printf(&away, "%s/.%s" LEFTOVER_MARK "old", v->folder, name);
-    log_info("%s is removed: runner.keep_epochs is %d", path->data, v->keep_epochs);
+    recorder_path(v->folder, name, path);
+    buf_printf(&away, "%s/.%s" STALE_FILE_MARK "old", v->folder, name);
+    log_info("removed %s: runner.keep_epochs is %d", path->data, v->keep_epochs);
     file_remove_tree(rename(path->data, away.data) ? path->data : away.data);
     buf_deinit(&away);
 }

@@ -47,7 +47,7 @@ static void patience_counts_points_without_improvement(void **state)
     add(&v, 4, true, NAN, NAN); /* never better */
     assert_true(v.stop);
     assert_int_equal(v.best, 2);
-    v.patience = 3; /* replayed with other settings: goes on */
+    v.patience = 3; /* replayed with other settings: continues */
     valid_replay(&v);
     assert_false(v.stop);
     v.metric = VALID_LOG_LOSS; /* the smallest */
@@ -89,7 +89,7 @@ static void save_epoch(const char *folder, const char *name, const char *run)
 {
     struct model_writer w;
     char path[200];
-    struct model_note note = {.epoch = atoi(name), .complete = true, .known = true};
+    struct model_info note = {.epoch = atoi(name), .complete = true, .known = true};
     snprintf(note.run, sizeof(note.run), "%s", run);
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     assert_int_equal(model_writer_open(&w, path, NULL), SKIFF_OK);
@@ -113,7 +113,7 @@ static void a_record_is_read_as_it_was_written(void **state)
     struct valid_best best;
     assert_non_null(mkdtemp(folder));
     assert_int_equal(valid_best_read(folder, &best, &err), SKIFF_OK);
-    assert_int_equal(best.epoch, -1); /* nobody has told */
+    assert_int_equal(best.epoch, -1); /* not known */
     struct valid v = {.folder = folder, .run = "5c0f", .keep_best = true}, w = v;
     add(&v, 0, true, 0.7, 0.5);
     add(&v, 1, false, 0.1 + 0.7, 0.5);

@@ -1,4 +1,4 @@
-/* What ranks tell each other of their calls. */
+/* How ranks describe their calls to each other, and how a difference is reported. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,17 +10,17 @@ static const char *const names[CALL_KINDS] = {
     "barrier",        "split",  "opening of a group",
 };
 
-static bool adds_up(const struct call *c)
+static bool adds_up(const struct collective_call *c)
 {
     return c->kind <= CALL_REDUCE_SCATTER;
 }
 
-static const char *root_word(const struct call *c)
+static const char *root_word(const struct collective_call *c)
 {
     return c->kind == CALL_BROADCAST || c->kind == CALL_SCATTER ? "from" : "to";
 }
 
-void call_print(const struct call *c, char out[CALL_TEXT])
+void call_print(const struct collective_call *c, char out[CALL_TEXT])
 {
     static const char *const ops[] = {"sum", "max", "min", "prod", "avg"};
     const char *name = c->kind < CALL_KINDS ? names[c->kind] : "?";
@@ -37,13 +37,13 @@ void call_print(const struct call *c, char out[CALL_TEXT])
         snprintf(out + n, CALL_TEXT - (size_t)n, " %s rank %d", root_word(c), c->root);
 }
 
-bool call_equal(const struct call *a, const struct call *b)
+bool call_equal(const struct collective_call *a, const struct collective_call *b)
 {
     return a->kind == b->kind && a->op == b->op && a->dtype == b->dtype && a->root == b->root &&
            a->count == b->count;
 }
 
-enum skiff_status call_check(const struct collective *c, const struct call *calls,
+enum skiff_status call_check(const struct collective *c, const struct collective_call *calls,
                              struct skiff_error *err)
 {
     char first[CALL_TEXT], other[CALL_TEXT];

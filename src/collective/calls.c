@@ -1,10 +1,10 @@
-/* The collective calls, all on top of exchanges. What is added up is added by the order of ranks,
- * whatever the engine, so the same number of ranks gives the same bits.
+/* The collective calls, all on top of exchanges. Additions are made in the order of ranks, whatever
+ * the engine, so the same number of ranks gives the same bits.
  *
- * all_reduce and reduce of little: everybody gets everything and adds it up (one exchange). Of
- * much: rank i gets piece i of everybody and adds that up, then the pieces are put together: every
- * byte goes in and out of a rank twice, which is the least there is. broadcast of much goes in two
- * steps likewise, so that its root sends everything once instead of once a rank. */
+ * all_reduce and reduce of small data: every rank gets all data and adds them up (one exchange). Of
+ * large data: rank i gets piece i of all ranks and adds it up, then the pieces are put together.
+ * Every byte enters and leaves a rank twice, which is the minimum. broadcast of large data takes
+ * two steps likewise, so that its root sends every byte once instead of once per rank. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 #define LITTLE ((size_t)16 << 10) /* bytes; below it one exchange of everything is faster */
 
-/* ---- what an exchange does with what comes ---- */
+/* ---- handlers of received data ---- */
 
 struct take_fold {
     enum dtype dtype;
@@ -32,14 +32,14 @@ static void take_fold(void *arg, size_t at, const uint8_t *const *views, const s
 struct take_copy {
     int n;
     uint8_t *out;
-    const size_t *places; /* where what comes from each begins */
+    const size_t *offsets; /* offset of each rank's data */
 };
 
 static void take_copy(void *arg, size_t at, const uint8_t *const *views, const size_t *bytes)
 {
     struct take_copy *t = arg;
     for (int i = 0; i < t->n; i++) {
-        uint8_t *to = t->out + t->places[i] + at;
+        uint8_t *to = t->out + t->offsets[i] + at;
         if (bytes[i] && to != views[i])
             memmove(to, views[i], bytes[i]);
     }
@@ -49,14 +49,14 @@ static void take_nothing(void *arg, size_t at, const uint8_t *const *views, cons
 
 /* ---- arrays by rank ---- */
 
-/* n elements cut into nearly equal pieces of whole elements. */
-static void cut(size_t n, size_t each, int parts, size_t *bytes, size_t *places)
+/* n elements divided into nearly equal pieces of whole elements. */
+static void cut(size_t n, size_t each, int parts, size_t *bytes, size_t *offsets)
 {
     size_t at = 0;
     for (int i = 0; i < parts; i++) {
         size_t count = n / (size_t)parts + ((size_t)i < n % (size_t)parts);
         bytes[i] = count * each;
-        places[i] = at;
+        offsets[i] = at;
         at += bytes[i];
     }
 }
@@ -67,26 +67,27 @@ static void fill(size_t *out, int n, size_t v)
         out[i] = v;
 }
 
-static void add_up(const size_t *bytes, int n, size_t *places)
+static void add_up(const size_t *bytes, int n, size_t *offsets)
 {
     size_t at = 0;
     for (int i = 0; i < n; i++) {
-        places[i] = at;
+        offsets[i] = at;
         at += bytes[i];
     }
 }
 
 /* ---- sums ---- */
 
-/* Everybody, or the root, gets what all have, added up. `from` and `to` may be the same. */
-static enum skiff_status fold_all(struct collective *c, const struct task *t, const void *from,
-                                  void *to, size_t bytes, struct skiff_error *err)
+/* All ranks, or the root, get the sum of all ranks' data. `from` and `to` may be the same. */
+static enum skiff_status fold_all(struct collective *c, const struct collective_task *t,
+                                  const void *from, void *to, size_t bytes, struct skiff_error *err)
 {
     size_t out[c->size], in[c->size];
     bool takes = t->call.root < 0 || t->call.root == c->rank;
     uint8_t sum[LITTLE];
     struct take_fold f = {(enum dtype)t->call.dtype, (enum collective_op)t->call.op, c->size, sum};
-    struct exchange x = {.call = t->call, .mine = from, .out_bytes = out, .in_bytes = in};
+    struct collective_exchange x = {
+        .call = t->call, .mine = from, .out_bytes = out, .in_bytes = in};
     x.take = takes ? take_fold : take_nothing;
     x.arg = &f;
     fill(out, c->size, t->call.root < 0 ? bytes : 0);
@@ -99,37 +100,38 @@ static enum skiff_status fold_all(struct collective *c, const struct task *t, co
     return SKIFF_OK;
 }
 
-/* Rank i gets piece i, added up. */
-static enum skiff_status fold_pieces(struct collective *c, const struct task *t, const void *from,
-                                     const size_t *bytes, void *to, struct skiff_error *err)
+/* Rank i gets the sum of all pieces i. */
+static enum skiff_status fold_pieces(struct collective *c, const struct collective_task *t,
+                                     const void *from, const size_t *bytes, void *to,
+                                     struct skiff_error *err)
 {
     size_t in[c->size];
     struct take_fold f = {(enum dtype)t->call.dtype, (enum collective_op)t->call.op, c->size, to};
-    struct exchange x = {.call = t->call,
-                         .mine = from,
-                         .out_bytes = bytes,
-                         .in_bytes = in,
-                         .pieces = true,
-                         .take = take_fold,
-                         .arg = &f};
+    struct collective_exchange x = {.call = t->call,
+                                    .mine = from,
+                                    .out_bytes = bytes,
+                                    .in_bytes = in,
+                                    .pieces = true,
+                                    .take = take_fold,
+                                    .arg = &f};
     fill(in, c->size, bytes[c->rank]);
     return exchange_run(c, &x, err);
 }
 
-static bool gets_all(const struct call *call, int rank)
+static bool gets_all(const struct collective_call *call, int rank)
 {
     return call->root < 0 || call->root == rank || call->kind == CALL_BROADCAST;
 }
 
-/* Every rank has one piece (mine); they are put together in the data of all, or of the root. */
-static enum skiff_status join_pieces(struct collective *c, const struct call *call,
-                                     const size_t *bytes, const size_t *places, const void *mine,
+/* Every rank has one piece (mine); they are joined in the data of all, or of the root. */
+static enum skiff_status join_pieces(struct collective *c, const struct collective_call *call,
+                                     const size_t *bytes, const size_t *offsets, const void *mine,
                                      void *data, struct skiff_error *err)
 {
     size_t out[c->size], in[c->size];
     bool takes = gets_all(call, c->rank);
-    struct take_copy k = {c->size, data, places};
-    struct exchange x = {.call = *call, .mine = mine, .out_bytes = out, .in_bytes = in};
+    struct take_copy k = {c->size, data, offsets};
+    struct collective_exchange x = {.call = *call, .mine = mine, .out_bytes = out, .in_bytes = in};
     x.take = takes ? take_copy : take_nothing;
     x.arg = &k;
     for (int i = 0; i < c->size; i++) {
@@ -139,46 +141,47 @@ static enum skiff_status join_pieces(struct collective *c, const struct call *ca
     return exchange_run(c, &x, err);
 }
 
-static enum skiff_status run_all_reduce(struct collective *c, const struct task *t,
+static enum skiff_status run_all_reduce(struct collective *c, const struct collective_task *t,
                                         struct skiff_error *err)
 {
     size_t each = dtype_size((enum dtype)t->call.dtype), n = (size_t)t->call.count;
-    size_t bytes[c->size], places[c->size];
+    size_t bytes[c->size], offsets[c->size];
     if (c->size == 1)
         return SKIFF_OK;
     if (n * each <= LITTLE)
         return fold_all(c, t, t->out, t->out, n * each, err);
-    cut(n, each, c->size, bytes, places);
-    uint8_t *mine = (uint8_t *)t->out + places[c->rank];
+    cut(n, each, c->size, bytes, offsets);
+    uint8_t *mine = (uint8_t *)t->out + offsets[c->rank];
     TRY(fold_pieces(c, t, t->out, bytes, mine, err));
-    return join_pieces(c, &t->call, bytes, places, mine, t->out, err);
+    return join_pieces(c, &t->call, bytes, offsets, mine, t->out, err);
 }
 
-/* As all_reduce; only the root's data may change, so the others' pieces are made elsewhere. */
-static enum skiff_status run_reduce(struct collective *c, const struct task *t,
+/* As all_reduce; only the root's data may change, so the other ranks add up in a buffer of their
+ * own. */
+static enum skiff_status run_reduce(struct collective *c, const struct collective_task *t,
                                     struct skiff_error *err)
 {
     size_t each = dtype_size((enum dtype)t->call.dtype), n = (size_t)t->call.count;
-    size_t bytes[c->size], places[c->size];
+    size_t bytes[c->size], offsets[c->size];
     void *aside = NULL;
     if (c->size == 1)
         return SKIFF_OK;
     if (n * each <= LITTLE)
         return fold_all(c, t, t->out, t->out, n * each, err);
-    cut(n, each, c->size, bytes, places);
-    uint8_t *mine = (uint8_t *)t->out + places[c->rank];
+    cut(n, each, c->size, bytes, offsets);
+    uint8_t *mine = (uint8_t *)t->out + offsets[c->rank];
     if (c->rank != t->call.root) {
         TRY(mem_alloc(bytes[c->rank] + 1, "a piece of a reduce", &aside, err));
         mine = aside;
     }
     enum skiff_status status = fold_pieces(c, t, t->out, bytes, mine, err);
     if (status == SKIFF_OK)
-        status = join_pieces(c, &t->call, bytes, places, mine, t->out, err);
+        status = join_pieces(c, &t->call, bytes, offsets, mine, t->out, err);
     mem_free(aside);
     return status;
 }
 
-static enum skiff_status run_reduce_scatter(struct collective *c, const struct task *t,
+static enum skiff_status run_reduce_scatter(struct collective *c, const struct collective_task *t,
                                             struct skiff_error *err)
 {
     size_t bytes[c->size];
@@ -188,17 +191,18 @@ static enum skiff_status run_reduce_scatter(struct collective *c, const struct t
 
 /* ---- moves ---- */
 
-static enum skiff_status run_gather(struct collective *c, const struct task *t,
+static enum skiff_status run_gather(struct collective *c, const struct collective_task *t,
                                     struct skiff_error *err)
 {
-    size_t out[c->size], in[c->size], places[c->size], bytes = (size_t)t->call.count;
+    size_t out[c->size], in[c->size], offsets[c->size], bytes = (size_t)t->call.count;
     bool takes = t->call.root < 0 || t->call.root == c->rank;
-    struct take_copy k = {c->size, t->out, places};
-    struct exchange x = {.call = t->call, .mine = t->in, .out_bytes = out, .in_bytes = in};
+    struct take_copy k = {c->size, t->out, offsets};
+    struct collective_exchange x = {
+        .call = t->call, .mine = t->in, .out_bytes = out, .in_bytes = in};
     x.take = takes ? take_copy : take_nothing;
     x.arg = &k;
     for (int i = 0; i < c->size; i++)
-        places[i] = (size_t)i * bytes;
+        offsets[i] = (size_t)i * bytes;
     fill(out, c->size, t->call.root < 0 ? bytes : 0);
     if (t->call.root >= 0)
         out[t->call.root] = bytes;
@@ -206,20 +210,21 @@ static enum skiff_status run_gather(struct collective *c, const struct task *t,
     return exchange_run(c, &x, err);
 }
 
-/* The root gives everybody its piece (bytes, at places of data); nobody else gives anything. */
-static enum skiff_status deal(struct collective *c, const struct call *call, const void *data,
-                              const size_t *bytes, void *to, struct skiff_error *err)
+/* The root sends every rank its piece (bytes, at places of data); the other ranks send nothing. */
+static enum skiff_status deal(struct collective *c, const struct collective_call *call,
+                              const void *data, const size_t *bytes, void *to,
+                              struct skiff_error *err)
 {
-    size_t out[c->size], in[c->size], places[c->size];
-    struct take_copy k = {c->size, to, places};
-    struct exchange x = {.call = *call,
-                         .mine = data,
-                         .out_bytes = out,
-                         .in_bytes = in,
-                         .pieces = true,
-                         .take = take_copy,
-                         .arg = &k};
-    fill(places, c->size, 0);
+    size_t out[c->size], in[c->size], offsets[c->size];
+    struct take_copy k = {c->size, to, offsets};
+    struct collective_exchange x = {.call = *call,
+                                    .mine = data,
+                                    .out_bytes = out,
+                                    .in_bytes = in,
+                                    .pieces = true,
+                                    .take = take_copy,
+                                    .arg = &k};
+    fill(offsets, c->size, 0);
     fill(in, c->size, 0);
     in[call->root] = bytes[c->rank];
     for (int i = 0; i < c->size; i++)
@@ -227,7 +232,7 @@ static enum skiff_status deal(struct collective *c, const struct call *call, con
     return exchange_run(c, &x, err);
 }
 
-static enum skiff_status run_scatter(struct collective *c, const struct task *t,
+static enum skiff_status run_scatter(struct collective *c, const struct collective_task *t,
                                      struct skiff_error *err)
 {
     size_t bytes[c->size];
@@ -235,90 +240,90 @@ static enum skiff_status run_scatter(struct collective *c, const struct task *t,
     return deal(c, &t->call, t->in, bytes, t->out, err);
 }
 
-static enum skiff_status broadcast_little(struct collective *c, const struct task *t,
+static enum skiff_status broadcast_little(struct collective *c, const struct collective_task *t,
                                           struct skiff_error *err)
 {
-    size_t out[c->size], in[c->size], places[c->size], bytes = (size_t)t->call.count;
-    struct take_copy k = {c->size, t->out, places};
-    struct exchange x = {.call = t->call,
-                         .mine = t->out,
-                         .out_bytes = out,
-                         .in_bytes = in,
-                         .take = take_copy,
-                         .arg = &k};
-    fill(places, c->size, 0);
+    size_t out[c->size], in[c->size], offsets[c->size], bytes = (size_t)t->call.count;
+    struct take_copy k = {c->size, t->out, offsets};
+    struct collective_exchange x = {.call = t->call,
+                                    .mine = t->out,
+                                    .out_bytes = out,
+                                    .in_bytes = in,
+                                    .take = take_copy,
+                                    .arg = &k};
+    fill(offsets, c->size, 0);
     fill(in, c->size, 0);
     in[t->call.root] = bytes;
     fill(out, c->size, c->rank == t->call.root ? bytes : 0);
     return exchange_run(c, &x, err);
 }
 
-static enum skiff_status run_broadcast(struct collective *c, const struct task *t,
+static enum skiff_status run_broadcast(struct collective *c, const struct collective_task *t,
                                        struct skiff_error *err)
 {
-    size_t bytes[c->size], places[c->size], n = (size_t)t->call.count;
-    if (n <= LITTLE || c->size <= 2 || c->hall)
+    size_t bytes[c->size], offsets[c->size], n = (size_t)t->call.count;
+    if (n <= LITTLE || c->size <= 2 || c->shm)
         return broadcast_little(c, t, err);
-    cut(n, 1, c->size, bytes, places);
-    uint8_t *mine = (uint8_t *)t->out + places[c->rank];
+    cut(n, 1, c->size, bytes, offsets);
+    uint8_t *mine = (uint8_t *)t->out + offsets[c->rank];
     TRY(deal(c, &t->call, t->out, bytes, mine, err));
-    return join_pieces(c, &t->call, bytes, places, mine, t->out, err);
+    return join_pieces(c, &t->call, bytes, offsets, mine, t->out, err);
 }
 
-static enum skiff_status run_all_to_all(struct collective *c, const struct task *t,
+static enum skiff_status run_all_to_all(struct collective *c, const struct collective_task *t,
                                         struct skiff_error *err)
 {
-    size_t places[c->size];
-    struct take_copy k = {c->size, t->out, places};
-    struct exchange x = {.call = t->call,
-                         .mine = t->in,
-                         .out_bytes = t->in_bytes,
-                         .in_bytes = t->out_bytes,
-                         .pieces = true,
-                         .take = take_copy,
-                         .arg = &k};
-    add_up(t->out_bytes, c->size, places);
+    size_t offsets[c->size];
+    struct take_copy k = {c->size, t->out, offsets};
+    struct collective_exchange x = {.call = t->call,
+                                    .mine = t->in,
+                                    .out_bytes = t->in_bytes,
+                                    .in_bytes = t->out_bytes,
+                                    .pieces = true,
+                                    .take = take_copy,
+                                    .arg = &k};
+    add_up(t->out_bytes, c->size, offsets);
     return exchange_run(c, &x, err);
 }
 
-static enum skiff_status run_barrier(struct collective *c, const struct task *t,
+static enum skiff_status run_barrier(struct collective *c, const struct collective_task *t,
                                      struct skiff_error *err)
 {
     size_t none[c->size];
-    struct exchange x = {
+    struct collective_exchange x = {
         .call = t->call, .out_bytes = none, .in_bytes = none, .take = take_nothing};
     fill(none, c->size, 0);
     return exchange_run(c, &x, err);
 }
 
-static enum skiff_status run_all_gather_of(struct collective *c, const struct task *t,
+static enum skiff_status run_all_gather_of(struct collective *c, const struct collective_task *t,
                                            struct skiff_error *err)
 {
-    size_t places[c->size];
-    add_up(t->out_bytes, c->size, places);
-    return join_pieces(c, &t->call, t->out_bytes, places, t->in, t->out, err);
+    size_t offsets[c->size];
+    add_up(t->out_bytes, c->size, offsets);
+    return join_pieces(c, &t->call, t->out_bytes, offsets, t->in, t->out, err);
 }
 
-/* First the lengths, then the bytes. t->out: where to put the pointer; t->out_bytes: the lengths.
- */
-static enum skiff_status run_all_gather_any(struct collective *c, const struct task *t,
+/* First the lengths, then the bytes. t->out: where the pointer is stored; t->out_bytes: the
+ * lengths. */
+static enum skiff_status run_all_gather_any(struct collective *c, const struct collective_task *t,
                                             struct skiff_error *err)
 {
-    size_t places[c->size], *sizes = (size_t *)t->out_bytes, all = 0;
+    size_t offsets[c->size], *sizes = (size_t *)t->out_bytes, all = 0;
     uint64_t mine = *t->in_bytes, every[c->size];
-    struct task lengths = {.call = t->call, .in = &mine, .out = every};
+    struct collective_task lengths = {.call = t->call, .in = &mine, .out = every};
     void *memory;
     lengths.call.count = sizeof mine;
     TRY(run_gather(c, &lengths, err));
     for (int i = 0; i < c->size; i++) {
         sizes[i] = (size_t)every[i];
-        places[i] = all;
+        offsets[i] = all;
         if (!mem_add(all, sizes[i], &all))
             return error_set(err, SKIFF_RANGE, "all_gather_any: rank %d has %zu bytes", i,
                              sizes[i]);
     }
     TRY(mem_alloc(all ? all : 1, "what all ranks have gathered", &memory, err));
-    enum skiff_status status = join_pieces(c, &t->call, sizes, places, t->in, memory, err);
+    enum skiff_status status = join_pieces(c, &t->call, sizes, offsets, t->in, memory, err);
     if (status < 0)
         mem_free(memory);
     else
@@ -326,7 +331,7 @@ static enum skiff_status run_all_gather_any(struct collective *c, const struct t
     return status;
 }
 
-/* ---- the contract ---- */
+/* ---- the public calls ---- */
 
 static enum skiff_status check_root(const struct collective *c, const char *what, int root,
                                     struct skiff_error *err)
@@ -342,13 +347,14 @@ static enum skiff_status check_sum(const char *what, int64_t n, enum dtype dtype
 {
     size_t bytes;
     if (!fold_knows(dtype))
-        return error_set(err, SKIFF_DTYPE,
-                         "%s of %s: known are float16, bfloat16, float32, float64, int8, int16, "
-                         "int32, int64, uint8 and bool",
-                         what, dtype_name(dtype));
+        return error_set(
+            err, SKIFF_DTYPE,
+            "%s of %s: supported are float16, bfloat16, float32, float64, int8, int16, "
+            "int32, int64, uint8 and bool",
+            what, dtype_name(dtype));
     if (op == COLLECTIVE_AVG && !fold_averages(dtype))
         return error_set(err, SKIFF_DTYPE,
-                         "%s of %s: averages are of float16, bfloat16, float32 and float64", what,
+                         "%s of %s: averages need float16, bfloat16, float32 or float64", what,
                          dtype_name(dtype));
     if (op > COLLECTIVE_AVG)
         return error_set(err, SKIFF_INVALID, "%s: there is no op %d", what, (int)op);
@@ -357,26 +363,26 @@ static enum skiff_status check_sum(const char *what, int64_t n, enum dtype dtype
     return SKIFF_OK;
 }
 
-static struct call sum_call(enum call_kind kind, int64_t n, enum dtype dtype, enum collective_op op,
-                            int root)
+static struct collective_call sum_call(enum call_kind kind, int64_t n, enum dtype dtype,
+                                       enum collective_op op, int root)
 {
-    return (struct call){.kind = (uint8_t)kind,
-                         .op = (uint8_t)op,
-                         .dtype = (uint8_t)dtype,
-                         .root = root,
-                         .count = n};
+    return (struct collective_call){.kind = (uint8_t)kind,
+                                    .op = (uint8_t)op,
+                                    .dtype = (uint8_t)dtype,
+                                    .root = root,
+                                    .count = n};
 }
 
-static struct call move_call(enum call_kind kind, int64_t bytes, int root)
+static struct collective_call move_call(enum call_kind kind, int64_t bytes, int root)
 {
-    return (struct call){.kind = (uint8_t)kind, .root = root, .count = bytes};
+    return (struct collective_call){.kind = (uint8_t)kind, .root = root, .count = bytes};
 }
 
 enum skiff_status collective_all_reduce(struct collective *c, void *data, int64_t n,
                                         enum dtype dtype, enum collective_op op,
                                         struct skiff_error *err)
 {
-    struct task t = {.run = run_all_reduce, .out = data};
+    struct collective_task t = {.run = run_all_reduce, .out = data};
     TRY(check_sum("all_reduce", n, dtype, op, err));
     t.call = sum_call(CALL_ALL_REDUCE, n, dtype, op, -1);
     return group_run(c, &t, err);
@@ -385,7 +391,7 @@ enum skiff_status collective_all_reduce(struct collective *c, void *data, int64_
 enum skiff_status collective_reduce(struct collective *c, void *data, int64_t n, enum dtype dtype,
                                     enum collective_op op, int root, struct skiff_error *err)
 {
-    struct task t = {.run = run_reduce, .out = data};
+    struct collective_task t = {.run = run_reduce, .out = data};
     TRY(check_sum("reduce", n, dtype, op, err));
     TRY(check_root(c, "reduce", root, err));
     t.call = sum_call(CALL_REDUCE, n, dtype, op, root);
@@ -396,7 +402,7 @@ enum skiff_status collective_reduce_scatter(struct collective *c, const void *in
                                             int64_t n, enum dtype dtype, enum collective_op op,
                                             struct skiff_error *err)
 {
-    struct task t = {.run = run_reduce_scatter, .in = in, .out = out};
+    struct collective_task t = {.run = run_reduce_scatter, .in = in, .out = out};
     TRY(check_sum("reduce_scatter", n, dtype, op, err));
     t.call = sum_call(CALL_REDUCE_SCATTER, n, dtype, op, -1);
     return group_run(c, &t, err);
@@ -405,7 +411,7 @@ enum skiff_status collective_reduce_scatter(struct collective *c, const void *in
 enum skiff_status collective_all_gather(struct collective *c, const void *in, size_t bytes,
                                         void *out, struct skiff_error *err)
 {
-    struct task t = {.run = run_gather, .in = in, .out = out};
+    struct collective_task t = {.run = run_gather, .in = in, .out = out};
     t.call = move_call(CALL_ALL_GATHER, (int64_t)bytes, -1);
     return group_run(c, &t, err);
 }
@@ -413,7 +419,7 @@ enum skiff_status collective_all_gather(struct collective *c, const void *in, si
 enum skiff_status collective_all_gather_of(struct collective *c, const void *in,
                                            const size_t *sizes, void *out, struct skiff_error *err)
 {
-    struct task t = {.run = run_all_gather_of, .in = in, .out = out, .out_bytes = sizes};
+    struct collective_task t = {.run = run_all_gather_of, .in = in, .out = out, .out_bytes = sizes};
     int64_t all = 0;
     for (int i = 0; i < c->size; i++)
         all += (int64_t)sizes[i];
@@ -424,7 +430,7 @@ enum skiff_status collective_all_gather_of(struct collective *c, const void *in,
 enum skiff_status collective_all_gather_any(struct collective *c, const void *in, size_t bytes,
                                             void **out, size_t *sizes, struct skiff_error *err)
 {
-    struct task t = {
+    struct collective_task t = {
         .run = run_all_gather_any, .in = in, .in_bytes = &bytes, .out = out, .out_bytes = sizes};
     t.call = move_call(CALL_ALL_GATHER_ANY, -1, -1);
     return group_run(c, &t, err);
@@ -433,7 +439,7 @@ enum skiff_status collective_all_gather_any(struct collective *c, const void *in
 enum skiff_status collective_gather(struct collective *c, const void *in, size_t bytes, void *out,
                                     int root, struct skiff_error *err)
 {
-    struct task t = {.run = run_gather, .in = in, .out = out};
+    struct collective_task t = {.run = run_gather, .in = in, .out = out};
     TRY(check_root(c, "gather", root, err));
     t.call = move_call(CALL_GATHER, (int64_t)bytes, root);
     return group_run(c, &t, err);
@@ -442,7 +448,7 @@ enum skiff_status collective_gather(struct collective *c, const void *in, size_t
 enum skiff_status collective_broadcast(struct collective *c, void *data, size_t bytes, int root,
                                        struct skiff_error *err)
 {
-    struct task t = {.run = run_broadcast, .out = data};
+    struct collective_task t = {.run = run_broadcast, .out = data};
     TRY(check_root(c, "broadcast", root, err));
     t.call = move_call(CALL_BROADCAST, (int64_t)bytes, root);
     return group_run(c, &t, err);
@@ -451,7 +457,7 @@ enum skiff_status collective_broadcast(struct collective *c, void *data, size_t 
 enum skiff_status collective_scatter(struct collective *c, const void *in, size_t bytes, void *out,
                                      int root, struct skiff_error *err)
 {
-    struct task t = {.run = run_scatter, .in = in, .out = out};
+    struct collective_task t = {.run = run_scatter, .in = in, .out = out};
     TRY(check_root(c, "scatter", root, err));
     t.call = move_call(CALL_SCATTER, (int64_t)bytes, root);
     return group_run(c, &t, err);
@@ -461,7 +467,7 @@ enum skiff_status collective_all_to_all(struct collective *c, const void *in,
                                         const size_t *in_bytes, void *out, const size_t *out_bytes,
                                         struct skiff_error *err)
 {
-    struct task t = {
+    struct collective_task t = {
         .run = run_all_to_all, .in = in, .in_bytes = in_bytes, .out = out, .out_bytes = out_bytes};
     t.call = move_call(CALL_ALL_TO_ALL, -1, -1);
     return group_run(c, &t, err);
@@ -469,7 +475,7 @@ enum skiff_status collective_all_to_all(struct collective *c, const void *in,
 
 enum skiff_status collective_barrier(struct collective *c, struct skiff_error *err)
 {
-    struct task t = {.run = run_barrier, .call = move_call(CALL_BARRIER, 0, -1)};
+    struct collective_task t = {.run = run_barrier, .call = move_call(CALL_BARRIER, 0, -1)};
     return group_run(c, &t, err);
 }
 
@@ -477,7 +483,7 @@ struct collective_work *collective_start_all_reduce(struct collective *c, void *
                                                     enum dtype dtype, enum collective_op op,
                                                     struct skiff_error *err)
 {
-    struct task t = {.run = run_all_reduce, .out = data};
+    struct collective_task t = {.run = run_all_reduce, .out = data};
     if (check_sum("all_reduce", n, dtype, op, err) < 0)
         return NULL;
     t.call = sum_call(CALL_ALL_REDUCE, n, dtype, op, -1);
@@ -487,7 +493,7 @@ struct collective_work *collective_start_all_reduce(struct collective *c, void *
 struct collective_work *collective_start_broadcast(struct collective *c, void *data, size_t bytes,
                                                    int root, struct skiff_error *err)
 {
-    struct task t = {.run = run_broadcast, .out = data};
+    struct collective_task t = {.run = run_broadcast, .out = data};
     if (check_root(c, "broadcast", root, err) < 0)
         return NULL;
     t.call = move_call(CALL_BROADCAST, (int64_t)bytes, root);
@@ -518,8 +524,8 @@ static enum skiff_status check_list(const struct collective *c, const int *ranks
 enum skiff_status collective_split(struct collective *c, const int *ranks, int n,
                                    struct collective **out, struct skiff_error *err)
 {
-    struct task t = {.run = run_barrier};
-    int *world = mem_must((size_t)(n > 0 ? n : 1) * sizeof *world), rank = -1;
+    struct collective_task t = {.run = run_barrier};
+    int *world = mem_alloc_or_die((size_t)(n > 0 ? n : 1) * sizeof *world), rank = -1;
     enum skiff_status status;
     TRY_OUT(check_list(c, ranks, n, err));
     t.call = move_call(CALL_SPLIT, (int64_t)(list_hash(ranks, n) >> 1), -1);
@@ -531,7 +537,7 @@ enum skiff_status collective_split(struct collective *c, const int *ranks, int n
         rank = ranks[i] == c->rank ? i : rank;
     }
     if (rank >= 0) {
-        *out = group_create(c->post, hash_xxh64(seed, sizeof seed, 0), world, n, rank);
+        *out = group_create(c->inbox, hash_xxh64(seed, sizeof seed, 0), world, n, rank);
         status = group_open(*out, err);
         if (status < 0) {
             collective_destroy(*out);

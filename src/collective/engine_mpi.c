@@ -1,15 +1,14 @@
-/* mpi: ranks that an MPI or Slurm launcher has started. MPI (OpenMPI) carries the letters; sums are
- * ours, because MPI promises no order of additions.
+/* mpi: ranks that an MPI or Slurm launcher has started. MPI (OpenMPI) carries the messages; sums
+ * are computed here, because MPI promises no order of additions.
  *
- * The library is loaded when this engine is chosen and not before: Skiff runs without it. This file
- * alone includes MPI's header, for its types; functions and objects are looked up by name. MPI can
- * be begun and ended once in a process, so it is begun with the first group and ended with the
- * process; groups that come later use other tags.
+ * The library is loaded when this engine is chosen and not before: Skiff runs without it. Only this
+ * file includes MPI's header, for its types; functions and objects are looked up by name. MPI can
+ * be initialized and finalized once in a process, so that is done with the first group and at the
+ * end of the process; later groups use other tags.
  *
- * All calls of MPI are made with one lock held, and none of them waits. Ranks look for letters
- * while they wait for one; in between a thread of this engine does, which also tells the others
- * that this rank lives, and looks who has been silent. Who is killed ends the job: that is mpirun's
- * part. */
+ * All calls of MPI are made with one lock held, and none of them waits. Ranks poll for messages
+ * while they wait for one; in between a thread of this engine does, which also sends heartbeats and
+ * checks for silent ranks. When a rank is killed, mpirun ends the job. */
 #define _GNU_SOURCE
 #include "collective/collective_parts.h"
 
@@ -40,9 +39,9 @@ enum skiff_status collective_mpi(struct collective **out, struct skiff_error *er
 
 #define LIBRARY "libmpi.so.40" /* of OpenMPI 2 to 5 */
 #define BEAT CLOCK_SECOND
-#define SILENCE (8 * CLOCK_SECOND) /* named within 10 s, also when all is slow */
-#define IDLE (50 * CLOCK_MS)       /* between two looks of the engine's thread */
-#define BUSY CLOCK_MS              /* while something is on its way */
+#define SILENCE (8 * CLOCK_SECOND) /* ranks are named within 10 s, also on a slow machine */
+#define IDLE (50 * CLOCK_MS)       /* between two polls of the engine's thread */
+#define BUSY CLOCK_MS              /* while messages are in flight */
 
 #define MPI_CALLS(X) \
     X(Init_thread)   \
@@ -61,31 +60,31 @@ struct mpi_library {
     MPI_Errhandler errors_return;
 };
 
-/* What there is once in a process. */
+/* The state of the process, which exists once. */
 static struct {
-    pthread_mutex_t lock; /* for every call of MPI, and this */
+    pthread_mutex_t lock; /* for every call of MPI, and this struct */
     bool loaded, begun;
-    bool dead;    /* a rank is, or did not take a letter: MPI cannot be ended in order */
-    int groups;   /* so far: the tag of the next one's letters */
-    int engines;  /* that are open */
-    bool exiting; /* the last one that is closed ends MPI */
+    bool dead;    /* a rank is dead, or did not take a message: MPI cannot be finalized properly */
+    int groups;   /* so far: the tag of the next group */
+    int engines;  /* open ones */
+    bool exiting; /* the last engine that is closed finalizes MPI */
     int rank, size;
     struct mpi_library call;
     MPI_Comm all;
 } mpi = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-struct transfer { /* a letter that leaves or comes */
-    struct transfer *next;
+struct mpi_transfer { /* a message that is being sent or received */
+    struct mpi_transfer *next;
     MPI_Request request;
     struct blob *blob;
     int rank;
 };
 
 struct mpi_engine {
-    struct post *post;
+    struct inbox *inbox;
     int tag;
-    struct transfer *leaving, *coming; /* mpi.lock */
-    int64_t *heard;                    /* of each rank; mpi.lock */
+    struct mpi_transfer *leaving, *coming; /* mpi.lock */
+    int64_t *heard;                        /* of each rank; mpi.lock */
     struct thread thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -131,8 +130,8 @@ static void end_mpi(void)
         mpi.call.Finalize();
 }
 
-/* Handlers of exit run from the last to the first: one that was registered before this one may
- * close the world behind it (a script in Python). */
+/* Exit handlers run from the last to the first: one that was registered before this one may close
+ * the world after it (a script in Python). */
 static void on_exit_of_process(void)
 {
     pthread_mutex_lock(&mpi.lock);
@@ -185,18 +184,18 @@ static enum skiff_status begin(struct skiff_error *err)
     return check(mpi.call.Comm_size(mpi.all, &mpi.size), "MPI_Comm_size", err);
 }
 
-/* ---- letters ---- */
+/* ---- messages ---- */
 
-static enum skiff_status send_letter(void *engine, int to, const struct letter_head *h,
-                                     const void *data, size_t bytes, struct skiff_error *err)
+static enum skiff_status send_message(void *engine, int to, const struct message_head *h,
+                                      const void *data, size_t bytes, struct skiff_error *err)
 {
     struct mpi_engine *e = engine;
-    if (bytes > INT_MAX - LETTER_HEAD)
+    if (bytes > INT_MAX - MESSAGE_HEAD)
         return error_set(err, SKIFF_UNSUPPORTED, "a message of %zu bytes: MPI takes less than 2 GB",
                          bytes);
-    struct transfer *t = mem_must(sizeof *t);
+    struct mpi_transfer *t = mem_alloc_or_die(sizeof *t);
     t->rank = to;
-    if (letter_pack(h, data, bytes, &t->blob, err) < 0) {
+    if (message_pack(h, data, bytes, &t->blob, err) < 0) {
         free(t);
         return SKIFF_NOMEM;
     }
@@ -217,26 +216,26 @@ static enum skiff_status send_letter(void *engine, int to, const struct letter_h
 }
 
 /* Locked, so that two threads keep their order. */
-static enum skiff_status deliver(struct mpi_engine *e, const struct transfer *came,
+static enum skiff_status deliver(struct mpi_engine *e, const struct mpi_transfer *came,
                                  struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    for (const struct transfer *t = came; t; t = t->next) {
-        struct letter_head h;
-        if (letter_decode(t->blob->data, t->blob->len, &h, err) == SKIFF_OK)
-            post_deliver(e->post, t->rank, &h, blob_ref(t->blob), LETTER_HEAD);
+    for (const struct mpi_transfer *t = came; t; t = t->next) {
+        struct message_head h;
+        if (message_decode(t->blob->data, t->blob->len, &h, err) == SKIFF_OK)
+            inbox_deliver(e->inbox, t->rank, &h, blob_ref(t->blob), MESSAGE_HEAD);
         else
             status = SKIFF_FORMAT;
     }
     return status;
 }
 
-/* Locked. Takes those that are through out of a list. */
-static struct transfer *take_done(struct transfer **list)
+/* Locked. Removes finished transfers from a list. */
+static struct mpi_transfer *take_done(struct mpi_transfer **list)
 {
-    struct transfer *done = NULL, **end = &done;
-    for (struct transfer **at = list; *at;) {
-        struct transfer *t = *at;
+    struct mpi_transfer *done = NULL, **end = &done;
+    for (struct mpi_transfer **at = list; *at;) {
+        struct mpi_transfer *t = *at;
         int flag = 0;
         mpi.call.Test(&t->request, &flag, MPI_STATUS_IGNORE);
         if (!flag) {
@@ -251,7 +250,7 @@ static struct transfer *take_done(struct transfer **list)
     return done;
 }
 
-/* Locked. Begins to take in the next letter that is there. */
+/* Locked. Starts to receive the next available message. */
 static bool begin_next(struct mpi_engine *e)
 {
     MPI_Message message;
@@ -260,10 +259,10 @@ static bool begin_next(struct mpi_engine *e)
     if (mpi.call.Improbe(MPI_ANY_SOURCE, e->tag, mpi.all, &flag, &message, &status) || !flag)
         return false;
     mpi.call.Get_count(&status, mpi.call.byte, &bytes);
-    struct transfer *t = mem_must(sizeof *t), **end = &e->coming;
+    struct mpi_transfer *t = mem_alloc_or_die(sizeof *t), **end = &e->coming;
     t->rank = status.MPI_SOURCE;
-    if (blob_create((size_t)bytes, "a letter between ranks", &t->blob, NULL) < 0)
-        abort(); /* as mem_must: a window of a megabyte */
+    if (blob_create((size_t)bytes, "a message between ranks", &t->blob, NULL) < 0)
+        abort(); /* as mem_alloc_or_die: a window of a megabyte */
     mpi.call.Imrecv(t->blob->data, bytes, mpi.call.byte, &message, &t->request);
     e->heard[t->rank] = clock_now();
     while (*end)
@@ -272,10 +271,10 @@ static bool begin_next(struct mpi_engine *e)
     return true;
 }
 
-static void drop(struct transfer *list)
+static void drop(struct mpi_transfer *list)
 {
     while (list) {
-        struct transfer *t = list;
+        struct mpi_transfer *t = list;
         list = t->next;
         blob_unref(t->blob);
         free(t);
@@ -286,14 +285,14 @@ static bool progress(void *engine)
 {
     struct mpi_engine *e = engine;
     pthread_mutex_lock(&mpi.lock);
-    struct transfer *sent = take_done(&e->leaving);
+    struct mpi_transfer *sent = take_done(&e->leaving);
     bool more = begin_next(e);
-    struct transfer *came = take_done(&e->coming);
+    struct mpi_transfer *came = take_done(&e->coming);
     struct skiff_error err;
     enum skiff_status status = deliver(e, came, &err);
     pthread_mutex_unlock(&mpi.lock);
     if (status < 0)
-        post_fail(e->post, &err);
+        inbox_fail(e->inbox, &err);
     bool any = more || came;
     drop(sent);
     drop(came);
@@ -302,12 +301,12 @@ static bool progress(void *engine)
 
 /* ---- the engine's thread ---- */
 
-static void tell_that_we_live(struct mpi_engine *e)
+static void report_that_we_live(struct mpi_engine *e)
 {
-    struct letter_head h = {.kind = LETTER_BEAT};
+    struct message_head h = {.kind = MESSAGE_BEAT};
     for (int i = 0; i < mpi.size; i++)
-        if (i != mpi.rank && !post_has_left(e->post, i, GROUP_WORLD))
-            send_letter(e, i, &h, NULL, 0, NULL);
+        if (i != mpi.rank && !inbox_has_left(e->inbox, i, GROUP_WORLD))
+            send_message(e, i, &h, NULL, 0, NULL);
 }
 
 static void look_for_silence(struct mpi_engine *e, int64_t now)
@@ -317,16 +316,16 @@ static void look_for_silence(struct mpi_engine *e, int64_t now)
         pthread_mutex_lock(&mpi.lock);
         int64_t heard = e->heard[i];
         pthread_mutex_unlock(&mpi.lock);
-        if (i == mpi.rank || now - heard < SILENCE || post_has_left(e->post, i, GROUP_WORLD))
+        if (i == mpi.rank || now - heard < SILENCE || inbox_has_left(e->inbox, i, GROUP_WORLD))
             continue;
         error_set(&err, SKIFF_PEER, "rank %d (of MPI) is dead: it has been silent for %.1f s", i,
                   (double)(now - heard) / 1e9);
-        post_fail(e->post, &err);
-        mpi.dead = true; /* read when this thread is gone */
+        inbox_fail(e->inbox, &err);
+        mpi.dead = true; /* read after this thread has ended */
     }
 }
 
-/* We were stopped: that is not their silence. */
+/* This process was stopped: the others were not silent. */
 static void forgive(struct mpi_engine *e, int64_t now)
 {
     pthread_mutex_lock(&mpi.lock);
@@ -358,7 +357,7 @@ static void *watch(void *arg)
             ;
         if (now - beaten > BEAT) {
             beaten = now;
-            tell_that_we_live(e);
+            report_that_we_live(e);
             look_for_silence(e, now);
         }
         int64_t until = clock_now() + (is_busy(e) ? BUSY : IDLE);
@@ -370,13 +369,13 @@ static void *watch(void *arg)
     return NULL;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
-/* Waits until what was sent is gone. Letters to those who have left may stay for ever: they are
- * given up with the process. */
-static void settle(struct mpi_engine *e)
+/* Waits until all messages are sent. Messages to ranks that have left may stay forever: they are
+ * dropped at the end of the process. */
+static void finish(struct mpi_engine *e)
 {
-    int64_t end = clock_now() + (atomic_load(&e->post->failed) ? CLOCK_SECOND : SILENCE);
+    int64_t end = clock_now() + (atomic_load(&e->inbox->failed) ? CLOCK_SECOND : SILENCE);
     while (is_busy(e) && clock_now() < end) {
         progress(e);
         clock_sleep(BUSY / 10);
@@ -391,10 +390,10 @@ static void close_mpi(void *engine)
     pthread_cond_broadcast(&e->changed);
     pthread_mutex_unlock(&e->lock);
     thread_join(&e->thread);
-    settle(e);
+    finish(e);
     mpi.dead = mpi.dead || e->leaving || e->coming; /* MPI keeps the bytes of these */
     free(e->heard);
-    post_destroy(e->post);
+    inbox_destroy(e->inbox);
     pthread_cond_destroy(&e->changed);
     pthread_mutex_destroy(&e->lock);
     free(e);
@@ -406,7 +405,7 @@ static void close_mpi(void *engine)
 }
 
 static const struct engine_kind engine_mpi = {
-    .name = "mpi", .send = send_letter, .progress = progress, .close = close_mpi};
+    .name = "mpi", .send = send_message, .progress = progress, .close = close_mpi};
 
 enum skiff_status collective_mpi(struct collective **out, struct skiff_error *err)
 {
@@ -417,19 +416,19 @@ enum skiff_status collective_mpi(struct collective **out, struct skiff_error *er
     pthread_mutex_unlock(&mpi.lock);
     if (status < 0)
         return status;
-    struct mpi_engine *e = mem_must(sizeof *e);
+    struct mpi_engine *e = mem_alloc_or_die(sizeof *e);
     e->tag = tag;
-    e->heard = mem_must((size_t)mpi.size * sizeof *e->heard);
+    e->heard = mem_alloc_or_die((size_t)mpi.size * sizeof *e->heard);
     pthread_mutex_init(&e->lock, NULL);
     cond_init(&e->changed);
-    e->post = post_create(&engine_mpi, e, mpi.rank, mpi.size);
+    e->inbox = inbox_create(&engine_mpi, e, mpi.rank, mpi.size);
     forgive(e, clock_now());
     status = thread_start(&e->thread, "mpi", -1, watch, e, err);
     if (status < 0) {
         close_mpi(e);
         return status;
     }
-    struct collective *c = group_create(e->post, GROUP_WORLD, NULL, mpi.size, mpi.rank);
+    struct collective *c = group_create(e->inbox, GROUP_WORLD, NULL, mpi.size, mpi.rank);
     status = group_open(c, err);
     if (status < 0)
         collective_destroy(c);

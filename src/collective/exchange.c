@@ -1,6 +1,6 @@
-/* Exchanges by letters: every rank sends every other its bytes in windows, the first of which comes
- * in any case and tells what call it belongs to. A few windows are on their way while the first are
- * taken. */
+/* Exchanges by messages: every rank sends every other one its bytes in windows, the first of which
+ * is always sent and carries the description of the call. A few windows are in flight while the
+ * first are processed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,16 +8,16 @@
 #include "collective/collective_parts.h"
 
 #define WINDOW ((size_t)1 << 20) /* a multiple of every element's size */
-#define AHEAD 4                  /* windows on their way */
+#define AHEAD 4                  /* windows in flight */
 
-/* One exchange under way. Arrays by rank of the group. */
+/* One exchange in progress. Arrays by rank of the group. */
 struct mesh {
     struct collective *c;
-    const struct exchange *x;
-    struct letter **letters;
+    const struct collective_exchange *x;
+    struct message **messages;
     const uint8_t **views;
     size_t *bytes;
-    struct call *calls;
+    struct collective_call *calls;
     const uint8_t **pieces; /* of mine */
 };
 
@@ -43,27 +43,27 @@ static size_t windows_needed(const struct mesh *m)
     return most;
 }
 
-static struct letter_head head_of(const struct mesh *m, size_t w)
+static struct message_head head_of(const struct mesh *m, size_t w)
 {
-    return (struct letter_head){.kind = LETTER_CALL,
-                                .window = (uint32_t)w,
-                                .group = m->c->id,
-                                .number = m->c->number,
-                                .call = m->x->call};
+    return (struct message_head){.kind = MESSAGE_CALL,
+                                 .window = (uint32_t)w,
+                                 .group = m->c->id,
+                                 .number = m->c->number,
+                                 .call = m->x->call};
 }
 
 static enum skiff_status send_window(struct mesh *m, size_t w, struct skiff_error *err)
 {
     struct collective *c = m->c;
     for (int k = 1; k < c->size; k++) {
-        int i = (c->rank + k) % c->size; /* not all to rank 0 at first */
-        struct letter_head h = head_of(m, w);
+        int i = (c->rank + k) % c->size; /* not all to rank 0 first */
+        struct message_head h = head_of(m, w);
         h.total = m->x->out_bytes[i];
         h.sent = m->x->call.blocks ? c->sent[i] : 0;
         if (w >= windows_of(m->x->out_bytes[i]))
             continue;
-        TRY(post_send(c->post, c->ranks[i], &h, m->pieces[i] + w * WINDOW,
-                      window_bytes(m->x->out_bytes[i], w), err));
+        TRY(inbox_send(c->inbox, c->ranks[i], &h, m->pieces[i] + w * WINDOW,
+                       window_bytes(m->x->out_bytes[i], w), err));
     }
     return SKIFF_OK;
 }
@@ -71,32 +71,32 @@ static enum skiff_status send_window(struct mesh *m, size_t w, struct skiff_erro
 static enum skiff_status check_first(struct mesh *m, struct skiff_error *err)
 {
     for (int i = 0; i < m->c->size; i++)
-        m->calls[i] = i == m->c->rank ? m->x->call : m->letters[i]->head.call;
+        m->calls[i] = i == m->c->rank ? m->x->call : m->messages[i]->head.call;
     TRY(call_check(m->c, m->calls, err));
     for (int i = 0; i < m->c->size; i++)
         TRY(exchange_check_bytes(
-            m->c, m->x, i, i == m->c->rank ? m->x->out_bytes[i] : m->letters[i]->head.total, err));
+            m->c, m->x, i, i == m->c->rank ? m->x->out_bytes[i] : m->messages[i]->head.total, err));
     return SKIFF_OK;
 }
 
 static enum skiff_status receive_window(struct mesh *m, size_t w, struct skiff_error *err)
 {
     struct collective *c = m->c;
-    struct letter_head wanted = head_of(m, w);
+    struct message_head wanted = head_of(m, w);
     for (int i = 0; i < c->size; i++) {
         m->bytes[i] = window_bytes(m->x->in_bytes[i], w);
-        m->views[i] = m->pieces[i] + w * WINDOW; /* own bytes */
+        m->views[i] = m->pieces[i] + w * WINDOW; /* its own bytes */
         if (i == c->rank || w >= windows_of(m->x->in_bytes[i]))
             continue;
-        TRY(post_take(c->post, c->ranks[i], &wanted, &m->letters[i], err));
-        m->views[i] = m->letters[i]->data;
+        TRY(inbox_take(c->inbox, c->ranks[i], &wanted, &m->messages[i], err));
+        m->views[i] = m->messages[i]->data;
     }
     if (w == 0)
         TRY(check_first(m, err));
     for (int i = 0; i < c->size; i++)
-        if (m->letters[i] && m->letters[i]->bytes != m->bytes[i])
+        if (m->messages[i] && m->messages[i]->bytes != m->bytes[i])
             return error_set(err, SKIFF_FORMAT, "rank %d sent %zu bytes of a window of %zu",
-                             c->ranks[i], m->letters[i]->bytes, m->bytes[i]);
+                             c->ranks[i], m->messages[i]->bytes, m->bytes[i]);
     m->x->take(m->x->arg, w * WINDOW, m->views, m->bytes);
     return SKIFF_OK;
 }
@@ -104,8 +104,8 @@ static enum skiff_status receive_window(struct mesh *m, size_t w, struct skiff_e
 static void drop_letters(struct mesh *m)
 {
     for (int i = 0; i < m->c->size; i++) {
-        letter_destroy(m->letters[i]);
-        m->letters[i] = NULL;
+        message_destroy(m->messages[i]);
+        m->messages[i] = NULL;
     }
 }
 
@@ -132,26 +132,26 @@ static void find_pieces(struct mesh *m)
     }
 }
 
-enum skiff_status exchange_by_letters(struct collective *c, const struct exchange *x,
-                                      struct skiff_error *err)
+enum skiff_status exchange_by_messages(struct collective *c, const struct collective_exchange *x,
+                                       struct skiff_error *err)
 {
     size_t n = (size_t)c->size;
     struct skiff_error why;
     struct mesh m = {.c = c,
                      .x = x,
-                     .letters = mem_must(n * sizeof *m.letters),
-                     .views = mem_must(n * sizeof *m.views),
-                     .bytes = mem_must(n * sizeof *m.bytes),
-                     .calls = mem_must(n * sizeof *m.calls),
-                     .pieces = mem_must(n * sizeof *m.pieces)};
+                     .messages = mem_alloc_or_die(n * sizeof *m.messages),
+                     .views = mem_alloc_or_die(n * sizeof *m.views),
+                     .bytes = mem_alloc_or_die(n * sizeof *m.bytes),
+                     .calls = mem_alloc_or_die(n * sizeof *m.calls),
+                     .pieces = mem_alloc_or_die(n * sizeof *m.pieces)};
     find_pieces(&m);
     c->number++;
     enum skiff_status status = run_windows(&m, &why);
     if (status < 0) {
-        status = post_fail(c->post, &why);
-        post_check(c->post, err);
+        status = inbox_fail(c->inbox, &why);
+        inbox_check(c->inbox, err);
     }
-    free(m.letters);
+    free(m.messages);
     free(m.views);
     free(m.bytes);
     free(m.calls);
@@ -159,23 +159,24 @@ enum skiff_status exchange_by_letters(struct collective *c, const struct exchang
     return status;
 }
 
-enum skiff_status exchange_check_bytes(const struct collective *c, const struct exchange *x, int i,
-                                       uint64_t came, struct skiff_error *err)
+enum skiff_status exchange_check_bytes(const struct collective *c,
+                                       const struct collective_exchange *x, int i, uint64_t came,
+                                       struct skiff_error *err)
 {
     char text[CALL_TEXT];
     if (came == x->in_bytes[i])
         return SKIFF_OK;
     call_print(&x->call, text);
     return error_set(err, SKIFF_INVALID,
-                     "%s: rank %d gives rank %d %llu bytes, which expects %zu from it", text,
+                     "%s: rank %d sends rank %d %llu bytes, which expects %zu from it", text,
                      c->ranks[i], c->ranks[c->rank], (unsigned long long)came, x->in_bytes[i]);
 }
 
-enum skiff_status exchange_run(struct collective *c, const struct exchange *x,
+enum skiff_status exchange_run(struct collective *c, const struct collective_exchange *x,
                                struct skiff_error *err)
 {
-    TRY(post_check(c->post, err));
-    if (c->hall)
-        return hall_exchange(c, x, err);
-    return exchange_by_letters(c, x, err);
+    TRY(inbox_check(c->inbox, err));
+    if (c->shm)
+        return shm_exchange(c, x, err);
+    return exchange_by_messages(c, x, err);
 }

@@ -1,7 +1,7 @@
-/* Sums (and max, min, prod, averages) of what several ranks have, element by element and in the
- * order of the ranks, so that every engine and every rank gives the same bits. float16 and bfloat16
- * are computed in float32 and rounded after every step; bool: sum and max are or, prod and min are
- * and. Whole numbers wrap round. */
+/* Sums (and max, min, prod, averages) of several ranks' data, element by element and in the order
+ * of the ranks, so that every engine and every rank gives the same bits. float16 and bfloat16 are
+ * computed in float32 and rounded after every step; bool: sum and max are or, prod and min are and.
+ * Integers wrap around. */
 #include <string.h>
 
 #include "collective/collective_parts.h"
@@ -33,7 +33,7 @@ typedef void (*combine)(const void *x, const void *y, void *out, size_t bytes);
     COMBINE(prefix##_min, type, wide, SMALLER) \
     COMBINE(prefix##_prod, type, wide, TIMES)
 
-/* sums and products in unsigned numbers: they wrap round, which signed ones must not */
+/* sums and products in unsigned integers: they wrap around, which signed ones must not */
 #define COMBINE_WHOLE(prefix, type, wide)      \
     COMBINE(prefix##_sum, type, wide, PLUS)    \
     COMBINE(prefix##_max, type, type, LARGER)  \
@@ -76,7 +76,7 @@ static uint32_t float_bits(float f)
 static float half_float(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff;
-    if (rest >= 0x7c00) /* infinite, not a number */
+    if (rest >= 0x7c00) /* infinity or NaN */
         return bits_float(sign | 0x7f800000 | (rest & 0x3ff) << 13);
     if (rest >= 0x0400)
         return bits_float(sign | ((rest << 13) + (112u << 23)));
@@ -84,13 +84,13 @@ static float half_float(uint16_t h)
     return bits_float(sign | float_bits(small));
 }
 
-/* Rounds to the nearest, halves to even. */
+/* Rounds to nearest, ties to even. */
 static uint16_t float_half(float f)
 {
     uint32_t bits = float_bits(f), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
     if (rest > 0x7f800000)
         return (uint16_t)(sign | 0x7e00);
-    if (rest >= 0x477ff000) /* 65520: rounds to infinite */
+    if (rest >= 0x477ff000) /* 65520: rounds to infinity */
         return (uint16_t)(sign | 0x7c00);
     if (rest < 0x38800000) { /* below 2^-14: the addition rounds to a multiple of 2^-24 */
         uint32_t low = float_bits(bits_float(rest) + 0.5f) - float_bits(0.5f);
@@ -153,7 +153,7 @@ static void divide(enum dtype dtype, int by, void *data, size_t bytes)
             h[i] = float_brain(brain_float(h[i]) / (float)by);
 }
 
-/* ---- which one ---- */
+/* ---- choice of the function ---- */
 
 static const struct {
     enum dtype dtype;

@@ -1,9 +1,9 @@
-/* Groups: their life, calls that are made and calls that were started, messages between two ranks.
+/* Groups: their lifecycle, blocking and started calls, point-to-point messages.
  *
- * One exchange of a group is under way at a time. A call that is waited for is made by the caller's
- * own thread when nothing was started before it; what is started is made by the group's thread,
- * which exists from the first start on. Messages go beside that: a send is with the engine at once,
- * and what comes lies in the post until somebody waits for it. */
+ * One exchange of a group is in progress at a time. The caller's own thread makes a blocking call
+ * when no started call is pending; started calls are made by the group's thread, which exists from
+ * the first start on. Point-to-point messages are independent of that: a send is passed to the
+ * engine at once, and a received message lies in the inbox until the caller asks for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,62 +11,62 @@
 #include "base/mem.h"
 #include "collective/collective_parts.h"
 
-#define LOOK_EVERY 100          /* ms: whether a message can still come */
-#define TELL_AFTER CLOCK_SECOND /* of waiting for a message: its sender hears of it */
+#define LOOK_EVERY 100            /* ms: whether a message can still arrive */
+#define REPORT_AFTER CLOCK_SECOND /* of waiting for a message: then its sender is notified */
 
-enum work_kind { WORK_CALL, WORK_SENT, WORK_RECEIVE };
+enum work_kind { WORK_CALL, WORK_RECEIVE };
 
 struct collective_work {
     struct collective_work *next;
     struct collective *c;
     enum work_kind kind;
-    struct task task;
+    struct collective_task task;
     atomic_bool done;
     enum skiff_status status;
     struct skiff_error err;
     /* receive: */
     int from;
-    struct letter_head wanted;
+    struct message_head wanted;
     void *data;
     size_t bytes;
 };
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
-struct collective *group_create(struct post *post, uint64_t id, const int *ranks, int size,
+struct collective *group_create(struct inbox *inbox, uint64_t id, const int *ranks, int size,
                                 int rank)
 {
-    struct collective *c = mem_must(sizeof *c);
+    struct collective *c = mem_alloc_or_die(sizeof *c);
     size_t n = (size_t)size;
-    c->post = post;
+    c->inbox = inbox;
     c->id = id;
     c->rank = rank;
     c->size = size;
-    c->ranks = mem_must(n * sizeof *c->ranks);
-    c->sent = mem_must(n * sizeof *c->sent);
-    c->asked = mem_must(n * sizeof *c->asked);
+    c->ranks = mem_alloc_or_die(n * sizeof *c->ranks);
+    c->sent = mem_alloc_or_die(n * sizeof *c->sent);
+    c->asked = mem_alloc_or_die(n * sizeof *c->asked);
     for (int i = 0; i < size; i++)
         c->ranks[i] = ranks ? ranks[i] : i;
     pthread_mutex_init(&c->lock, NULL);
     cond_init(&c->changed);
-    atomic_fetch_add(&post->groups, 1);
+    atomic_fetch_add(&inbox->groups, 1);
     return c;
 }
 
 enum skiff_status group_open(struct collective *c, struct skiff_error *err)
 {
-    return c->size > 1 ? hall_open(c, &c->hall, err) : SKIFF_OK;
+    return c->size > 1 ? shm_attach(c, &c->shm, err) : SKIFF_OK;
 }
 
-/* After a failure it is that which all hear of; letters may overtake each other. */
+/* After a failure this is the one that all ranks report; messages may overtake each other. */
 static void leave(struct collective *c)
 {
-    struct letter_head h = {.kind = LETTER_LEAVE, .group = c->id};
-    if (atomic_load(&c->post->failed))
+    struct message_head h = {.kind = MESSAGE_LEAVE, .group = c->id};
+    if (atomic_load(&c->inbox->failed))
         return;
     for (int i = 0; i < c->size; i++)
         if (i != c->rank)
-            c->post->kind->send(c->post->engine, c->ranks[i], &h, NULL, 0, NULL);
+            c->inbox->kind->send(c->inbox->engine, c->ranks[i], &h, NULL, 0, NULL);
 }
 
 void collective_destroy(struct collective *c)
@@ -79,9 +79,9 @@ void collective_destroy(struct collective *c)
     pthread_mutex_unlock(&c->lock);
     thread_join(&c->thread);
     leave(c);
-    hall_close(c->hall);
-    if (atomic_fetch_sub(&c->post->groups, 1) == 1)
-        c->post->kind->close(c->post->engine);
+    shm_detach(c->shm);
+    if (atomic_fetch_sub(&c->inbox->groups, 1) == 1)
+        c->inbox->kind->close(c->inbox->engine);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
     free(c->ranks);
@@ -93,8 +93,8 @@ void collective_destroy(struct collective *c)
 void collective_abandon(struct collective *c, const char *reason)
 {
     struct skiff_error err;
-    error_set(&err, SKIFF_PEER, "rank %d %s", c->post->rank, reason);
-    post_fail(c->post, &err);
+    error_set(&err, SKIFF_PEER, "rank %d %s", c->inbox->rank, reason);
+    inbox_fail(c->inbox, &err);
 }
 
 int collective_rank(const struct collective *c)
@@ -109,7 +109,7 @@ int collective_size(const struct collective *c)
 
 const char *collective_engine(const struct collective *c)
 {
-    return c->post->kind->name;
+    return c->inbox->kind->name;
 }
 
 /* ---- calls ---- */
@@ -139,7 +139,8 @@ static void *work_loop(void *arg)
     return NULL;
 }
 
-enum skiff_status group_run(struct collective *c, struct task *t, struct skiff_error *err)
+enum skiff_status group_run(struct collective *c, struct collective_task *t,
+                            struct skiff_error *err)
 {
     t->call.blocks = 1;
     pthread_mutex_lock(&c->lock);
@@ -147,7 +148,7 @@ enum skiff_status group_run(struct collective *c, struct task *t, struct skiff_e
         cond_wait_until(&c->changed, &c->lock, CLOCK_NEVER);
     c->running = true;
     pthread_mutex_unlock(&c->lock);
-    enum skiff_status status = post_check(c->post, err);
+    enum skiff_status status = inbox_check(c->inbox, err);
     if (status == SKIFF_OK)
         status = t->run(c, t, err);
     pthread_mutex_lock(&c->lock);
@@ -159,16 +160,16 @@ enum skiff_status group_run(struct collective *c, struct task *t, struct skiff_e
 
 static struct collective_work *work_create(struct collective *c, enum work_kind kind)
 {
-    struct collective_work *w = mem_must(sizeof *w);
+    struct collective_work *w = mem_alloc_or_die(sizeof *w);
     w->c = c;
     w->kind = kind;
     return w;
 }
 
-struct collective_work *group_start(struct collective *c, const struct task *t,
+struct collective_work *group_start(struct collective *c, const struct collective_task *t,
                                     struct skiff_error *err)
 {
-    if (post_check(c->post, err) < 0)
+    if (inbox_check(c->inbox, err) < 0)
         return NULL;
     if (!c->thread.running && thread_start(&c->thread, "collect", -1, work_loop, c, err) < 0)
         return NULL;
@@ -194,47 +195,47 @@ static enum skiff_status check_other(const struct collective *c, const char *wha
         return error_set(err, SKIFF_INVALID,
                          "%s rank %d: it is not in the group, whose ranks are 0 to %d", what, rank,
                          c->size - 1);
-    return post_check(c->post, err);
+    return inbox_check(c->inbox, err);
 }
 
 enum skiff_status collective_send(struct collective *c, int to, const void *data, size_t bytes,
                                   struct skiff_error *err)
 {
     TRY(check_other(c, "a message to", to, err));
-    struct letter_head h = {
-        .kind = LETTER_MESSAGE, .group = c->id, .number = ++c->sent[to], .total = bytes};
-    return post_send(c->post, c->ranks[to], &h, data, bytes, err);
+    struct message_head h = {
+        .kind = MESSAGE_MESSAGE, .group = c->id, .number = ++c->sent[to], .total = bytes};
+    return inbox_send(c->inbox, c->ranks[to], &h, data, bytes, err);
 }
 
-/* The next message of a rank is asked for. */
-static struct letter_head ask_for(struct collective *c, int from, size_t bytes)
+/* The head of the next message expected from a rank. */
+static struct message_head ask_for(struct collective *c, int from, size_t bytes)
 {
-    return (struct letter_head){
-        .kind = LETTER_MESSAGE, .group = c->id, .number = ++c->asked[from], .total = bytes};
+    return (struct message_head){
+        .kind = MESSAGE_MESSAGE, .group = c->id, .number = ++c->asked[from], .total = bytes};
 }
 
-/* What another rank's caller waits in, which has not sent us this message: a call, or a message of
- * ours that we have not sent. False: nothing that we know of. */
+/* What another rank's caller waits in, which has not sent this rank the message: a call, or a
+ * message that this rank has not sent. False: not known. */
 static bool waits_in(struct collective *c, int other, uint64_t number, char text[CALL_TEXT])
 {
-    struct call call;
-    struct letter_head wait;
+    struct collective_call call;
+    struct message_head wait;
     uint64_t sent;
-    bool in_call = c->hall ? hall_peek_call(c, other, &call, &sent)
-                           : post_peek_call(c->post, c->ranks[other], c->id, &call, &sent);
+    bool in_call = c->shm ? shm_peek_call(c, other, &call, &sent)
+                          : inbox_peek_call(c->inbox, c->ranks[other], c->id, &call, &sent);
     if (in_call && sent < number) {
         call_print(&call, text);
         return true;
     }
-    if (!post_peek_wait(c->post, c->ranks[other], c->id, &wait) || wait.sent >= number ||
+    if (!inbox_peek_wait(c->inbox, c->ranks[other], c->id, &wait) || wait.sent >= number ||
         wait.number <= c->sent[other])
         return false;
-    snprintf(text, CALL_TEXT, "recv from rank %d", c->post->rank);
+    snprintf(text, CALL_TEXT, "recv from rank %d", c->inbox->rank);
     return true;
 }
 
-/* This rank's caller waits for a message of one whose caller waits for something that this rank
- * cannot do meanwhile: both would wait for ever. */
+/* This rank's caller waits for a message of a rank whose caller waits for something that this rank
+ * cannot do meanwhile: both would wait forever. */
 static enum skiff_status check_can_come(struct collective *c, int from, uint64_t number,
                                         struct skiff_error *err)
 {
@@ -247,53 +248,54 @@ static enum skiff_status check_can_come(struct collective *c, int from, uint64_t
     return error_set(err, SKIFF_INVALID,
                      "rank %d waits for a message from rank %d, which calls %s; all ranks must "
                      "make the same calls in the same order",
-                     c->post->rank, c->ranks[from], text);
+                     c->inbox->rank, c->ranks[from], text);
 }
 
-/* For a rank that might wait for us. */
-static void tell_of_wait(struct collective *c, int from, const struct letter_head *wanted)
+/* For a rank that might wait for this one. */
+static void report_of_wait(struct collective *c, int from, const struct message_head *wanted)
 {
-    struct letter_head h = *wanted;
-    h.kind = LETTER_WAITS;
+    struct message_head h = *wanted;
+    h.kind = MESSAGE_WAITS;
     h.sent = c->sent[from];
     if (from != c->rank)
-        post_send(c->post, c->ranks[from], &h, NULL, 0, NULL);
+        inbox_send(c->inbox, c->ranks[from], &h, NULL, 0, NULL);
 }
 
 static enum skiff_status wait_for_message(struct collective *c, int from,
-                                          const struct letter_head *wanted, struct skiff_error *err)
+                                          const struct message_head *wanted,
+                                          struct skiff_error *err)
 {
-    int64_t tell = clock_now() + TELL_AFTER;
-    while (!post_has(c->post, c->ranks[from], wanted)) {
+    int64_t report = clock_now() + REPORT_AFTER;
+    while (!inbox_has(c->inbox, c->ranks[from], wanted)) {
         TRY(check_can_come(c, from, wanted->number, err));
-        post_wait_change(c->post, clock_after(clock_now(), LOOK_EVERY));
-        if (clock_now() < tell)
+        inbox_wait_change(c->inbox, clock_after(clock_now(), LOOK_EVERY));
+        if (clock_now() < report)
             continue;
-        tell_of_wait(c, from, wanted);
-        tell = CLOCK_NEVER;
+        report_of_wait(c, from, wanted);
+        report = CLOCK_NEVER;
     }
     return SKIFF_OK;
 }
 
-static enum skiff_status receive(struct collective *c, int from, const struct letter_head *wanted,
+static enum skiff_status receive(struct collective *c, int from, const struct message_head *wanted,
                                  void *data, size_t bytes, struct skiff_error *err)
 {
-    struct letter *l = NULL;
+    struct message *l = NULL;
     struct skiff_error why;
     enum skiff_status status = wait_for_message(c, from, wanted, &why);
     if (status == SKIFF_OK)
-        status = post_take(c->post, c->ranks[from], wanted, &l, &why);
+        status = inbox_take(c->inbox, c->ranks[from], wanted, &l, &why);
     if (status == SKIFF_OK && l->bytes != bytes)
         status = error_set(&why, SKIFF_INVALID,
-                           "rank %d sent rank %d a message of %zu bytes, which expects %zu",
-                           c->ranks[from], c->post->rank, l->bytes, bytes);
+                           "rank %d sent rank %d a message of %zu bytes, but %zu were expected",
+                           c->ranks[from], c->inbox->rank, l->bytes, bytes);
     if (status == SKIFF_OK && bytes)
         memcpy(data, l->data, bytes);
-    letter_destroy(l);
+    message_destroy(l);
     if (status == SKIFF_OK)
         return SKIFF_OK;
-    status = post_fail(c->post, &why);
-    post_check(c->post, err);
+    status = inbox_fail(c->inbox, &why);
+    inbox_check(c->inbox, err);
     return status;
 }
 
@@ -301,16 +303,8 @@ enum skiff_status collective_recv(struct collective *c, int from, void *data, si
                                   struct skiff_error *err)
 {
     TRY(check_other(c, "a message from", from, err));
-    struct letter_head wanted = ask_for(c, from, bytes);
+    struct message_head wanted = ask_for(c, from, bytes);
     return receive(c, from, &wanted, data, bytes, err);
-}
-
-struct collective_work *collective_start_send(struct collective *c, int to, const void *data,
-                                              size_t bytes, struct skiff_error *err)
-{
-    if (collective_send(c, to, data, bytes, err) < 0)
-        return NULL;
-    return work_create(c, WORK_SENT);
 }
 
 struct collective_work *collective_start_recv(struct collective *c, int from, void *data,
@@ -326,13 +320,13 @@ struct collective_work *collective_start_recv(struct collective *c, int from, vo
     return w;
 }
 
-/* ---- what was started ---- */
+/* ---- started calls ---- */
 
 bool collective_done(const struct collective_work *w)
 {
     if (w->kind == WORK_RECEIVE)
-        return post_has(w->c->post, w->c->ranks[w->from], &w->wanted);
-    return w->kind == WORK_SENT || atomic_load(&w->done);
+        return inbox_has(w->c->inbox, w->c->ranks[w->from], &w->wanted);
+    return atomic_load(&w->done);
 }
 
 enum skiff_status collective_wait(struct collective_work *w, struct skiff_error *err)

@@ -49,7 +49,7 @@ enum skiff_status rings_put(int id, struct collective *c, struct skiff_error *er
     if (!taken)
         rings.at[id] = (struct ring){.taken = true, .group = c};
     pthread_mutex_unlock(&rings.lock);
-    return taken ? error_set(err, SKIFF_INVALID, "ring %d is there already", id) : SKIFF_OK;
+    return taken ? error_set(err, SKIFF_INVALID, "ring %d exists already", id) : SKIFF_OK;
 }
 
 enum skiff_status rings_need(int id, const char *who, struct collective **out,
@@ -70,7 +70,7 @@ enum skiff_status rings_need(int id, const char *who, struct collective **out,
                          "or skiff_world_open)",
                          who);
     return error_set(err, SKIFF_NOT_FOUND,
-                     "%s: there is no ring %d; make it first (paddle.distributed.new_group or "
+                     "%s: there is no ring %d; create it first (paddle.distributed.new_group or "
                      "skiff_world_group)",
                      who, id);
 }

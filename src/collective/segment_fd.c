@@ -1,11 +1,11 @@
-/* How the descriptor of a shared segment reaches the other ranks: over Unix sockets with names in
- * the abstract namespace, which end with their process. The kernel says which user the other end
- * is. /proc/PID/fd would not do: processes that hold a secret are not dumpable, and then only root
- * may open it.
+/* Passes the descriptor of a shared segment to the other ranks: over Unix sockets with names in the
+ * abstract namespace, which end with their process. The kernel reports which user the other end is.
+ * /proc/PID/fd would not do: processes that hold a secret are not dumpable, and then only root may
+ * open it.
  *
  * A receiver listens first; the sender connects, sends and closes without waiting, because the
- * kernel queues all of it. Once the sender has said (by a message of the group) that it has sent,
- * the descriptor is there, so the receiver does not wait either. */
+ * kernel queues all of it. Once the sender has reported (by a message of the group) that it has
+ * sent, the descriptor has arrived, so the receiver does not wait either. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <string.h>
@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/secret.h"
-#include "collective/hall_parts.h"
+#include "collective/shm_parts.h"
 
 #define PREFIX "skiff-segment-"
-#define QUEUE 16 /* room for connections of strangers, which are closed */
+#define QUEUE 16 /* space for foreign connections, which are closed */
 
 static socklen_t address_of(const uint8_t name[SEGMENT_NAME], struct sockaddr_un *out)
 {

@@ -1,9 +1,9 @@
-/* A trainer's job: what all modes share.
+/* A trainer's job: the part that all modes share.
  *
- * What is exchanged is read from the trainer's program (its send and recv ops name variables,
- * slices and servers), so programs that real Paddle's transpiler made work too. The session opens
- * on first use, because programs of the bare transpiler have no init_worker. `lock` serialises
- * opening, starting, stopping and closing only; a training thread that sends does not take it. */
+ * The trainer's program says what is exchanged (its send and recv ops name variables, slices and
+ * servers), so programs that real Paddle's transpiler made work too. The session opens on first
+ * use, because programs of the bare transpiler have no init_worker. `lock` serialises opening,
+ * starting, stopping and closing only; a training thread that sends does not take it. */
 #include "comm/comm.h"
 
 #include <stdlib.h>
@@ -22,12 +22,13 @@ static struct comm *comm_of(struct job *j)
 void slices_copy(struct comm_var *to, const struct job_slices *from)
 {
     size_t n = (size_t)from->n;
-    char **names = mem_must((n + 1) * sizeof *names), **eps = mem_must((n + 1) * sizeof *eps);
+    char **names = mem_alloc_or_die((n + 1) * sizeof *names),
+         **eps = mem_alloc_or_die((n + 1) * sizeof *eps);
     for (size_t i = 0; i < n; i++) {
-        names[i] = mem_must_strdup(from->names[i]);
-        eps[i] = mem_must_strdup(from->endpoints[i]);
+        names[i] = mem_strdup_or_die(from->names[i]);
+        eps[i] = mem_strdup_or_die(from->endpoints[i]);
     }
-    to->origin = mem_must_strdup(from->origin);
+    to->origin = mem_strdup_or_die(from->origin);
     to->slices = (struct job_slices){.origin = to->origin,
                                      .n = from->n,
                                      .names = (const char *const *)names,
@@ -36,7 +37,7 @@ void slices_copy(struct comm_var *to, const struct job_slices *from)
                                      .shards = from->shards};
     if (!from->sections)
         return;
-    int64_t *sections = mem_must((n + 1) * sizeof *sections);
+    int64_t *sections = mem_alloc_or_die((n + 1) * sizeof *sections);
     memcpy(sections, from->sections, n * sizeof *sections);
     to->slices.sections = sections;
 }
@@ -57,9 +58,9 @@ void comm_var_deinit(struct comm_var *v)
 void slices_placed(struct comm_var *to, const struct skiff_placement *slices, int n,
                    const char *origin, const char *suffix)
 {
-    const char **names = mem_must((size_t)n * sizeof *names);
-    const char **eps = mem_must((size_t)n * sizeof *eps);
-    int64_t *rows = mem_must((size_t)n * sizeof *rows);
+    const char **names = mem_alloc_or_die((size_t)n * sizeof *names);
+    const char **eps = mem_alloc_or_die((size_t)n * sizeof *eps);
+    int64_t *rows = mem_alloc_or_die((size_t)n * sizeof *rows);
     struct arena arena;
     arena_init(&arena);
     for (int i = 0; i < n; i++) {
@@ -85,11 +86,12 @@ int slices_count(const struct job_plan *plan, int first)
     return end - first;
 }
 
-/* Parameters that trainers hold. The bare transpiler's programs receive slices and join them. */
+/* Parameters that trainers hold. The bare transpiler's programs receive slices and concatenate
+ * them. */
 static void list_recvs(struct comm *c)
 {
     const struct job_plan *plan = c->options.plan;
-    c->recvs = mem_must((size_t)(plan->nplacement + 1) * sizeof *c->recvs);
+    c->recvs = mem_alloc_or_die((size_t)(plan->nplacement + 1) * sizeof *c->recvs);
     for (int i = 0, n; i < plan->nplacement; i += n) {
         const struct skiff_placement *p = &plan->placement[i];
         n = c->options.direct ? 1 : slices_count(plan, i);
@@ -106,7 +108,7 @@ void comm_pulls(struct comm *c, struct session_pull *out)
                                        .out = scope_var(c->scope, c->recvs[i].origin)};
 }
 
-/* ---- creating ---- */
+/* ---- creation ---- */
 
 static void default_int(int *v, int fallback)
 {
@@ -117,7 +119,8 @@ static void default_int(int *v, int fallback)
 static void options_fill(struct comm_options *o)
 {
     default_int(&o->threads, 1);
-    o->features_merge_num = o->max_merge_var_num > 0 ? o->max_merge_var_num : 12; /* Paddle's */
+    /* Paddle's default */
+    o->sparse_merge_num = o->max_merge_var_num > 0 ? o->max_merge_var_num : 12;
     default_int(&o->max_merge_var_num, o->threads);
     default_int(&o->send_queue_size, o->threads);
     default_int(&o->min_send_grad_num_before_recv, o->threads);
@@ -149,15 +152,15 @@ static void session_fill(struct session_options *s, const struct job_plan *plan)
     s->endpoints = plan->endpoints;
     s->mode = plan->mode;
     s->program_hash = plan->hash;
-    s->job = mem_must_strdup(s->job ? s->job : "");
-    s->secret = mem_must_strdup(s->secret ? s->secret : "");
-    s->transport = s->transport ? mem_must_strdup(s->transport) : NULL;
+    s->job = mem_strdup_or_die(s->job ? s->job : "");
+    s->secret = mem_strdup_or_die(s->secret ? s->secret : "");
+    s->transport = s->transport ? mem_strdup_or_die(s->transport) : NULL;
 }
 
 enum skiff_status comm_create(const struct comm_options *options, struct job **out,
                               struct skiff_error *err)
 {
-    struct comm *c = mem_must(sizeof *c);
+    struct comm *c = mem_alloc_or_die(sizeof *c);
     c->mode = options->direct ? &mode_direct : comm_mode_of(options->plan->trainer_mode);
     c->job = (struct job){.class = c->mode->class, .refs = 1};
     c->options = *options;
@@ -193,16 +196,17 @@ static enum skiff_status open_own(struct comm *c, struct skiff_error *err)
     o.program_hash = plan->hash;
     o.hub = c->options.host.hub;
     o.silence_ms = COMM_HOST_SILENCE_MS;
-    o.say = NULL;
+    o.on_log = NULL;
     return session_open(&o, &c->own, err);
 }
 
 static enum skiff_status open_locked(struct comm *c, struct skiff_error *err)
 {
     if (c->closed)
-        return error_set(err, SKIFF_STATE,
-                         "worker %d has left the job (stop_worker, close): it cannot go on",
-                         c->options.session.worker);
+        return error_set(
+            err, SKIFF_STATE,
+            "worker %d has left the job (stop_worker, close) and cannot take part again",
+            c->options.session.worker);
     if (c->session)
         return SKIFF_OK;
     if (c->options.host.open)
@@ -281,10 +285,10 @@ bool comm_is_running(struct job *j)
     return atomic_load(&comm_of(j)->running);
 }
 
-enum skiff_status comm_settle(struct job *j, struct skiff_error *err)
+enum skiff_status comm_flush(struct job *j, struct skiff_error *err)
 {
     struct comm *c = comm_of(j);
-    return c->mode->settle && atomic_load(&c->running) ? c->mode->settle(c, err) : SKIFF_OK;
+    return c->mode->flush && atomic_load(&c->running) ? c->mode->flush(c, err) : SKIFF_OK;
 }
 
 /* ---- job.h ---- */
@@ -347,7 +351,8 @@ void comm_job_thread_end(struct job *j)
         c->mode->thread_end(c);
 }
 
-/* Has it never joined? One that has left does not join again: its ops say so. */
+/* Has it never joined? A worker that has left does not join again: its ops fail with that
+ * reason. */
 static bool may_join(struct comm *c)
 {
     return !atomic_load(&c->running) && !atomic_load(&c->closed);
@@ -384,7 +389,8 @@ void comm_abandon(struct job *j, const char *reason)
 {
     struct comm *c = comm_of(j);
     if (pthread_mutex_trylock(&c->lock) != 0)
-        return; /* it may be held for long; who ends for good is missed soon enough */
+        /* it may be held for long; a process that ends for good is soon noticed as silent */
+        return;
     if (c->session)
         session_abandon(c->session, reason);
     c->closed = true;

@@ -1,5 +1,6 @@
-/* Threads of one trainer meet at the end of their batches (mode.h). The last one to come does the
- * exchange for all: no further thread is needed, and one that ends takes nobody's place. */
+/* Threads of one trainer wait for each other at the end of their batches (mode.h). The last one to
+ * arrive does the exchange for all: no further thread is needed, and a thread that ends leaves no
+ * role unfilled. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static struct gather_var *gather_find(struct gather *g, const struct job_slices 
     pthread_mutex_lock(&g->lock);
     struct gather_var *v = str_map_get(&g->vars, to->origin);
     if (!v) {
-        v = mem_must(sizeof *v);
+        v = mem_alloc_or_die(sizeof *v);
         slices_copy(&v->var, to);
         v->merge_add = merge_add;
         pthread_mutex_init(&v->lock, NULL);
@@ -56,12 +57,12 @@ enum skiff_status gather_add(struct gather *g, const struct job_slices *to,
     return status;
 }
 
-/* Nobody else is at the variables: all threads wait, or have ended. */
+/* No other thread uses the variables: all of them wait, or have ended. */
 static enum skiff_status gather_run(struct gather *g, struct comm *c, gather_exchange exchange,
                                     struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct session_push *pushes = mem_must((g->vars.count + 1) * sizeof *pushes);
+    struct session_push *pushes = mem_alloc_or_die((g->vars.count + 1) * sizeof *pushes);
     int n = 0;
     for (size_t i = 0; i < g->vars.count; i++) {
         struct gather_var *v = g->vars.entries[i].value;
@@ -78,16 +79,16 @@ out:
     return status;
 }
 
-enum skiff_status gather_meet(struct gather *g, struct comm *c, gather_exchange exchange,
-                              struct skiff_error *err)
+enum skiff_status gather_barrier(struct gather *g, struct comm *c, gather_exchange exchange,
+                                 struct skiff_error *err)
 {
     struct skiff_error why = {0};
     pthread_mutex_lock(&g->lock);
-    uint64_t round = g->round;
+    uint64_t requests = g->requests;
     g->arrived++;
-    while (g->round == round && (g->busy || g->arrived < g->threads))
+    while (g->requests == requests && (g->busy || g->arrived < g->threads))
         pthread_cond_wait(&g->changed, &g->lock); /* the exchange has a deadline */
-    if (g->round == round) {
+    if (g->requests == requests) {
         g->busy = true;
         pthread_mutex_unlock(&g->lock);
         enum skiff_status status = gather_run(g, c, exchange, &why);
@@ -95,7 +96,7 @@ enum skiff_status gather_meet(struct gather *g, struct comm *c, gather_exchange 
         g->status = status;
         g->error = why;
         g->arrived = 0;
-        g->round++;
+        g->requests++;
         g->busy = false;
         pthread_cond_broadcast(&g->changed);
     }

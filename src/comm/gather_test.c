@@ -1,4 +1,4 @@
-/* Adding up what threads give, and threads that meet. */
+/* Sums of several threads' values, and threads that wait for each other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ static void make_rows(struct skiff_tensor *v, const int64_t *ids, const float *r
     memcpy(v->tensor.data, rows, n * 2 * sizeof *rows);
 }
 
-/* Rows of one id become one; the mean is over the inputs, not over an id's hits. */
+/* Rows with the same id are summed; the mean is over the inputs, not over an id's hits. */
 static void rows_are_merged(void **state)
 {
     static const int64_t one[] = {7, 3}, two[] = {3, 9};
@@ -38,7 +38,7 @@ static void rows_are_merged(void **state)
     value_deinit(&sum);
 }
 
-static void shapes_must_agree(void **state)
+static void shapes_agree(void **state)
 {
     struct skiff_tensor x = {0}, sum = {0};
     struct skiff_error err;
@@ -51,7 +51,7 @@ static void shapes_must_agree(void **state)
     value_deinit(&sum);
 }
 
-/* ---- meeting ---- */
+/* ---- waiting for each other ---- */
 
 #define THREADS 3
 #define ROUNDS 50
@@ -91,15 +91,15 @@ static void *work(void *arg)
         *tensor_f32(&x.tensor) = (float)(t->index + r);
         gather_add(&gather, &mean, &x, false, NULL);
         gather_add(&gather, &count, &x, true, NULL);
-        t->failures += gather_meet(&gather, NULL, exchange, &err) < 0;
+        t->failures += gather_barrier(&gather, NULL, exchange, &err) < 0;
     }
     gather_end(&gather);
     value_deinit(&x);
     return NULL;
 }
 
-/* Thread 2 has fewer batches: the others go on, with the mean of those that are left. */
-static void threads_meet(void **state)
+/* Thread 2 has fewer batches: the others continue, with the mean over those that are left. */
+static void threads_barrier(void **state)
 {
     struct thread t[THREADS] = {{.index = 0, .rounds = ROUNDS},
                                 {.index = 1, .rounds = ROUNDS},
@@ -116,11 +116,11 @@ static void threads_meet(void **state)
     for (int r = 0; r < ROUNDS; r++)
         assert_float_equal(seen[r], r < ROUNDS / 2 ? (float)r + 1 : (float)r + 0.5f, 1e-5f);
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(t[i].failures, 1); /* all of them hear of it */
+        assert_int_equal(t[i].failures, 1); /* all of them get the error */
     gather_deinit(&gather);
 }
 
-/* Pushes to a table of features: the first one's slot stays, the rest is added up, never meaned. */
+/* Pushes to a sparse table: the first one's slot stays, the rest is summed, never averaged. */
 static void marked_rows(void **state)
 {
     struct skiff_tensor sum = {0}, x = {0};
@@ -150,9 +150,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_merged),
-        cmocka_unit_test(shapes_must_agree),
+        cmocka_unit_test(shapes_agree),
         cmocka_unit_test(marked_rows),
-        cmocka_unit_test(threads_meet),
+        cmocka_unit_test(threads_barrier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,8 @@
+/* Rows of distributed tables in GEO; geo_rows.h has the design. A row in `old` marks an id that
+ * this trainer has; other ids are fetched at their first look-up. First look-ups run on training
+ * threads, pulls of changes on the communicator's thread, and both write `old` and the rows of the
+ * inner server. `lock` makes each of them one step, so that an older value never overwrites a newer
+ * one. */
 #include "comm/geo_rows.h"
 
 #include <stdlib.h>
@@ -5,7 +10,7 @@
 
 #include "base/mem.h"
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 /* Rows by id on all servers of a plan. */
 static void name_slices(struct comm_var *to, const struct job_plan *plan, const char *table,
@@ -47,7 +52,7 @@ enum skiff_status geo_rows_init(struct geo_rows *g, const struct job_plan *plan,
                                 const struct job_plan *own, struct skiff_error *err)
 {
     pthread_mutex_init(&g->lock, NULL);
-    g->tables = mem_must((size_t)(plan->ntables + 1) * sizeof *g->tables);
+    g->tables = mem_alloc_or_die((size_t)(plan->ntables + 1) * sizeof *g->tables);
     for (int i = 0; own && i < plan->ntables; i++)
         TRY(add_table(g, plan, own, i, err));
     return SKIFF_OK;
@@ -81,18 +86,18 @@ struct geo_table *geo_rows_find(struct geo_rows *g, const char *table)
 
 /* ---- ids ---- */
 
-static void drop_known(void *self, size_t first, size_t n, struct record *const *records)
+static void drop_known(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
     bool *known = self;
     for (size_t i = 0; i < n; i++)
-        known[first + i] = records[i] != NULL;
+        known[first + i] = row_list[i] != NULL;
 }
 
-/* Leaves those of the ids that have a row (or have none), in their order. */
+/* Keeps the ids that have a row (or that have none), in their order. */
 static enum skiff_status keep(struct geo_table *t, bool with_row, int64_t *ids, size_t *n,
                               struct skiff_error *err)
 {
-    bool *known = mem_must(*n + 1);
+    bool *known = mem_alloc_or_die(*n + 1);
     size_t kept = 0;
     enum skiff_status status =
         table_each(t->old, (const uint8_t *)ids, *n, TABLE_LOOK, 0, drop_known, known, err);
@@ -104,19 +109,19 @@ static enum skiff_status keep(struct geo_table *t, bool with_row, int64_t *ids, 
     return status;
 }
 
-/* free() it. */
+/* The caller frees it. */
 static int64_t *list_ids(struct id_map *map, const struct job_lookup *l, size_t *out_n)
 {
     size_t total = 0;
     for (int i = 0; i < l->n; i++)
         total += (size_t)tensor_numel(l->ids[i]);
-    int64_t *ids = mem_must((total + 1) * sizeof *ids);
+    int64_t *ids = mem_alloc_or_die((total + 1) * sizeof *ids);
     id_map_reset(map, total);
     *out_n = lookup_distinct(map, l, ids);
     return ids;
 }
 
-/* ---- rows that come for the first time ---- */
+/* ---- first look-ups of rows ---- */
 
 static enum skiff_status push_inside(struct comm *c, struct geo_table *t, struct skiff_error *err)
 {
@@ -136,13 +141,13 @@ static enum skiff_status fetch(struct comm *c, struct geo_table *t, const int64_
                          (int)t->width, rows, err);
 }
 
-enum skiff_status geo_rows_meet(struct comm *c, struct geo_rows *g, const struct job_lookup *l,
-                                struct skiff_error *err)
+enum skiff_status geo_rows_merge(struct comm *c, struct geo_rows *g, const struct job_lookup *l,
+                                 struct skiff_error *err)
 {
     struct geo_table *t = geo_rows_find(g, l->table.origin);
     size_t n;
     if (!t)
-        return error_set(err, SKIFF_NOT_FOUND, "GEO: %s is no distributed table of this job",
+        return error_set(err, SKIFF_NOT_FOUND, "GEO: %s is not a distributed table of this job",
                          l->table.origin);
     pthread_mutex_lock(&g->lock);
     int64_t *ids = list_ids(&t->met, l, &n);
@@ -154,14 +159,14 @@ enum skiff_status geo_rows_meet(struct comm *c, struct geo_rows *g, const struct
     return status;
 }
 
-/* ---- differences out ---- */
+/* ---- pushing differences ---- */
 
 static enum skiff_status subtract(struct geo_table *t, const float *train, float share,
                                   struct skiff_error *err)
 {
     size_t n = t->diff.sel.nrows, all = n * (size_t)t->width;
     const uint8_t *ids = (const uint8_t *)t->diff.sel.rows;
-    float *diff = tensor_f32(&t->diff.tensor), *old = mem_must((all + 1) * sizeof *old);
+    float *diff = tensor_f32(&t->diff.tensor), *old = mem_alloc_or_die((all + 1) * sizeof *old);
     enum skiff_status status = table_gather(t->old, ids, n, TABLE_LOOK, 0, (int)t->width, old, err);
     for (size_t i = 0; i < all && status == SKIFF_OK; i++) {
         diff[i] = (train[i] - old[i]) * share;
@@ -187,7 +192,7 @@ enum skiff_status geo_rows_diff(struct comm *c, struct geo_rows *g, struct geo_t
     t->diff.sel.distinct = true;
     if (status < 0 || !n)
         return status;
-    train = mem_must(n * (size_t)t->width * sizeof *train);
+    train = mem_alloc_or_die(n * (size_t)t->width * sizeof *train);
     status =
         session_pull_rows(c->own, &t->own_var.slices, t->diff.sel.rows, n, t->width, train, err);
     if (status == SKIFF_OK) {
@@ -199,15 +204,15 @@ enum skiff_status geo_rows_diff(struct comm *c, struct geo_rows *g, struct geo_t
     return status;
 }
 
-/* ---- what others have changed ---- */
+/* ---- changes by other trainers ---- */
 
 /* Rows that this trainer has: back = p - old, old = p. */
 static enum skiff_status compare(struct geo_table *t, const int64_t *ids, const float *rows,
                                  size_t n, struct skiff_error *err)
 {
     size_t width = (size_t)t->width, kept = 0;
-    bool *known = mem_must(n + 1);
-    float *old = mem_must((n * width + 1) * sizeof *old);
+    bool *known = mem_alloc_or_die(n + 1);
+    float *old = mem_alloc_or_die((n * width + 1) * sizeof *old);
     enum skiff_status status;
     TRY_OUT(value_as_rows(&t->back, DTYPE_FP32, n, t->width, 0, err));
     TRY_OUT(table_each(t->old, (const uint8_t *)ids, n, TABLE_LOOK, 0, drop_known, known, err));
@@ -231,8 +236,8 @@ out:
     return status;
 }
 
-enum skiff_status geo_rows_catch_up(struct comm *c, struct geo_rows *g, struct geo_table *t,
-                                    struct skiff_error *err)
+enum skiff_status geo_rows_replay(struct comm *c, struct geo_rows *g, struct geo_table *t,
+                                  struct skiff_error *err)
 {
     int64_t *ids = NULL;
     float *rows = NULL;

@@ -1,9 +1,9 @@
-/* Rows of a table for lists of ids: every id is asked for once.
+/* Rows of a table for lists of ids: every id is requested once.
  *
  * Batches repeat ids (about half of them in Criteo data), and a row costs the same each time, so
- * lists are made distinct first and the rows are spread afterwards. When the caller has done that
- * already (fused programs: one list of distinct ids), rows go straight to their place, and may be
- * asked for ahead of their batch. A padding id is never asked for: its row is zero. */
+ * lists are made distinct first and the rows are copied to all their positions afterwards. If the
+ * caller has distinct ids already (fused programs), rows are written straight to their positions,
+ * and may be prefetched. A padding id is never requested: its row is zero. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,12 +12,12 @@
 
 /* ---- one list of distinct ids ---- */
 
-struct job_ahead {
+struct job_prefetch {
     struct session_rows *rows; /* NULL: no id but the padding one */
-    int64_t padding;           /* where the padding id stands; -1: nowhere */
+    int64_t padding;           /* index of the padding id; -1: there is none */
 };
 
-static int64_t padding_place(const struct job_lookup *l)
+static int64_t padding_index(const struct job_lookup *l)
 {
     const int64_t *ids = tensor_i64(l->ids[0]);
     int64_t n = tensor_numel(l->ids[0]);
@@ -27,27 +27,27 @@ static int64_t padding_place(const struct job_lookup *l)
     return -1;
 }
 
-static enum skiff_status ask(struct session *s, const struct job_lookup *l, bool ahead,
-                             uint64_t after, struct job_ahead *out, struct skiff_error *err)
+static enum skiff_status ask(struct session *s, const struct job_lookup *l, bool prefetch,
+                             uint64_t after, struct job_prefetch *out, struct skiff_error *err)
 {
     const int64_t *ids = tensor_i64(l->ids[0]);
     size_t n = (size_t)tensor_numel(l->ids[0]);
-    *out = (struct job_ahead){.padding = padding_place(l)};
+    *out = (struct job_prefetch){.padding = padding_index(l)};
     if (out->padding < 0)
-        return session_rows_ask(s, &l->table, ids, n, ahead, after, &out->rows, err);
+        return session_rows_ask(s, &l->table, ids, n, prefetch, after, &out->rows, err);
     if (n == 1)
         return SKIFF_OK;
     size_t before = (size_t)out->padding;
-    int64_t *others = mem_must(n * sizeof *others);
+    int64_t *others = mem_alloc_or_die(n * sizeof *others);
     memcpy(others, ids, before * sizeof *others);
     memcpy(others + before, ids + before + 1, (n - before - 1) * sizeof *others);
     enum skiff_status status =
-        session_rows_ask(s, &l->table, others, n - 1, ahead, after, &out->rows, err);
+        session_rows_ask(s, &l->table, others, n - 1, prefetch, after, &out->rows, err);
     free(others);
     return status;
 }
 
-static enum skiff_status take(struct job_ahead *a, struct tensor *out, struct skiff_error *err)
+static enum skiff_status take(struct job_prefetch *a, struct tensor *out, struct skiff_error *err)
 {
     int64_t width = shape_cols(&out->shape, 1);
     float *rows = tensor_f32(out), *zero = rows + a->padding * width;
@@ -61,17 +61,17 @@ static enum skiff_status take(struct job_ahead *a, struct tensor *out, struct sk
     return SKIFF_OK;
 }
 
-enum skiff_status comm_job_lookup_ahead(struct job *j, const struct job_lookup *l,
-                                        struct job_ahead **out, struct skiff_error *err)
+enum skiff_status comm_job_lookup_prefetch(struct job *j, const struct job_lookup *l,
+                                           struct job_prefetch **out, struct skiff_error *err)
 {
     struct comm *c = (struct comm *)j;
     struct session *s;
     uint64_t after;
     *out = NULL;
-    if (!atomic_load(&c->running) || !c->mode->ahead(c, &after))
+    if (!atomic_load(&c->running) || !c->mode->prefetch(c, &after))
         return SKIFF_OK;
     TRY(comm_open(c, &s, err));
-    struct job_ahead *a = mem_must(sizeof *a);
+    struct job_prefetch *a = mem_alloc_or_die(sizeof *a);
     enum skiff_status status = ask(s, l, true, after, a, err);
     if (status < 0)
         free(a);
@@ -80,7 +80,7 @@ enum skiff_status comm_job_lookup_ahead(struct job *j, const struct job_lookup *
     return status;
 }
 
-enum skiff_status comm_job_lookup_take(struct job *j, struct job_ahead *a, struct tensor *out,
+enum skiff_status comm_job_lookup_take(struct job *j, struct job_prefetch *a, struct tensor *out,
                                        struct skiff_error *err)
 {
     (void)j;
@@ -89,7 +89,7 @@ enum skiff_status comm_job_lookup_take(struct job *j, struct job_ahead *a, struc
     return status;
 }
 
-void comm_job_lookup_drop(struct job *j, struct job_ahead *a)
+void comm_job_lookup_drop(struct job *j, struct job_prefetch *a)
 {
     (void)j;
     if (a->rows)
@@ -102,17 +102,17 @@ bool comm_job_on_disk(struct job *j, const char *table)
     return job_plan_has_disk(((const struct comm *)j)->options.plan, table);
 }
 
-/* A padding id is told of as well: servers find nothing. */
-void comm_job_lookup_soon(struct job *j, const struct job_lookup *l)
+/* Padding ids are included: servers find no row for them. */
+void comm_job_lookup_announce(struct job *j, const struct job_lookup *l)
 {
     struct session *s;
     if (comm_open((struct comm *)j, &s, NULL) == SKIFF_OK)
-        session_rows_soon(s, &l->table, tensor_i64(l->ids[0]), (size_t)tensor_numel(l->ids[0]));
+        session_prefetch_rows(s, &l->table, tensor_i64(l->ids[0]), (size_t)tensor_numel(l->ids[0]));
 }
 
 /* ---- any lists ---- */
 
-struct wanted {
+struct lookup_ids {
     struct id_map map;
     int64_t *ids; /* distinct, without the padding id */
     float *rows;
@@ -135,7 +135,7 @@ size_t lookup_distinct(struct id_map *map, const struct job_lookup *l, int64_t *
     return n;
 }
 
-static void spread(const struct wanted *w, const struct job_lookup *l, int64_t width)
+static void spread(const struct lookup_ids *w, const struct job_lookup *l, int64_t width)
 {
     for (int i = 0; i < l->n; i++) {
         float *to = tensor_f32(l->out[i]);
@@ -152,8 +152,8 @@ static void spread(const struct wanted *w, const struct job_lookup *l, int64_t w
 enum skiff_status comm_lookup(struct session *s, const struct job_lookup *l,
                               struct skiff_error *err)
 {
-    struct wanted w = {0};
-    struct job_ahead one;
+    struct lookup_ids w = {0};
+    struct job_prefetch one;
     size_t total = 0;
     enum skiff_status status;
     void *p;

@@ -1,5 +1,5 @@
-/* Adding up what several threads or batches give: MergeVars of Paddle. Dense values are added;
- * rows are put one behind the other and, when all are there, those of one id become one. */
+/* Sums the values of several threads or batches: Paddle's MergeVars. Dense values are added; rows
+ * are concatenated and, when all are there, rows with the same id are summed. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -17,7 +17,7 @@ static enum skiff_status add_dense(struct skiff_tensor *sum, const struct skiff_
     size_t n = (size_t)tensor_numel(&x->tensor);
     if (sum->kind != VALUE_TENSOR || sum->tensor.dtype != x->tensor.dtype ||
         !shape_equal(&sum->tensor.shape, &x->tensor.shape))
-        return error_set(err, SKIFF_SHAPE, "%s: threads give values of different shape or type",
+        return error_set(err, SKIFF_SHAPE, "%s: threads send values of different shape or type",
                          name);
     switch (x->tensor.dtype) {
     case DTYPE_FP32:
@@ -46,7 +46,7 @@ static enum skiff_status add_rows(struct skiff_tensor *sum, const struct skiff_t
 {
     if (sum->kind != VALUE_ROWS || sum->tensor.dtype != x->tensor.dtype ||
         shape_cols(&sum->tensor.shape, 1) != shape_cols(&x->tensor.shape, 1))
-        return error_set(err, SKIFF_SHAPE, "%s: threads give rows of different width or type",
+        return error_set(err, SKIFF_SHAPE, "%s: threads send rows of different width or type",
                          name);
     return value_append_rows(sum, x, err);
 }
@@ -61,7 +61,7 @@ enum skiff_status sum_add(struct skiff_tensor *sum, int n, const struct skiff_te
     return x->kind == VALUE_ROWS ? add_rows(sum, x, name, err) : add_dense(sum, x, name, err);
 }
 
-/* Rows of one id become one, at its first place. */
+/* Sums rows with the same id, at the position of the first. */
 static void join_rows(struct skiff_tensor *v)
 {
     size_t width = (size_t)shape_cols(&v->tensor.shape, 1), n = v->sel.nrows;
@@ -93,11 +93,11 @@ enum skiff_status sum_finish(struct skiff_tensor *sum, int n, bool mean, struct 
         return SKIFF_OK;
     if (sum->kind == VALUE_ROWS && sum->tensor.dtype == DTYPE_FP32)
         join_rows(sum);
-    bool features = sum->kind == VALUE_ROWS && sum->sel.marks;
-    if (!mean || features) /* what is pushed to tables of features is added up, in any mode */
+    bool sparse_table = sum->kind == VALUE_ROWS && sum->sel.marks;
+    if (!mean || sparse_table) /* pushes to sparse tables are summed in every mode */
         return SKIFF_OK;
     if (sum->tensor.dtype != DTYPE_FP32)
-        return error_set(err, SKIFF_DTYPE, "the mean of values of type %s is not known",
+        return error_set(err, SKIFF_DTYPE, "values of type %s have no mean",
                          dtype_name(sum->tensor.dtype));
     float *data = tensor_f32(&sum->tensor), f = 1.0f / (float)n;
     size_t count = (size_t)tensor_numel(&sum->tensor);

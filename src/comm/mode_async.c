@@ -1,16 +1,16 @@
-/* Async: training threads put copies of gradients into bounded queues, one per variable; the
- * communicator's thread takes up to max_merge_var_num of each, merges them, and pushes all in one
- * message per server. Servers apply what arrives. When more than min_send_grad_num_before_recv
- * gradients have gone out since the last time (or always, without "independent_recv_thread"), the
- * answer brings the parameters too.
+/* Async: training threads put copies of gradients into bounded queues, one per variable. The
+ * communicator's thread takes up to max_merge_var_num of each, merges them, and pushes all of them
+ * in one message per server. Servers apply pushes on arrival. When more than
+ * min_send_grad_num_before_recv gradients have been sent since the last pull (or always, without
+ * "independent_recv_thread"), the answer brings the parameters too.
  *
- * A training thread waits only when a queue is full. A round begins when every variable has
- * max_merge_var_num copies, or send_wait_times * 10 ms after the first copy came: so the variables
- * of a batch go out together. What is queued when the trainer stops goes out before it does.
+ * A training thread waits only when a queue is full. A send begins when every variable has
+ * max_merge_var_num copies, or send_wait_times * 10 ms after the first copy arrived: so the
+ * variables of a batch are sent together. Queued copies are sent before the trainer stops.
  *
- * What goes to tables of features has no such clock: features_merge_num pushes become one, or those
- * that are there when somebody settles (a save, the end of a pass, stop_worker). So what servers
- * get does not depend on how fast anybody is. */
+ * Pushes to sparse tables do not depend on time: sparse_merge_num pushes are merged into one, or
+ * those that are queued when a caller flushes (a save, the end of a pass, stop_worker). So what
+ * servers get does not depend on the speed of any process. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,36 +19,36 @@
 #include "base/thread.h"
 #include "comm/mode.h"
 
-struct slot {
-    struct skiff_tensor value; /* its memory is used again */
+struct send_slot {
+    struct skiff_tensor value; /* its memory is reused */
     bool ready;                /* filled */
 };
 
 struct queue {
     struct comm_var var;
-    bool merge_add, features;
-    struct slot *slots; /* a ring of `room` */
-    int room;
+    bool merge_add, sparse_table;
+    struct send_slot *slots; /* a ring of `capacity` */
+    int capacity;
     int head, count; /* count includes those that are being filled */
 };
 
 struct async_state {
     pthread_mutex_t lock;   /* guards all but the values of slots that are being filled or sent */
-    pthread_cond_t changed; /* a round is over: there is room, or nothing queued */
-    pthread_cond_t wanted;  /* for the communicator's thread: a round may begin, or stop */
+    pthread_cond_t changed; /* a send is over: queues have space, or nothing is queued */
+    pthread_cond_t wanted;  /* for the communicator's thread: a send may begin, or stop */
     struct str_map queues;  /* origin -> queue, in order of first use */
     struct thread thread;
     bool stop, busy;
-    int settling;     /* so many wait until nothing is queued */
-    int threads;      /* of train_from_dataset, that have not ended */
-    int64_t first_at; /* when the oldest waiting copy came; 0: none waits */
+    int settling;     /* this many callers wait until nothing is queued */
+    int threads;      /* of train_from_dataset, still running */
+    int64_t first_at; /* when the oldest waiting copy arrived; 0: none waits */
     int grads;        /* copies of the first variable since the last pull */
     struct skiff_error error;
 };
 
 static enum skiff_status async_create(struct comm *c, struct skiff_error *err)
 {
-    struct async_state *s = mem_must(sizeof *s);
+    struct async_state *s = mem_alloc_or_die(sizeof *s);
     pthread_mutex_init(&s->lock, NULL);
     cond_init(&s->changed);
     cond_init(&s->wanted);
@@ -62,7 +62,7 @@ static void async_destroy(struct comm *c)
     struct async_state *s = c->state;
     for (size_t i = 0; i < s->queues.count; i++) {
         struct queue *q = s->queues.entries[i].value;
-        for (int k = 0; k < q->room; k++)
+        for (int k = 0; k < q->capacity; k++)
             value_deinit(&q->slots[k].value);
         free(q->slots);
         comm_var_deinit(&q->var);
@@ -82,12 +82,13 @@ static struct queue *queue_find(struct comm *c, const struct job_slices *to, boo
     struct async_state *s = c->state;
     struct queue *q = str_map_get(&s->queues, to->origin);
     if (!q) {
-        q = mem_must(sizeof *q);
+        q = mem_alloc_or_die(sizeof *q);
         slices_copy(&q->var, to);
         q->merge_add = merge_add;
-        q->features = to->shards > 0;
-        q->room = q->features ? 2 * c->options.features_merge_num : c->options.send_queue_size;
-        q->slots = mem_must((size_t)q->room * sizeof *q->slots);
+        q->sparse_table = to->shards > 0;
+        q->capacity =
+            q->sparse_table ? 2 * c->options.sparse_merge_num : c->options.send_queue_size;
+        q->slots = mem_alloc_or_die((size_t)q->capacity * sizeof *q->slots);
         str_map_put(&s->queues, q->var.origin, q);
     }
     return q;
@@ -96,18 +97,18 @@ static struct queue *queue_find(struct comm *c, const struct job_slices *to, boo
 static int queue_ready(const struct queue *q)
 {
     int n = 0;
-    while (n < q->count && q->slots[(q->head + n) % q->room].ready)
+    while (n < q->count && q->slots[(q->head + n) % q->capacity].ready)
         n++;
     return n;
 }
 
-/* A round begins when every variable has so many copies, or a table of features. */
-static int copies_of_round(const struct comm *c, bool features)
+/* A send begins when every variable has this many copies, or a sparse table. */
+static int copies_of_round(const struct comm *c, bool sparse_table)
 {
-    int merge = c->options.max_merge_var_num, room = c->options.send_queue_size;
-    if (features)
-        return c->options.features_merge_num;
-    return merge < room ? merge : room;
+    int merge = c->options.max_merge_var_num, capacity = c->options.send_queue_size;
+    if (sparse_table)
+        return c->options.sparse_merge_num;
+    return merge < capacity ? merge : capacity;
 }
 
 static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
@@ -120,8 +121,8 @@ static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
         return status;
     pthread_mutex_lock(&s->lock);
     struct queue *q = queue_find(c, to, merge_add);
-    while (q->count == q->room && !s->error.code)
-        pthread_cond_wait(&s->changed, &s->lock); /* the exchange under way has a deadline */
+    while (q->count == q->capacity && !s->error.code)
+        pthread_cond_wait(&s->changed, &s->lock); /* the running exchange has a deadline */
     if (s->error.code) {
         status = s->error.code;
         if (err)
@@ -129,17 +130,17 @@ static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
         pthread_mutex_unlock(&s->lock);
         return status;
     }
-    struct slot *slot = &q->slots[(q->head + q->count++) % q->room];
+    struct send_slot *slot = &q->slots[(q->head + q->count++) % q->capacity];
     pthread_mutex_unlock(&s->lock);
     status = sum_add(&slot->value, 0, x, q->var.origin, err);
     pthread_mutex_lock(&s->lock);
     slot->ready = true;
     if (status < 0)
         value_clear(&slot->value);
-    bool first = !q->features && !s->first_at;
+    bool first = !q->sparse_table && !s->first_at;
     if (first)
         s->first_at = clock_now();
-    if (first || s->settling || queue_ready(q) >= copies_of_round(c, q->features))
+    if (first || s->settling || queue_ready(q) >= copies_of_round(c, q->sparse_table))
         pthread_cond_signal(&s->wanted);
     pthread_mutex_unlock(&s->lock);
     return status;
@@ -147,10 +148,10 @@ static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
 
 /* ---- the communicator's thread ---- */
 
-/* What waits in the queues. */
+/* What the queues hold. */
 struct ready {
-    int least, most; /* copies of a variable; tables of features apart: */
-    int features;    /* most pushes of one of them */
+    int least, most;  /* copies of a variable; sparse tables are counted apart: */
+    int sparse_table; /* most pushes of one of them */
 };
 
 static struct ready queues_ready(const struct comm *c)
@@ -161,8 +162,8 @@ static struct ready queues_ready(const struct comm *c)
     for (size_t i = 0; i < s->queues.count; i++) {
         const struct queue *q = s->queues.entries[i].value;
         int n = queue_ready(q);
-        if (q->features) {
-            r.features = n > r.features ? n : r.features;
+        if (q->sparse_table) {
+            r.sparse_table = n > r.sparse_table ? n : r.sparse_table;
             continue;
         }
         plain++;
@@ -175,7 +176,7 @@ static struct ready queues_ready(const struct comm *c)
 }
 
 /* Locked. False: stopped, and nothing is left. */
-static bool round_begins(struct comm *c)
+static bool request_batch_begins(struct comm *c)
 {
     struct async_state *s = c->state;
     for (;;) {
@@ -183,7 +184,7 @@ static bool round_begins(struct comm *c)
         bool all = s->stop || s->settling;
         int64_t until = s->first_at + (int64_t)c->options.send_wait_times * 10 * CLOCK_MS;
         if (r.least >= copies_of_round(c, false) || (r.most && (all || clock_now() >= until)) ||
-            r.features >= copies_of_round(c, true) || (r.features && all))
+            r.sparse_table >= copies_of_round(c, true) || (r.sparse_table && all))
             return true;
         if (s->stop)
             return false;
@@ -191,18 +192,18 @@ static bool round_begins(struct comm *c)
     }
 }
 
-struct taken { /* what a round takes of one queue: its first n slots */
+struct taken { /* what a send takes from one queue: its first n slots */
     struct queue *q;
     int n;
 };
 
-/* How many of the queue go out together now. */
+/* The number of copies of the queue that are sent together now. */
 static int take_count(const struct comm *c, const struct queue *q)
 {
     const struct async_state *s = c->state;
     int ready = queue_ready(q);
-    int most = q->features ? c->options.features_merge_num : c->options.max_merge_var_num;
-    if (q->features && ready < most && !s->stop && !s->settling)
+    int most = q->sparse_table ? c->options.sparse_merge_num : c->options.max_merge_var_num;
+    if (q->sparse_table && ready < most && !s->stop && !s->settling)
         return 0;
     return ready < most ? ready : most;
 }
@@ -215,8 +216,8 @@ static int take(struct comm *c, struct taken *out)
     for (size_t i = 0; i < s->queues.count; i++) {
         struct queue *q = s->queues.entries[i].value;
         int n = take_count(c, q);
-        more |= !q->features && queue_ready(q) > n;
-        if (!q->features && !counted) {
+        more |= !q->sparse_table && queue_ready(q) > n;
+        if (!q->sparse_table && !counted) {
             s->grads += n;
             counted = true;
         }
@@ -227,14 +228,14 @@ static int take(struct comm *c, struct taken *out)
     return ntaken;
 }
 
-/* The copies become one, in the first slot; nobody else is at these slots. */
+/* Merges the copies into the first slot; no other thread uses these slots. */
 static enum skiff_status merge(const struct comm *c, const struct taken *t,
                                struct skiff_tensor **out, struct skiff_error *err)
 {
-    int room = t->q->room, n = 0;
+    int capacity = t->q->capacity, n = 0;
     struct skiff_tensor *sum = NULL;
     for (int i = 0; i < t->n; i++) {
-        struct skiff_tensor *v = &t->q->slots[(t->q->head + i) % room].value;
+        struct skiff_tensor *v = &t->q->slots[(t->q->head + i) % capacity].value;
         if (v->kind == VALUE_NONE)
             continue; /* could not be copied: its thread has the error */
         if (sum)
@@ -252,8 +253,8 @@ static enum skiff_status push(struct comm *c, const struct taken *taken, int n, 
                               struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct session_push *pushes = mem_must((size_t)(n + 1) * sizeof *pushes);
-    struct session_pull *pulls = mem_must((size_t)(c->nrecvs + 1) * sizeof *pulls);
+    struct session_push *pushes = mem_alloc_or_die((size_t)(n + 1) * sizeof *pushes);
+    struct session_pull *pulls = mem_alloc_or_die((size_t)(c->nrecvs + 1) * sizeof *pulls);
     int npush = 0;
     for (int i = 0; i < n; i++) {
         struct skiff_tensor *sum;
@@ -275,8 +276,8 @@ static void give_back(const struct taken *taken, int n)
     for (int i = 0; i < n; i++) {
         struct queue *q = taken[i].q;
         for (int k = 0; k < taken[i].n; k++)
-            q->slots[(q->head + k) % q->room].ready = false;
-        q->head = (q->head + taken[i].n) % q->room;
+            q->slots[(q->head + k) % q->capacity].ready = false;
+        q->head = (q->head + taken[i].n) % q->capacity;
         q->count -= taken[i].n;
     }
 }
@@ -287,8 +288,8 @@ static void *communicate(void *arg)
     struct async_state *s = c->state;
     struct skiff_error err;
     pthread_mutex_lock(&s->lock);
-    while (!s->error.code && round_begins(c)) {
-        struct taken *taken = mem_must((s->queues.count + 1) * sizeof *taken);
+    while (!s->error.code && request_batch_begins(c)) {
+        struct taken *taken = mem_alloc_or_die((s->queues.count + 1) * sizeof *taken);
         int n = take(c, taken);
         bool pull = !c->options.independent_recv_thread ||
                     s->grads > c->options.min_send_grad_num_before_recv;
@@ -319,7 +320,7 @@ static enum skiff_status async_start(struct comm *c, struct skiff_error *err)
     return thread_start(&s->thread, "send", -1, communicate, c, err);
 }
 
-/* Locked: copies that have not gone out. */
+/* Locked: copies that have not been sent. */
 static int queued(const struct async_state *s)
 {
     int n = 0;
@@ -328,7 +329,7 @@ static int queued(const struct async_state *s)
     return n;
 }
 
-static enum skiff_status async_settle(struct comm *c, struct skiff_error *err)
+static enum skiff_status async_flush(struct comm *c, struct skiff_error *err)
 {
     struct async_state *s = c->state;
     pthread_mutex_lock(&s->lock);
@@ -352,22 +353,22 @@ static void async_begin(struct comm *c, int n)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* The last one: what it has pushed to tables is there when train_from_dataset is over, as in
- * Paddle. A failure is told to whoever comes next. */
+/* The last thread: the servers have its pushes to tables when train_from_dataset returns, as in
+ * Paddle. A failure is reported to the next caller. */
 static void async_end(struct comm *c)
 {
     struct async_state *s = c->state;
-    bool features = false;
+    bool sparse_table = false;
     pthread_mutex_lock(&s->lock);
     bool last = s->threads > 0 && !--s->threads;
     for (size_t i = 0; i < s->queues.count; i++)
-        features |= ((const struct queue *)s->queues.entries[i].value)->features;
+        sparse_table |= ((const struct queue *)s->queues.entries[i].value)->sparse_table;
     pthread_mutex_unlock(&s->lock);
-    if (last && features && atomic_load(&c->running))
-        async_settle(c, NULL);
+    if (last && sparse_table && atomic_load(&c->running))
+        async_flush(c, NULL);
 }
 
-/* At the end the trainer has what the servers have. */
+/* At the end the trainer has the servers' values. */
 static enum skiff_status async_stop(struct comm *c, struct skiff_error *err)
 {
     struct async_state *s = c->state;
@@ -384,7 +385,7 @@ static enum skiff_status async_stop(struct comm *c, struct skiff_error *err)
     return push(c, NULL, 0, true, err);
 }
 
-static const struct job_class async_class = {COMM_CLASS_SLOTS, COMM_SOON_SLOTS,
+static const struct job_class async_class = {COMM_CLASS_SLOTS, COMM_ANNOUNCE_SLOTS,
                                              .communicates = true, .send = comm_job_send};
 
 const struct comm_mode mode_async = {.class = &async_class,
@@ -392,7 +393,7 @@ const struct comm_mode mode_async = {.class = &async_class,
                                      .destroy = async_destroy,
                                      .start = async_start,
                                      .stop = async_stop,
-                                     .settle = async_settle,
+                                     .flush = async_flush,
                                      .threads_begin = async_begin,
                                      .thread_end = async_end,
                                      .send = async_send};

@@ -1,10 +1,10 @@
 /* Direct: programs of the bare transpiler, whose ops exchange by themselves, without a
  * communicator.
  *
- * Servers that do not wait (async): every send and recv is a request of its own. Sync: what is sent
- * is kept until the send_barrier, which is the trainer's part of the step; its answer brings the
- * parameters, and the recv ops behind it take them from here. Several threads of one trainer meet
- * at the barrier, as with a communicator. */
+ * If servers do not wait (async), every send and recv is a request of its own. In sync mode, sent
+ * values are kept until the send_barrier, which is the trainer's part of the step; its answer
+ * brings the parameters, and the recv ops after it take them from here. Several threads of one
+ * trainer wait for each other at the barrier, as with a communicator. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -14,15 +14,15 @@ struct direct_state {
     struct gather gather;
     uint64_t step;
     struct skiff_tensor *held; /* of c->recvs, as the last step left them */
-    bool has_held;             /* written by the thread that leads, read by those it has released */
+    bool has_held;             /* written by the leading thread, read by those it has released */
     struct str_map index;
 };
 
 static enum skiff_status direct_create(struct comm *c, struct skiff_error *err)
 {
-    struct direct_state *s = mem_must(sizeof *s);
+    struct direct_state *s = mem_alloc_or_die(sizeof *s);
     gather_init(&s->gather);
-    s->held = mem_must((size_t)(c->nrecvs + 1) * sizeof *s->held);
+    s->held = mem_alloc_or_die((size_t)(c->nrecvs + 1) * sizeof *s->held);
     str_map_init(&s->index);
     for (int i = 0; i < c->nrecvs; i++)
         str_map_put(&s->index, c->recvs[i].slices.names[0], &s->held[i]);
@@ -65,7 +65,7 @@ static enum skiff_status direct_exchange(struct comm *c, const struct session_pu
     struct direct_state *s = c->state;
     struct session *session;
     TRY(comm_open(c, &session, err));
-    struct session_pull *pulls = mem_must((size_t)(c->nrecvs + 1) * sizeof *pulls);
+    struct session_pull *pulls = mem_alloc_or_die((size_t)(c->nrecvs + 1) * sizeof *pulls);
     for (int i = 0; i < c->nrecvs; i++)
         pulls[i] = (struct session_pull){.from = c->recvs[i].slices, .out = &s->held[i]};
     enum skiff_status status =
@@ -80,7 +80,7 @@ static enum skiff_status direct_exchange(struct comm *c, const struct session_pu
 static enum skiff_status direct_barrier(struct comm *c, struct skiff_error *err)
 {
     struct direct_state *s = c->state;
-    return is_sync(c) ? gather_meet(&s->gather, c, direct_exchange, err) : SKIFF_OK;
+    return is_sync(c) ? gather_barrier(&s->gather, c, direct_exchange, err) : SKIFF_OK;
 }
 
 static enum skiff_status direct_held(struct comm *c, const struct job_slices *from,
@@ -103,7 +103,7 @@ static void direct_end(struct comm *c)
     gather_end(&((struct direct_state *)c->state)->gather);
 }
 
-static const struct job_class direct_class = {COMM_CLASS_SLOTS, COMM_SOON_SLOTS,
+static const struct job_class direct_class = {COMM_CLASS_SLOTS, COMM_ANNOUNCE_SLOTS,
                                               .send = comm_job_send};
 
 const struct comm_mode mode_direct = {.class = &direct_class,

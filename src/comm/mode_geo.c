@@ -1,16 +1,16 @@
-/* GEO: the trainer trains by itself; every K batches the communicator's thread exchanges
+/* GEO: the trainer trains on local parameters; every K batches the communicator's thread exchanges
  * differences. Per parameter, with T trainers:
  *
  *   delta = (train - old) / T;  old += delta;  push delta;  pull p;  train += p - old;  old = p
  *
- * dense ones as a whole; of sparse ones the rows that the K batches used are pushed, and those are
- * pulled that any trainer has pushed since this one last asked.
+ * Dense parameters are exchanged completely. Of sparse ones, the rows that the K batches used are
+ * pushed, and the rows that any trainer has pushed since this one's last pull are pulled.
  *
- * `train` is the parameter in the scope, which training threads go on updating meanwhile (Hogwild).
- * A training thread waits only when K batches are queued and the round before is not over. Batches
- * that are left over when the trainer stops make a last round.
+ * `train` is the parameter in the scope, which training threads continue to update meanwhile
+ * (Hogwild). A training thread waits only when K batches are queued and the exchange before is not
+ * over. Batches that remain when the trainer stops make a last exchange.
  *
- * Distributed tables, whose rows are not in the scope: geo_rows.h. */
+ * For distributed tables, whose rows are not in the scope, see geo_rows.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ struct geo_param {
     struct skiff_tensor diff;   /* what is pushed */
     struct skiff_tensor pulled; /* dense */
     int64_t width;
-    struct id_map map; /* sparse: rows of a round */
+    struct id_map map; /* sparse: rows of an exchange */
 };
 
 struct ids {                 /* of one table in one batch */
@@ -37,7 +37,7 @@ struct ids {                 /* of one table in one batch */
     size_t n;
 };
 
-struct batch {
+struct geo_batch {
     struct ids *lists;
     int n;
 };
@@ -49,10 +49,10 @@ struct geo_state {
     pthread_mutex_t lock; /* guards all below; a leaf */
     pthread_cond_t changed;
     struct thread thread;
-    struct batch *queue; /* the first `count` of K */
+    struct geo_batch *queue; /* the first `count` of K */
     int count;
     bool stop, busy;
-    bool wants_init; /* param_init came before start: no scope yet */
+    bool wants_init; /* param_init ran before start: there was no scope yet */
     bool has_init;
     struct skiff_error error;
 };
@@ -93,12 +93,12 @@ static void geo_destroy(struct comm *c)
 static enum skiff_status geo_create(struct comm *c, struct skiff_error *err)
 {
     const struct job_plan *plan = c->options.plan;
-    struct geo_state *s = mem_must(sizeof *s);
+    struct geo_state *s = mem_alloc_or_die(sizeof *s);
     c->state = s;
     pthread_mutex_init(&s->lock, NULL);
     cond_init(&s->changed);
-    s->queue = mem_must((size_t)c->options.geo_need_push_nums * sizeof *s->queue);
-    s->params = mem_must((size_t)(plan->nplacement + 1) * sizeof *s->params);
+    s->queue = mem_alloc_or_die((size_t)c->options.geo_need_push_nums * sizeof *s->queue);
+    s->params = mem_alloc_or_die((size_t)(plan->nplacement + 1) * sizeof *s->params);
     for (int i = 0, n; i < plan->nplacement; i += n) {
         n = slices_count(plan, i);
         if (!plan->placement[i].state)
@@ -115,13 +115,13 @@ static struct geo_param *find_param(struct geo_state *s, const char *name)
     return NULL;
 }
 
-/* All trainers start from the servers' values: sparse tables are fetched here, dense parameters
- * have been by the startup program. */
+/* All trainers start from the servers' values: sparse tables are fetched here; the startup program
+ * has fetched dense parameters. */
 static enum skiff_status fetch_tables(struct comm *c, struct skiff_error *err)
 {
     struct geo_state *s = c->state;
     enum skiff_status status = SKIFF_OK;
-    struct session_pull *pulls = mem_must((size_t)(s->nparams + 1) * sizeof *pulls);
+    struct session_pull *pulls = mem_alloc_or_die((size_t)(s->nparams + 1) * sizeof *pulls);
     int n = 0;
     for (int i = 0; i < s->nparams; i++) {
         struct geo_param *p = &s->params[i];
@@ -133,7 +133,7 @@ static enum skiff_status fetch_tables(struct comm *c, struct skiff_error *err)
                                p->var.origin);
             goto out;
         }
-        value_settle(p->train);
+        value_flush(p->train);
         if (p->sparse)
             pulls[n++] = (struct session_pull){.from = p->var.slices, .out = p->train};
     }
@@ -157,19 +157,19 @@ static enum skiff_status geo_init(struct comm *c, struct skiff_error *err)
 
 /* ---- training threads ---- */
 
-static void batch_deinit(struct batch *b)
+static void batch_deinit(struct geo_batch *b)
 {
     for (int i = 0; i < b->n; i++)
         free(b->lists[i].ids);
     free(b->lists);
-    *b = (struct batch){0};
+    *b = (struct geo_batch){0};
 }
 
-static enum skiff_status batch_init(struct comm *c, struct batch *b, int n,
+static enum skiff_status batch_init(struct comm *c, struct geo_batch *b, int n,
                                     const char *const *names, const struct tensor *const *ids,
                                     struct skiff_error *err)
 {
-    *b = (struct batch){.lists = mem_must((size_t)(n + 1) * sizeof *b->lists)};
+    *b = (struct geo_batch){.lists = mem_alloc_or_die((size_t)(n + 1) * sizeof *b->lists)};
     for (int i = 0; i < n; i++) {
         struct geo_state *s = c->state;
         struct geo_param *p = find_param(s, names[i]);
@@ -177,11 +177,12 @@ static enum skiff_status batch_init(struct comm *c, struct batch *b, int n,
         if ((!p && !t) || !ids[i] || ids[i]->dtype != DTYPE_INT64) {
             batch_deinit(b);
             return error_set(err, SKIFF_INVALID,
-                             "GEO: ids for %s: not a table of this job, or no int64 ids", names[i]);
+                             "GEO: ids for %s: not a table of this job, or not of type int64",
+                             names[i]);
         }
         size_t count = (size_t)tensor_numel(ids[i]);
         struct ids *to = &b->lists[b->n++];
-        *to = (struct ids){p, t, mem_must(count * sizeof *to->ids + 1), count};
+        *to = (struct ids){p, t, mem_alloc_or_die(count * sizeof *to->ids + 1), count};
         memcpy(to->ids, ids[i]->data, count * sizeof *to->ids);
     }
     return SKIFF_OK;
@@ -200,7 +201,7 @@ static enum skiff_status geo_send_ids(struct comm *c, int n, const char *const *
                                       const struct tensor *const *ids, struct skiff_error *err)
 {
     struct geo_state *s = c->state;
-    struct batch b;
+    struct geo_batch b;
     if (n == 1 && !strcmp(names[0], "param_init"))
         return start_over(c, err);
     TRY(comm_check_running(c, err));
@@ -208,7 +209,7 @@ static enum skiff_status geo_send_ids(struct comm *c, int n, const char *const *
     enum skiff_status status = SKIFF_OK;
     pthread_mutex_lock(&s->lock);
     while (!s->error.code && s->count == c->options.geo_need_push_nums)
-        pthread_cond_wait(&s->changed, &s->lock); /* the exchange under way has a deadline */
+        pthread_cond_wait(&s->changed, &s->lock); /* the running exchange has a deadline */
     if (s->error.code) {
         status = s->error.code;
         if (err)
@@ -218,7 +219,7 @@ static enum skiff_status geo_send_ids(struct comm *c, int n, const char *const *
                            "GEO: the startup program of the trainer was not run after init_worker");
     } else {
         s->queue[s->count++] = b;
-        b = (struct batch){0};
+        b = (struct geo_batch){0};
         pthread_cond_broadcast(&s->changed);
     }
     pthread_mutex_unlock(&s->lock);
@@ -226,7 +227,7 @@ static enum skiff_status geo_send_ids(struct comm *c, int n, const char *const *
     return status;
 }
 
-/* Gradients of distributed tables go to the server inside; nothing else is sent. */
+/* Gradients of distributed tables go to the inner server; nothing else is sent. */
 static enum skiff_status geo_send(struct comm *c, const struct job_slices *to,
                                   const struct skiff_tensor *x, bool merge_add,
                                   struct skiff_error *err)
@@ -236,7 +237,8 @@ static enum skiff_status geo_send(struct comm *c, const struct job_slices *to,
     (void)merge_add;
     TRY(comm_open(c, &session, err));
     if (!c->own)
-        return error_set(err, SKIFF_INVALID, "GEO: %s is sent, but only differences go out",
+        return error_set(err, SKIFF_INVALID,
+                         "GEO: %s is sent, but only differences are pushed in this mode",
                          to->origin);
     return session_exchange(c->own, 0, 0, &push, 1, NULL, 0, err);
 }
@@ -245,15 +247,15 @@ static enum skiff_status geo_lookup(struct comm *c, const struct job_lookup *l,
                                     struct skiff_error *err)
 {
     struct geo_state *s = c->state;
-    TRY(geo_rows_meet(c, &s->rows, l, err));
+    TRY(geo_rows_merge(c, &s->rows, l, err));
     return comm_lookup(c->own, l, err);
 }
 
 /* ---- the communicator's thread ---- */
 
 /* These two touch parameters that training threads update meanwhile: Hogwild. An element that no
- * other trainer has changed (pulled is what old is, bit for bit) is not written, so that the
- * trainer's own step cannot be lost there. */
+ * other trainer has changed (pulled equals old, bit for bit) is not written, so that the trainer's
+ * own update of it cannot be lost. */
 static void geo_subtract(float *diff, float *old, const float *train, size_t n, float share)
 {
     for (size_t i = 0; i < n; i++) {
@@ -262,7 +264,7 @@ static void geo_subtract(float *diff, float *old, const float *train, size_t n, 
     }
 }
 
-static void geo_catch_up(float *train, float *old, const float *pulled, size_t n)
+static void geo_replay(float *train, float *old, const float *pulled, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float others = pulled[i] - old[i];
@@ -282,7 +284,7 @@ static enum skiff_status diff_dense(struct geo_param *p, float share, struct ski
     return SKIFF_OK;
 }
 
-static size_t count_ids(const struct batch *batches, int n, const struct geo_param *p,
+static size_t count_ids(const struct geo_batch *batches, int n, const struct geo_param *p,
                         const struct geo_table *t)
 {
     size_t total = 0;
@@ -296,12 +298,12 @@ static size_t count_ids(const struct batch *batches, int n, const struct geo_par
 
 /* Every id that one of the batches used, once. */
 static enum skiff_status diff_table(struct comm *c, struct geo_table *t,
-                                    const struct batch *batches, int n, float share,
+                                    const struct geo_batch *batches, int n, float share,
                                     struct skiff_error *err)
 {
     struct geo_state *s = c->state;
     size_t total = count_ids(batches, n, NULL, t), count = 0;
-    int64_t *ids = mem_must((total + 1) * sizeof *ids);
+    int64_t *ids = mem_alloc_or_die((total + 1) * sizeof *ids);
     id_map_reset(&t->map, total);
     for (int b = 0; b < n; b++)
         for (int i = 0; i < batches[b].n; i++) {
@@ -319,7 +321,7 @@ static enum skiff_status diff_table(struct comm *c, struct geo_table *t,
 }
 
 /* Every row that one of the batches used, once. */
-static enum skiff_status diff_rows(struct geo_param *p, const struct batch *batches, int n,
+static enum skiff_status diff_rows(struct geo_param *p, const struct geo_batch *batches, int n,
                                    float share, struct skiff_error *err)
 {
     size_t total = count_ids(batches, n, p, NULL), width = (size_t)p->width;
@@ -363,22 +365,23 @@ static enum skiff_status take_changed(struct comm *c, struct geo_param *p, struc
             break;
         }
         size_t at = (size_t)ids[i] * width;
-        geo_catch_up(tensor_f32(&p->train->tensor) + at, tensor_f32(&p->old.tensor) + at,
-                     rows + i * width, width);
+        geo_replay(tensor_f32(&p->train->tensor) + at, tensor_f32(&p->old.tensor) + at,
+                   rows + i * width, width);
     }
     free(ids);
     free(rows);
     return status;
 }
 
-static enum skiff_status geo_round(struct comm *c, const struct batch *batches, int n,
+static enum skiff_status geo_round(struct comm *c, const struct geo_batch *batches, int n,
                                    struct skiff_error *err)
 {
     struct geo_state *s = c->state;
     enum skiff_status status = SKIFF_OK;
     float share = 1.0f / (float)c->options.session.workers;
-    struct session_push *pushes = mem_must((size_t)(s->nparams + s->rows.n) * sizeof *pushes);
-    struct session_pull *pulls = mem_must((size_t)(s->nparams + 1) * sizeof *pulls);
+    struct session_push *pushes =
+        mem_alloc_or_die((size_t)(s->nparams + s->rows.n) * sizeof *pushes);
+    struct session_pull *pulls = mem_alloc_or_die((size_t)(s->nparams + 1) * sizeof *pulls);
     int npush = 0, npull = 0;
     for (int i = 0; i < s->nparams; i++) {
         struct geo_param *p = &s->params[i];
@@ -394,16 +397,18 @@ static enum skiff_status geo_round(struct comm *c, const struct batch *batches, 
         if (t->diff.sel.nrows)
             pushes[npush++] = (struct session_push){.to = t->delta.slices, .x = &t->diff};
     }
+    /* One exchange pushes all differences and pulls dense values. Changed rows are pulled after it,
+     * so that they include this trainer's own push and `old` is again the servers' value. */
     TRY_OUT(session_exchange(c->session, 0, 0, pushes, npush, pulls, npull, err));
     for (int i = 0; i < s->rows.n; i++)
-        TRY_OUT(geo_rows_catch_up(c, &s->rows, &s->rows.tables[i], err));
+        TRY_OUT(geo_rows_replay(c, &s->rows, &s->rows.tables[i], err));
     for (int i = 0; i < s->nparams; i++) {
         struct geo_param *p = &s->params[i];
         if (p->sparse)
             TRY_OUT(take_changed(c, p, err));
         else
-            geo_catch_up(tensor_f32(&p->train->tensor), tensor_f32(&p->old.tensor),
-                         tensor_f32(&p->pulled.tensor), (size_t)tensor_numel(&p->old.tensor));
+            geo_replay(tensor_f32(&p->train->tensor), tensor_f32(&p->old.tensor),
+                       tensor_f32(&p->pulled.tensor), (size_t)tensor_numel(&p->old.tensor));
     }
 out:
     free(pushes);
@@ -416,7 +421,7 @@ static void *communicate(void *arg)
     struct comm *c = arg;
     struct geo_state *s = c->state;
     int k = c->options.geo_need_push_nums;
-    struct batch *taken = mem_must((size_t)k * sizeof *taken);
+    struct geo_batch *taken = mem_alloc_or_die((size_t)k * sizeof *taken);
     struct skiff_error err;
     pthread_mutex_lock(&s->lock);
     while (!s->error.code) {
@@ -425,6 +430,8 @@ static void *communicate(void *arg)
         int n = s->count;
         if (!n)
             break;
+        /* The queue is emptied before the exchange, so that training threads can fill it again
+         * meanwhile; `busy` makes a flush wait for the end of the exchange. */
         memcpy(taken, s->queue, (size_t)n * sizeof *taken);
         s->count = 0;
         s->busy = true;
@@ -457,7 +464,7 @@ static enum skiff_status geo_start(struct comm *c, struct skiff_error *err)
     return thread_start(&s->thread, "send", -1, communicate, c, err);
 }
 
-static enum skiff_status geo_settle(struct comm *c, struct skiff_error *err)
+static enum skiff_status geo_flush(struct comm *c, struct skiff_error *err)
 {
     struct geo_state *s = c->state;
     pthread_mutex_lock(&s->lock);
@@ -491,7 +498,7 @@ const struct comm_mode mode_geo = {.class = &geo_class,
                                    .destroy = geo_destroy,
                                    .start = geo_start,
                                    .stop = geo_stop,
-                                   .settle = geo_settle,
+                                   .flush = geo_flush,
                                    .send = geo_send,
                                    .lookup = geo_lookup,
                                    .send_ids = geo_send_ids};

@@ -1,7 +1,7 @@
-/* Modes whose trainers work in steps (sync, half_async): the threads of a trainer meet; the last
- * one to come sends the mean of their gradients, one message to each server, and the answer brings
- * the parameters. Whether servers wait for the other trainers before they answer is the servers'
- * affair: here it makes no difference. */
+/* Modes whose trainers work in steps (sync, half_async): the threads of a trainer wait for each
+ * other; the last one to arrive sends the mean of their gradients, one message to each server, and
+ * the answer brings the parameters. Whether servers wait for the other trainers before they answer
+ * is decided by the servers and makes no difference here. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -9,12 +9,12 @@
 
 struct step_state {
     struct gather gather;
-    atomic_uint_fast64_t step; /* written by the one thread that leads, while the others wait */
+    atomic_uint_fast64_t step; /* written by the leading thread while the others wait */
 };
 
 enum skiff_status step_create(struct comm *c, struct skiff_error *err)
 {
-    struct step_state *s = mem_must(sizeof *s);
+    struct step_state *s = mem_alloc_or_die(sizeof *s);
     (void)err;
     gather_init(&s->gather);
     c->state = s;
@@ -40,7 +40,7 @@ static enum skiff_status exchange(struct comm *c, const struct session_push *pus
                                   struct skiff_error *err)
 {
     struct step_state *s = c->state;
-    struct session_pull *pulls = mem_must((size_t)(c->nrecvs + 1) * sizeof *pulls);
+    struct session_pull *pulls = mem_alloc_or_die((size_t)(c->nrecvs + 1) * sizeof *pulls);
     comm_pulls(c, pulls);
     enum skiff_status status =
         session_exchange(c->session, s->step, PS_END_STEP, pushes, n, pulls, c->nrecvs, err);
@@ -54,7 +54,7 @@ enum skiff_status step_barrier(struct comm *c, struct skiff_error *err)
 {
     struct step_state *s = c->state;
     TRY(comm_check_running(c, err));
-    return gather_meet(&s->gather, c, exchange, err);
+    return gather_barrier(&s->gather, c, exchange, err);
 }
 
 void step_begin(struct comm *c, int n)
@@ -67,13 +67,14 @@ void step_end(struct comm *c)
     gather_end(&((struct step_state *)c->state)->gather);
 }
 
-/* The rows come with what this step's gradients (of a mode that waits: of all trainers) will have
- * changed. DC-ASGD's servers remember what a trainer has pulled: nothing is asked for ahead. */
-bool step_ahead(struct comm *c, uint64_t *after)
+/* Prefetched rows include the changes by this step's gradients (in a mode that waits: of all
+ * trainers). DC-ASGD's servers remember the values that a trainer has pulled, so nothing is
+ * prefetched. */
+bool step_prefetch(struct comm *c, uint64_t *after)
 {
     *after = atomic_load(&((struct step_state *)c->state)->step) + 1;
     return !c->options.plan->dc_asgd;
 }
 
-const struct job_class step_class = {COMM_CLASS_SLOTS, COMM_AHEAD_SLOTS, COMM_SOON_SLOTS,
+const struct job_class step_class = {COMM_CLASS_SLOTS, COMM_PREFETCH_SLOTS, COMM_ANNOUNCE_SLOTS,
                                      .communicates = true, .send = comm_job_send};

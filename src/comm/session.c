@@ -1,16 +1,16 @@
 /* Opening and closing a session: connections, checks, membership.
  *
- * Processes start in any order, so opening asks all servers again and again until they answer, and
- * says for whom it waits. Each one is checked as soon as it answers (counts, mode, placement), so
- * that a wrong start is told at once and not when the last server has come. Then the worker joins
- * server 0's list and waits until that knows all servers: before, nobody could tell us when one
- * dies.
+ * Processes start in any order, so opening contacts all servers repeatedly until they answer, and
+ * logs which are missing. Each server is checked as soon as it answers (counts, mode, placement),
+ * so that a wrong start is reported at once and not when the last server has answered. Then the
+ * worker joins server 0's list and waits until that has all servers: before, no process could
+ * report the death of one.
  *
- * While it is open two things watch the servers: server 0's list, and the silence of each link, in
- * case server 0 itself is dead (or cut off). Silence is counted from when this process was last
- * running, or one that was stopped for a while would take everybody for dead. The first failure is
- * kept, ends all that waits, and fails every later call: the parameters of a dead server are lost,
- * so nothing can go on. */
+ * While the session is open, two things watch the servers: server 0's list, and the silence of each
+ * link, in case server 0 itself is dead (or cut off). Silence is counted from the time when this
+ * process last ran; otherwise a process that was stopped for a while would declare all others dead.
+ * The first failure is kept, ends all waits, and fails every later call: the parameters of a dead
+ * server are lost, so training cannot continue. */
 #include "comm/session.h"
 
 #include <inttypes.h>
@@ -23,25 +23,25 @@
 #include "comm/session_parts.h"
 #include "net/host.h"
 
-#define SAY_EVERY_MS 3000
+#define LOG_EVERY_MS 3000
 #define PING_SLACK (2 * CLOCK_SECOND)
-#define LEAVE_MS 2000 /* the last one to leave may find server 0 gone before its answer */
+#define LEAVE_MS 2000 /* the last one to leave may find server 0 gone before it answers */
 
-void session_say(struct session *s, enum log_level level, const char *format, ...)
+void session_log(struct session *s, enum log_level level, const char *format, ...)
 {
     char line[1024];
     va_list args;
-    if (!s->options.say)
+    if (!s->options.on_log)
         return;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    s->options.say(s->options.user, level, line);
+    s->options.on_log(s->options.user, level, line);
 }
 
-/* ---- who is in the job ---- */
+/* ---- members ---- */
 
-/* All that waits for servers, or will ask them, fails with this reason. On the network thread. */
+/* Fails all that waits for servers, or will call them, with this reason. On the network thread. */
 static void give_up(struct session *s, const struct skiff_error *reason)
 {
     pthread_mutex_lock(&s->lock);
@@ -53,18 +53,18 @@ static void give_up(struct session *s, const struct skiff_error *reason)
         return;
     for (int i = 0; i < s->options.servers; i++)
         rpc_give_up(s->peers[i], reason);
-    session_say(s, LOG_WARN, "%s", reason->message);
+    session_log(s, LOG_WARN, "%s", reason->message);
 }
 
-static void tell_member(struct session *s, const struct member *m)
+static void report_member(struct session *s, const struct member *m)
 {
     if (s->options.on_member && !s->options.hub)
         s->options.on_member(s->options.user, m);
 }
 
 /* A process that was stopped (SIGSTOP, a suspended machine) for longer than the others wait is out
- * of the job: that servers are silent then is not their failure. If they still answer later on, it
- * has no part in what happens to them. */
+ * of the job, so the silence of servers is then not their failure. Even if they answer later, this
+ * process has no part in their fate. */
 static bool we_were_stopped(const struct session *s)
 {
     return s->stopped > s->silence - PING_SLACK && clock_now() - s->patience <= 2 * s->silence;
@@ -75,22 +75,23 @@ static void server_is_dead(struct session *s, int server, const char *why)
     struct skiff_error reason;
     struct member dead = {.id = {NET_SERVER, (uint32_t)server}, .state = MEMBER_DEAD};
     if (we_were_stopped(s)) {
-        error_set(&reason, SKIFF_PEER,
-                  "worker %d was stopped for %.1f s (SIGSTOP, or a suspended machine), longer than "
-                  "SKIFF_SILENCE_MS: the others have counted it as dead, and server %d (%s) does "
-                  "not answer it any more; start it again if the job still runs",
-                  s->options.worker, (double)s->stopped / 1e9, server, s->endpoints[server]);
+        error_set(
+            &reason, SKIFF_PEER,
+            "worker %d was stopped for %.1f s (SIGSTOP, or a suspended machine), longer than "
+            "SKIFF_SILENCE_MS: the others have declared it dead, and server %d (%s) no longer "
+            "answers it; start it again if the job still runs",
+            s->options.worker, (double)s->stopped / 1e9, server, s->endpoints[server]);
         give_up(s, &reason);
         return;
     }
     error_set(&reason, SKIFF_PEER, "parameter server %d (%s) is dead: %s", server,
               s->endpoints[server], why[0] ? why : "no sign of life");
     snprintf(dead.reason, sizeof dead.reason, "%s", why[0] ? why : "no sign of life");
-    tell_member(s, &dead);
+    report_member(s, &dead);
     give_up(s, &reason);
 }
 
-/* We have been silent for too long, and the others go on without us. */
+/* This process was silent for too long, and the others continue without it. */
 static void we_are_dead(struct session *s, const struct member *m)
 {
     struct skiff_error reason;
@@ -112,7 +113,7 @@ static void member_changed_now(void *self, const struct member *after, enum memb
     }
     if (after->id.role == NET_SERVER && before == MEMBER_HERE && after->state == MEMBER_HERE &&
         after->id.index < (uint32_t)s->options.servers) { /* another process than before */
-        server_is_dead(s, (int)after->id.index, "it was started again, and what it held is lost");
+        server_is_dead(s, (int)after->id.index, "it was restarted, and its parameters are lost");
         return;
     }
     if (after->id.role != NET_WORKER)
@@ -123,22 +124,22 @@ static void member_changed_now(void *self, const struct member *after, enum memb
         return;
     }
     net_id_print(after->id, who);
-    tell_member(s, after);
+    report_member(s, after);
     if (after->state == MEMBER_DEAD)
-        session_say(s, LOG_WARN, "%s is dead: %s; its files are no longer trained", who,
+        session_log(s, LOG_WARN, "%s is dead: %s; its files are no longer trained", who,
                     after->reason);
     else if (after->state == MEMBER_LEFT)
-        session_say(s, LOG_INFO, "%s has finished", who);
+        session_log(s, LOG_INFO, "%s has finished", who);
 }
 
-/* Servers that are silent, whatever server 0 knows of them: it may be dead itself. Both sides of a
- * link say something every second at least. On the network thread. */
+/* Watches for silent servers, whatever server 0 knows of them: it may be dead itself. Both sides of
+ * a link send something at least every second. On the network thread. */
 static int64_t watch_links(void *self, int64_t now)
 {
     struct session *s = self;
     char state[128], why[192];
     if (s->last_tick && now - s->last_tick > CLOCK_SECOND) {
-        s->patience = now; /* we were stopped: that is not their silence */
+        s->patience = now; /* this process was stopped: the servers were not silent */
         s->stopped = now - s->last_tick;
     }
     s->last_tick = now;
@@ -147,7 +148,7 @@ static int64_t watch_links(void *self, int64_t now)
         if (now - (link->heard > s->patience ? link->heard : s->patience) <= s->silence)
             continue;
         node_describe(link, state, sizeof state);
-        snprintf(why, sizeof why, "not heard of for %.1f s (%s)", (double)(now - link->heard) / 1e9,
+        snprintf(why, sizeof why, "silent for %.1f s (%s)", (double)(now - link->heard) / 1e9,
                  state);
         server_is_dead(s, i, why);
         return CLOCK_NEVER;
@@ -161,7 +162,7 @@ static const struct node_service link_watch = {.tick = watch_links};
 
 static void node_says(void *self, enum log_level level, const char *line)
 {
-    session_say(self, level, "%s", line);
+    session_log(self, level, "%s", line);
 }
 
 static enum skiff_status open_node(struct session *s, struct skiff_error *err)
@@ -172,7 +173,7 @@ static enum skiff_status open_node(struct session *s, struct skiff_error *err)
                                .insecure = o->insecure,
                                .transport = o->transport,
                                .hub = o->hub,
-                               .say = node_says,
+                               .on_log = node_says,
                                .user = s};
     struct net_id id = {NET_WORKER, (uint32_t)o->worker};
     TRY(node_check_secret(&owner, o->endpoints, o->servers, err));
@@ -186,14 +187,14 @@ static enum skiff_status open_node(struct session *s, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-/* Asks those that have not answered yet, all at once. Another failure than "no
- * answer" is for good. */
-static enum skiff_status greet(struct session *s, bool *here, int64_t until,
-                               struct skiff_error *err)
+/* Contacts those that have not answered yet, all at once. A failure other than "no answer" is
+ * final. */
+static enum skiff_status send_hello(struct session *s, bool *here, int64_t until,
+                                    struct skiff_error *err)
 {
     struct skiff_error why;
     enum skiff_status worst = SKIFF_OK;
-    struct rpc_call **calls = mem_must((size_t)s->options.servers * sizeof *calls);
+    struct rpc_call **calls = mem_alloc_or_die((size_t)s->options.servers * sizeof *calls);
     for (int i = 0; i < s->options.servers && worst == SKIFF_OK; i++) {
         struct rpc_ask ask = {.what = "first contact",
                               .method = RPC_METHOD_PING,
@@ -216,19 +217,19 @@ static enum skiff_status greet(struct session *s, bool *here, int64_t until,
     return worst;
 }
 
-struct look {
+struct link_query {
     const struct link *link;
     char text[192];
 };
 
 static void look_now(void *arg)
 {
-    struct look *l = arg;
+    struct link_query *l = arg;
     node_describe(l->link, l->text, sizeof l->text);
 }
 
-/* Names may come to be known later, as those of a cluster's services do: told, and waited for. */
-static void why_missing(struct session *s, int server, struct look *out)
+/* Names may become known later, as those of a cluster's services do: logged, and waited for. */
+static void why_missing(struct session *s, int server, struct link_query *out)
 {
     struct address a;
     const char *unknown =
@@ -241,8 +242,8 @@ static void why_missing(struct session *s, int server, struct look *out)
 }
 
 /* "127.0.0.1:6170 (no connection after 3 tries), ps-1:6170 (unknown host: Name or service not
- * known)"; gives the number. */
-static int list_missing(struct session *s, const bool *here, char *out, size_t room)
+ * known)"; returns the number. */
+static int list_missing(struct session *s, const bool *here, char *out, size_t capacity)
 {
     int n = 0;
     size_t len = 0;
@@ -250,10 +251,10 @@ static int list_missing(struct session *s, const bool *here, char *out, size_t r
     for (int i = 0; i < s->options.servers; i++) {
         if (here[i])
             continue;
-        struct look why;
-        if (len < room) {
+        struct link_query why;
+        if (len < capacity) {
             why_missing(s, i, &why);
-            len += (size_t)snprintf(out + len, room - len, "%s%s (%s)", n ? ", " : "",
+            len += (size_t)snprintf(out + len, capacity - len, "%s%s (%s)", n ? ", " : "",
                                     s->endpoints[i], why.text);
         }
         n++;
@@ -261,7 +262,7 @@ static int list_missing(struct session *s, const bool *here, char *out, size_t r
     return n;
 }
 
-/* ---- is it our job? ---- */
+/* ---- does the server belong to this job? ---- */
 
 static enum skiff_status check_description(const struct session *s, int i,
                                            const struct ps_describe *d, struct skiff_error *err)
@@ -269,12 +270,13 @@ static enum skiff_status check_description(const struct session *s, int i,
     const struct session_options *o = &s->options;
     if (d->server != (uint32_t)i || d->servers != (uint32_t)o->servers ||
         d->trainers != (uint32_t)o->workers)
-        return error_set(err, SKIFF_INVALID,
-                         "server %d (%s) says that it is server %u of %u for %u trainers; worker "
-                         "%d was started with %d servers and %d trainers: start all with the same "
-                         "lists",
-                         i, s->endpoints[i], d->server, d->servers, d->trainers, o->worker,
-                         o->servers, o->workers);
+        return error_set(
+            err, SKIFF_INVALID,
+            "server %d (%s) reports that it is server %u of %u for %u trainers; worker "
+            "%d was started with %d servers and %d trainers: start all with the same "
+            "lists",
+            i, s->endpoints[i], d->server, d->servers, d->trainers, o->worker, o->servers,
+            o->workers);
     if (d->mode != (uint32_t)o->mode)
         return error_set(err, SKIFF_INVALID,
                          "server %d (%s) runs in %s mode, worker %d in %s mode: start all with the "
@@ -306,19 +308,20 @@ static struct blob *own_description(const struct session *s)
     return body;
 }
 
-/* Each server once, as soon as it answers: what does not fit is told though others are missing. */
+/* Checks each server once, as soon as it answers: a mismatch is reported even while others are
+ * missing. */
 static enum skiff_status check_servers(struct session *s, const bool *here, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct round *r = round_create(s, s->options.servers);
+    struct request_batch *r = request_batch_create(s, s->options.servers);
     for (int i = 0; i < s->options.servers; i++) {
         if (!here[i] || s->shards[i])
             continue;
-        struct round_ask ask = {
+        struct batch_request ask = {
             .server = i, .method = PS_DESCRIBE, .flags = RPC_READ, .body = own_description(s)};
-        TRY_OUT(round_start(r, i, &ask, err, "description of server %d", i));
+        TRY_OUT(request_batch_start(r, i, &ask, err, "description of server %d", i));
     }
-    TRY_OUT(round_wait(r, err));
+    TRY_OUT(request_batch_wait(r, err));
     for (int i = 0; i < s->options.servers; i++) {
         struct ps_describe d;
         if (!r->slots[i].reply)
@@ -328,21 +331,21 @@ static enum skiff_status check_servers(struct session *s, const bool *here, stru
         s->shards[i] = (int)d.shards;
     }
 out:
-    round_unref(r);
+    request_batch_unref(r);
     return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all servers ---- */
 
 static enum skiff_status await_servers(struct session *s, int64_t deadline, struct skiff_error *err)
 {
     char missing[512];
     int64_t start = clock_now();
-    bool *here = mem_must((size_t)s->options.servers * sizeof *here);
+    bool *here = mem_alloc_or_die((size_t)s->options.servers * sizeof *here);
     enum skiff_status status = SKIFF_OK;
     for (;;) {
         int64_t now = clock_now();
-        TRY_OUT(greet(s, here, clock_min(deadline, clock_after(now, SAY_EVERY_MS)), err));
+        TRY_OUT(send_hello(s, here, clock_min(deadline, clock_after(now, LOG_EVERY_MS)), err));
         TRY_OUT(check_servers(s, here, err));
         int n = list_missing(s, here, missing, sizeof missing);
         if (!n)
@@ -351,11 +354,11 @@ static enum skiff_status await_servers(struct session *s, int64_t deadline, stru
         if (clock_now() >= deadline) {
             status = error_set(err, SKIFF_TIMEOUT,
                                "worker %d: %d of %d parameter servers did not answer in %.1f s: "
-                               "%s; are they started, and are these the addresses they listen at?",
+                               "%s; check that they are started and listen at these addresses",
                                s->options.worker, n, s->options.servers, waited, missing);
             goto out;
         }
-        session_say(s, LOG_INFO, "waiting for %d of %d parameter servers for %.0f s: %s", n,
+        session_log(s, LOG_INFO, "waiting for %d of %d parameter servers for %.0f s: %s", n,
                     s->options.servers, waited, missing);
     }
 out:
@@ -382,7 +385,7 @@ static enum skiff_status join(struct session *s, int64_t deadline, struct skiff_
 static bool servers_joined(const struct session *s)
 {
     int n = s->options.servers, here = 0, all = n + s->options.workers;
-    struct member *members = mem_must((size_t)all * sizeof *members);
+    struct member *members = mem_alloc_or_die((size_t)all * sizeof *members);
     size_t count = enrolment_list(s->enrolment, members, (size_t)all);
     for (size_t i = 0; i < count && i < (size_t)all; i++)
         here += members[i].id.role == NET_SERVER && members[i].state == MEMBER_HERE;
@@ -400,14 +403,14 @@ static enum skiff_status check_failure(struct session *s, struct skiff_error *er
     return failure.code;
 }
 
-/* Server 0 must know all servers, or it could not tell us when one dies. */
+/* Server 0 must know all servers, or it could not report the death of one. */
 static enum skiff_status await_joined(struct session *s, int64_t deadline, struct skiff_error *err)
 {
     while (!servers_joined(s)) {
         TRY(check_failure(s, err)); /* one of them may have died meanwhile */
         if (clock_now() >= deadline)
             return error_set(err, SKIFF_TIMEOUT,
-                             "worker %d: not all %d parameter servers have found server 0 (%s)",
+                             "worker %d: not all %d parameter servers have reached server 0 (%s)",
                              s->options.worker, s->options.servers, s->endpoints[0]);
         clock_sleep(2 * CLOCK_MS);
     }
@@ -418,23 +421,23 @@ static enum skiff_status await_joined(struct session *s, int64_t deadline, struc
 
 static char *text_copy(const char *text)
 {
-    return text ? mem_must_strdup(text) : NULL;
+    return text ? mem_strdup_or_die(text) : NULL;
 }
 
 static struct session *session_create(const struct session_options *options)
 {
-    struct session *s = mem_must(sizeof *s);
+    struct session *s = mem_alloc_or_die(sizeof *s);
     size_t n = (size_t)options->servers;
     s->options = *options;
     s->options.job = text_copy(options->job);
     s->options.secret = text_copy(options->secret);
     s->options.transport = text_copy(options->transport);
-    s->endpoints = mem_must(n * sizeof *s->endpoints);
+    s->endpoints = mem_alloc_or_die(n * sizeof *s->endpoints);
     for (size_t i = 0; i < n; i++)
-        s->endpoints[i] = mem_must_strdup(options->endpoints[i]);
+        s->endpoints[i] = mem_strdup_or_die(options->endpoints[i]);
     s->options.endpoints = (const char *const *)s->endpoints;
-    s->peers = mem_must(n * sizeof *s->peers);
-    s->shards = mem_must(n * sizeof *s->shards);
+    s->peers = mem_alloc_or_die(n * sizeof *s->peers);
+    s->shards = mem_alloc_or_die(n * sizeof *s->shards);
     s->silence = (options->silence_ms > 0 ? options->silence_ms : 10000) * CLOCK_MS + PING_SLACK;
     s->silence_ms = options->silence_ms > 0 ? options->silence_ms : 10000;
     s->request_ms = options->request_ms > 0 ? options->request_ms : 180000;
@@ -450,8 +453,8 @@ enum skiff_status session_open(const struct session_options *options, struct ses
     if (options->servers < 1 || options->workers < 1 || options->worker < 0 ||
         options->worker >= options->workers)
         return error_set(err, SKIFF_INVALID,
-                         "worker %d of %d with %d parameter servers: no such job", options->worker,
-                         options->workers, options->servers);
+                         "worker %d of %d with %d parameter servers is not a valid job",
+                         options->worker, options->workers, options->servers);
     struct session *s = session_create(options);
     int64_t deadline = clock_after(clock_now(), s->connect_ms);
     enum skiff_status status = open_node(s, err);
@@ -475,22 +478,22 @@ enum skiff_status session_pause(struct session *s, bool pause, struct skiff_erro
     int n = 0, at = 0;
     for (int i = 0; i < s->options.servers; i++)
         n += s->shards[i];
-    struct round *r = round_create(s, n);
+    struct request_batch *r = request_batch_create(s, n);
     for (int i = 0; i < s->options.servers; i++)
         for (int shard = 0; shard < s->shards[i]; shard++) {
             struct ps_exchange x = {.trainer = (uint32_t)s->options.worker,
                                     .flags = pause ? PS_GONE : PS_BACK};
             struct wire_writer w;
-            struct round_ask ask = {.server = i, .method = PS_EXCHANGE, .shard = shard};
+            struct batch_request ask = {.server = i, .method = PS_EXCHANGE, .shard = shard};
             writer_init(&w);
             ps_write_exchange(&w, &x);
             TRY_OUT(writer_finish(&w, &ask.body, err));
-            TRY_OUT(round_start(r, at++, &ask, err, "%s of worker %d", pause ? "goodbye" : "return",
-                                s->options.worker));
+            TRY_OUT(request_batch_start(r, at++, &ask, err, "%s of worker %d",
+                                        pause ? "goodbye" : "return", s->options.worker));
         }
-    TRY_OUT(round_wait(r, err));
+    TRY_OUT(request_batch_wait(r, err));
 out:
-    round_unref(r);
+    request_batch_unref(r);
     return status;
 }
 
@@ -508,7 +511,7 @@ enum skiff_status session_leave(struct session *s, struct skiff_error *err)
         status = session_pause(s, true, err);
     struct skiff_error why;
     if (enrolment_leave(s->enrolment, clock_after(clock_now(), LEAVE_MS), &why) < 0 && !failed)
-        session_say(s, LOG_WARN, "left without an answer: %s", why.message);
+        session_log(s, LOG_WARN, "left without an answer: %s", why.message);
     return status;
 }
 
@@ -522,7 +525,7 @@ void session_abandon(struct session *s, const char *reason)
     pthread_mutex_unlock(&s->lock);
     if (left || !s->enrolment)
         return;
-    /* who does not hear it notices that the connection is gone */
+    /* a server that does not receive it notices that the connection is gone */
     enrolment_abandon(s->enrolment, reason, clock_after(clock_now(), LEAVE_MS), NULL);
     error_set(&failure, SKIFF_STATE, "worker %d %s", s->options.worker, reason);
     for (int i = 0; i < s->options.servers; i++)
@@ -571,6 +574,6 @@ void session_counts(struct session *s, struct session_counts *out)
                                    .bytes_in = atomic_load(&s->bytes_in),
                                    .exchanges = atomic_load(&s->exchanges),
                                    .rows_pulled = atomic_load(&s->rows_pulled),
-                                   .rows_ahead = atomic_load(&s->rows_ahead),
+                                   .rows_prefetch = atomic_load(&s->rows_prefetch),
                                    .wait_seconds = (double)atomic_load(&s->wait_ns) / 1e9};
 }

@@ -1,10 +1,10 @@
-/* An exchange: whole values are cut by their slices into one message per server and shard, and the
- * replies are put together again. Slices are written from where they lie; replies are copied
- * straight to their place.
+/* An exchange: whole values are split by their slices into one message per server and shard, and
+ * the replies are put together again. Slices are written straight from the source memory; replies
+ * are copied straight to their destination.
  *
- * One message carries all that goes to a shard and names all that is wanted back, so that a step
- * costs one round trip however many variables there are. Rows by id are cut in two passes, like a
- * counting sort: which slice each id belongs to, then ids and places slice by slice. The rows
+ * One message carries all pushes to a shard and names all variables to be returned, so that a step
+ * costs one round trip however many variables there are. Rows by id are partitioned in two passes,
+ * like a counting sort: first the slice of each id, then ids and positions slice by slice. The rows
  * themselves are not moved: an item lists which rows of the value it takes (pick), and they are
  * gathered when the message is written. In sync mode slices without rows are sent too: the server
  * waits for every slice of a step. */
@@ -14,7 +14,8 @@
 #include "base/mem.h"
 #include "comm/session_parts.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "ids and floats go out as they lie");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "ids and floats are sent in memory order");
 
 /* ---- slices ---- */
 
@@ -42,8 +43,8 @@ enum skiff_status slice_server(const struct session *s, const struct job_slices 
     return SKIFF_OK;
 }
 
-/* Which slice every id belongs to, into where; ends[i]: rows up to and with slice i. Gives the
- * place of the first id that is in none, or n. */
+/* Finds the slice of every id; ends[i]: rows up to and including slice i. Returns the index of the
+ * first id that is in no slice, or n. */
 static size_t slices_of(const struct job_slices *slices, const int64_t *ends, const int64_t *ids,
                         size_t n, int32_t *where)
 {
@@ -110,39 +111,39 @@ void rows_cut_deinit(struct rows_cut *c)
 
 /* ---- messages ---- */
 
-struct message { /* for one shard of one server */
+struct request_message { /* for one shard of one server */
     int server, shard;
     struct ps_item *items;
     char (*want)[PS_NAME];
     uint32_t nitems, nwant, items_cap, want_cap;
 };
 
-struct want_at { /* where a wanted slice comes back */
+struct want_at { /* destination of a requested slice */
     int message;
-    uint32_t place;
+    uint32_t index;
 };
 
-struct exchange {
+struct session_exchange {
     struct session *session;
-    struct message *messages; /* of server i: from first[i] on, one per shard */
+    struct request_message *messages; /* of server i: from first[i] on, one per shard */
     int *first, nmessages;
     struct want_at **wants; /* per pull, per slice */
-    void **buffers;         /* where rows go */
+    void **buffers;         /* buffers for rows */
     int nbuffers;
 };
 
-static struct ps_item *message_item(struct message *m)
+static struct ps_item *message_item(struct request_message *m)
 {
     if (m->nitems == m->items_cap) {
         m->items_cap = m->items_cap ? 2 * m->items_cap : 16;
-        m->items = mem_must_grow(m->items, m->items_cap * sizeof *m->items);
+        m->items = mem_grow_or_die(m->items, m->items_cap * sizeof *m->items);
     }
     struct ps_item *item = &m->items[m->nitems++];
     memset(item, 0, sizeof *item);
     return item;
 }
 
-static struct message *message_for(struct exchange *x, int server, const char *name)
+static struct request_message *message_for(struct session_exchange *x, int server, const char *name)
 {
     int shard = ps_shard(name, x->session->shards[server]);
     return &x->messages[x->first[server] + shard];
@@ -163,7 +164,7 @@ static size_t row_bytes(const struct tensor *t)
     return (size_t)(t->shape.ndim ? shape_cols(&t->shape, 1) : 1) * dtype_size(t->dtype);
 }
 
-static enum skiff_status add_dense(struct exchange *x, const struct session_push *p,
+static enum skiff_status add_dense(struct session_exchange *x, const struct session_push *p,
                                    struct skiff_error *err)
 {
     const struct tensor *t = &p->x->tensor;
@@ -173,7 +174,7 @@ static enum skiff_status add_dense(struct exchange *x, const struct session_push
         int64_t n = p->to.sections ? p->to.sections[i] : rows;
         TRY(slice_server(x->session, &p->to, i, &server, err));
         if (!p->to.sections)
-            at = 0; /* everybody gets the whole */
+            at = 0; /* every server gets the whole */
         if (n < 0 || at + n > rows)
             break;
         struct ps_item *item = message_item(message_for(x, server, p->to.names[i]));
@@ -191,7 +192,7 @@ static enum skiff_status add_dense(struct exchange *x, const struct session_push
 }
 
 /* Servers that wait do so for every slice, also for those without rows. */
-static enum skiff_status add_rows(struct exchange *x, const struct session_push *p,
+static enum skiff_status add_rows(struct session_exchange *x, const struct session_push *p,
                                   struct skiff_error *err)
 {
     const struct skiff_tensor *v = p->x;
@@ -216,17 +217,17 @@ static enum skiff_status add_rows(struct exchange *x, const struct session_push 
     return SKIFF_OK;
 }
 
-static enum skiff_status add_pull(struct exchange *x, int at, const struct job_slices *from,
+static enum skiff_status add_pull(struct session_exchange *x, int at, const struct job_slices *from,
                                   struct skiff_error *err)
 {
-    x->wants[at] = mem_must((size_t)from->n * sizeof **x->wants);
+    x->wants[at] = mem_alloc_or_die((size_t)from->n * sizeof **x->wants);
     for (int i = 0; i < from->n; i++) {
         int server;
         TRY(slice_server(x->session, from, i, &server, err));
-        struct message *m = message_for(x, server, from->names[i]);
+        struct request_message *m = message_for(x, server, from->names[i]);
         if (m->nwant == m->want_cap) {
             m->want_cap = m->want_cap ? 2 * m->want_cap : 16;
-            m->want = mem_must_grow(m->want, m->want_cap * sizeof *m->want);
+            m->want = mem_grow_or_die(m->want, m->want_cap * sizeof *m->want);
         }
         x->wants[at][i] = (struct want_at){(int)(m - x->messages), m->nwant};
         memset(m->want[m->nwant], 0, PS_NAME);
@@ -235,25 +236,25 @@ static enum skiff_status add_pull(struct exchange *x, int at, const struct job_s
     return SKIFF_OK;
 }
 
-static void exchange_init(struct exchange *x, struct session *s, int npush, int npull)
+static void exchange_init(struct session_exchange *x, struct session *s, int npush, int npull)
 {
-    *x = (struct exchange){.session = s};
-    x->first = mem_must((size_t)s->options.servers * sizeof *x->first);
+    *x = (struct session_exchange){.session = s};
+    x->first = mem_alloc_or_die((size_t)s->options.servers * sizeof *x->first);
     for (int i = 0; i < s->options.servers; i++) {
         x->first[i] = x->nmessages;
         x->nmessages += s->shards[i];
     }
-    x->messages = mem_must((size_t)x->nmessages * sizeof *x->messages);
+    x->messages = mem_alloc_or_die((size_t)x->nmessages * sizeof *x->messages);
     for (int i = 0; i < s->options.servers; i++)
         for (int k = 0; k < s->shards[i]; k++) {
             x->messages[x->first[i] + k].server = i;
             x->messages[x->first[i] + k].shard = k;
         }
-    x->wants = mem_must((size_t)(npull + 1) * sizeof *x->wants);
-    x->buffers = mem_must((size_t)(npush + 1) * sizeof *x->buffers);
+    x->wants = mem_alloc_or_die((size_t)(npull + 1) * sizeof *x->wants);
+    x->buffers = mem_alloc_or_die((size_t)(npush + 1) * sizeof *x->buffers);
 }
 
-static void exchange_deinit(struct exchange *x, int npull)
+static void exchange_deinit(struct session_exchange *x, int npull)
 {
     for (int i = 0; i < x->nmessages; i++) {
         free(x->messages[i].items);
@@ -276,8 +277,8 @@ struct push_number {
     uint32_t parts;
 };
 
-/* Everything before the oldest that is under way has been answered. */
-static void number_take(struct exchange *x, struct push_number *out)
+/* Everything before the oldest one in flight has been answered. */
+static void number_take(struct session_exchange *x, struct push_number *out)
 {
     struct session *s = x->session;
     *out = (struct push_number){0};
@@ -289,7 +290,7 @@ static void number_take(struct exchange *x, struct push_number *out)
     out->push = out->settled = ++s->pushes;
     if (s->nopen == s->open_cap) {
         s->open_cap = s->open_cap ? 2 * s->open_cap : 8;
-        s->open = mem_must_grow(s->open, (size_t)s->open_cap * sizeof *s->open);
+        s->open = mem_grow_or_die(s->open, (size_t)s->open_cap * sizeof *s->open);
     }
     s->open[s->nopen++] = out->push;
     for (int i = 0; i < s->nopen; i++)
@@ -306,18 +307,18 @@ static void number_give_back(struct session *s, const struct push_number *n)
     pthread_mutex_unlock(&s->lock);
 }
 
-static enum skiff_status send_messages(struct exchange *x, uint64_t step, uint32_t flags,
-                                       const struct push_number *number, struct round *r,
+static enum skiff_status send_messages(struct session_exchange *x, uint64_t step, uint32_t flags,
+                                       const struct push_number *number, struct request_batch *r,
                                        struct skiff_error *err)
 {
     for (int i = 0; i < x->nmessages; i++) {
-        struct message *m = &x->messages[i];
+        struct request_message *m = &x->messages[i];
         struct wire_writer w;
-        struct round_ask ask = {.server = m->server,
-                                .method = PS_EXCHANGE,
-                                .shard = m->shard,
-                                .joint =
-                                    flags & PS_END_STEP && mode_waits(x->session->options.mode)};
+        struct batch_request ask = {.server = m->server,
+                                    .method = PS_EXCHANGE,
+                                    .shard = m->shard,
+                                    .joint = flags & PS_END_STEP &&
+                                             mode_waits(x->session->options.mode)};
         struct ps_exchange body = {.trainer = (uint32_t)x->session->options.worker,
                                    .flags = flags,
                                    .step = step,
@@ -330,17 +331,17 @@ static enum skiff_status send_messages(struct exchange *x, uint64_t step, uint32
                                    .want = m->want};
         if (!m->nitems && !m->nwant && !(flags & PS_END_STEP))
             continue;
-        if (!m->nitems && !flags)
+        if (!m->nitems && !flags) /* a pull alone changes nothing: no reply needs to be kept */
             ask.flags = RPC_READ;
         writer_init(&w);
         ps_write_exchange(&w, &body);
         TRY(writer_finish(&w, &ask.body, err));
         if (flags & PS_END_STEP)
-            TRY(round_start(r, i, &ask, err, "step %llu of worker %d", (unsigned long long)step,
-                            x->session->options.worker));
+            TRY(request_batch_start(r, i, &ask, err, "step %llu of worker %d",
+                                    (unsigned long long)step, x->session->options.worker));
         else
-            TRY(round_start(r, i, &ask, err, "%s of %s", m->nitems ? "push" : "pull",
-                            m->nitems ? m->items[0].name : m->want[0]));
+            TRY(request_batch_start(r, i, &ask, err, "%s of %s", m->nitems ? "push" : "pull",
+                                    m->nitems ? m->items[0].name : m->want[0]));
     }
     return SKIFF_OK;
 }
@@ -352,22 +353,22 @@ struct replies { /* items of every message */
     uint32_t *n;
 };
 
-static enum skiff_status read_replies(struct exchange *x, struct round *r, struct replies *out,
-                                      struct skiff_error *err)
+static enum skiff_status read_replies(struct session_exchange *x, struct request_batch *r,
+                                      struct replies *out, struct skiff_error *err)
 {
     for (int i = 0; i < x->nmessages; i++) {
-        const struct message *m = &x->messages[i];
+        const struct request_message *m = &x->messages[i];
         if (!m->nwant)
             continue;
         TRY(ps_read_items(r->slots[i].reply, &out->items[i], &out->n[i], err));
         if (out->n[i] != m->nwant)
             return error_set(err, SKIFF_FORMAT,
-                             "server %d answered with %u variables, %u were asked for", m->server,
+                             "server %d answered with %u variables, %u were requested", m->server,
                              out->n[i], m->nwant);
         for (uint32_t k = 0; k < m->nwant; k++)
             if (strcmp(out->items[i][k].name, m->want[k]))
-                return error_set(err, SKIFF_FORMAT, "server %d answered with %s for %s", m->server,
-                                 out->items[i][k].name, m->want[k]);
+                return error_set(err, SKIFF_FORMAT, "server %d answered with %s instead of %s",
+                                 m->server, out->items[i][k].name, m->want[k]);
     }
     return SKIFF_OK;
 }
@@ -384,8 +385,8 @@ static enum skiff_status check_part(const struct ps_item *item, const struct ses
     return SKIFF_OK;
 }
 
-/* A variable of one slice takes the shape that comes. One that has it already is only written to:
- * training threads may be reading it. */
+/* A variable of one slice takes the shape that arrives. If it has that shape already, only its data
+ * are written: training threads may be reading it. */
 static enum skiff_status fill_whole(const struct session_pull *p, const struct ps_item *item,
                                     struct skiff_error *err)
 {
@@ -399,14 +400,15 @@ static enum skiff_status fill_whole(const struct session_pull *p, const struct p
 }
 
 /* Parameters that training threads read meanwhile, in modes that do not wait: Hogwild. */
-static enum skiff_status fill_pull(const struct exchange *x, int at, const struct session_pull *p,
-                                   const struct replies *r, struct skiff_error *err)
+static enum skiff_status fill_pull(const struct session_exchange *x, int at,
+                                   const struct session_pull *p, const struct replies *r,
+                                   struct skiff_error *err)
 {
     struct tensor *t = &p->out->tensor;
     size_t done = 0, all = p->out->kind == VALUE_TENSOR ? tensor_bytes(t) : 0;
     for (int i = 0; i < p->from.n; i++) {
         struct want_at w = x->wants[at][i];
-        const struct ps_item *item = &r->items[w.message][w.place];
+        const struct ps_item *item = &r->items[w.message][w.index];
         TRY(check_part(item, p, err));
         if (p->from.n == 1)
             return fill_whole(p, item, err);
@@ -429,12 +431,12 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
                                    struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct exchange x;
+    struct session_exchange x;
     struct push_number number = {0};
     exchange_init(&x, s, npush, npull);
-    struct round *r = round_create(s, x.nmessages);
-    struct replies in = {.items = mem_must((size_t)x.nmessages * sizeof *in.items),
-                         .n = mem_must((size_t)x.nmessages * sizeof *in.n)};
+    struct request_batch *r = request_batch_create(s, x.nmessages);
+    struct replies in = {.items = mem_alloc_or_die((size_t)x.nmessages * sizeof *in.items),
+                         .n = mem_alloc_or_die((size_t)x.nmessages * sizeof *in.n)};
     for (int i = 0; i < npush; i++)
         TRY_OUT(pushes[i].x->kind == VALUE_ROWS ? add_rows(&x, &pushes[i], err)
                                                 : add_dense(&x, &pushes[i], err));
@@ -442,7 +444,7 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
         TRY_OUT(add_pull(&x, i, &pulls[i].from, err));
     number_take(&x, &number);
     TRY_OUT(send_messages(&x, step, flags, &number, r, err));
-    status = round_wait(r, err);
+    status = request_batch_wait(r, err);
     if (status == SKIFF_TIMEOUT && (flags & PS_END_STEP) && err)
         session_blame(s, err);
     TRY_OUT(status);
@@ -457,7 +459,7 @@ out:
     free(in.n);
     if (number.push)
         number_give_back(s, &number);
-    round_unref(r);
+    request_batch_unref(r);
     exchange_deinit(&x, npull);
     return status;
 }

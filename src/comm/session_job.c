@@ -1,5 +1,11 @@
-/* What a job does together: the beginning that all agree on, snapshots of all servers, who saves.
- * Server 0 keeps the book of it (server/book.c). */
+/* Job-wide operations: the start that all agree on, snapshots of all servers, the choice of the
+ * saver. Server 0 keeps the coordinator state (server/coordinator.c).
+ *
+ * Without a barrier (async, GEO), a push is applied by one server earlier than by another. A
+ * snapshot must have all of it or nothing, so session_quiesce makes servers hold back new pushes
+ * until every push that has begun is complete everywhere; it starts with server 0, which lets only
+ * one saver pass. If that takes too long, the fence is lifted, training continues, and it is tried
+ * again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,22 +13,22 @@
 #include "base/mem.h"
 #include "comm/session_parts.h"
 
-#define HALF_MS 500    /* pushes are held for so long because of one that is half applied ... */
-#define PAUSE_MS 250   /* ... then go on for so long, before the next try */
-#define TRIES_MS 30000 /* in all, and never longer than a request */
+#define HALF_MS 500 /* pushes are held back for this long because of one that is half applied ... */
+#define PAUSE_MS 250   /* ... then continue for this long, before the next try */
+#define TRIES_MS 30000 /* in total, and never longer than a request */
 
-/* ---- beginning ---- */
+/* ---- start of the job ---- */
 
 enum skiff_status session_begin(struct session *s, const struct ps_begin *has, struct ps_begun *out,
                                 struct skiff_error *err)
 {
     struct wire_writer w;
     struct blob *reply = NULL;
-    struct round_ask ask = {.method = PS_BEGIN, .wait_ms = s->connect_ms, .joint = true};
+    struct batch_request ask = {.method = PS_BEGIN, .wait_ms = s->connect_ms, .joint = true};
     writer_init(&w);
     ps_write_begin(&w, has);
     TRY(writer_finish(&w, &ask.body, err));
-    TRY(session_ask(s, &ask, "beginning of the job", &reply, err));
+    TRY(session_ask(s, &ask, "start of the job", &reply, err));
     enum skiff_status status = ps_read_begun(reply, out, err);
     blob_unref(reply);
     return status;
@@ -34,29 +40,29 @@ enum skiff_status session_saving(struct session *s, struct ps_saving *x, struct 
 {
     struct wire_writer w;
     struct blob *reply = NULL;
-    struct round_ask ask = {.method = PS_SAVING};
+    struct batch_request ask = {.method = PS_SAVING};
     writer_init(&w);
     ps_write_saving(&w, x);
     TRY(writer_finish(&w, &ask.body, err));
-    TRY(session_ask(s, &ask, "who saves", &reply, err));
+    TRY(session_ask(s, &ask, "choice of the saver", &reply, err));
     enum skiff_status status = ps_read_saving(reply, x, err);
     blob_unref(reply);
     return status;
 }
 
-/* The same to every server; what is a body's writer's work. */
-static enum skiff_status tell_all(struct session *s, uint32_t method, struct blob *body,
-                                  const char *what, struct skiff_error *err)
+/* Sends the same to every server; `write` writes the body. */
+static enum skiff_status report_all(struct session *s, uint32_t method, struct blob *body,
+                                    const char *what, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct round *r = round_create(s, s->options.servers);
+    struct request_batch *r = request_batch_create(s, s->options.servers);
     for (int i = 0; i < s->options.servers; i++) {
-        struct round_ask ask = {.server = i, .method = method, .body = blob_ref(body)};
-        TRY_OUT(round_start(r, i, &ask, err, "%s", what));
+        struct batch_request ask = {.server = i, .method = method, .body = blob_ref(body)};
+        TRY_OUT(request_batch_start(r, i, &ask, err, "%s", what));
     }
-    TRY_OUT(round_wait(r, err));
+    TRY_OUT(request_batch_wait(r, err));
 out:
-    round_unref(r);
+    request_batch_unref(r);
     blob_unref(body);
     return status;
 }
@@ -70,7 +76,7 @@ enum skiff_status session_unsaved(struct session *s, const char *reason, struct 
     writer_init(&w);
     ps_write_saving(&w, &x);
     TRY(writer_finish(&w, &body, err));
-    return tell_all(s, PS_RESULT, body, "what has not been saved", err);
+    return report_all(s, PS_RESULT, body, "report of a failed save", err);
 }
 
 static void trained_is_known(void *arg, enum skiff_status status, struct blob *reply,
@@ -92,7 +98,7 @@ enum skiff_status session_trained(struct session *s, struct ps_trained *x, struc
     ps_write_trained(&w, x);
     TRY(writer_finish(&w, &body, err));
     if (!out) {
-        struct rpc_ask ask = {.what = "samples so far",
+        struct rpc_ask ask = {.what = "report of samples trained",
                               .method = PS_TRAINED,
                               .body = body,
                               .deadline = clock_after(clock_now(), s->request_ms)};
@@ -100,7 +106,7 @@ enum skiff_status session_trained(struct session *s, struct ps_trained *x, struc
         blob_unref(body);
         return status;
     }
-    struct round_ask ask = {.method = PS_TRAINED, .body = body};
+    struct batch_request ask = {.method = PS_TRAINED, .body = body};
     TRY(session_ask(s, &ask, "account of an epoch", &reply, err));
     enum skiff_status status = ps_read_account(reply, out, err);
     blob_unref(reply);
@@ -111,7 +117,7 @@ bool session_is_lowest(struct session *s)
 {
     int all = s->options.servers + s->options.workers;
     bool lowest = true;
-    struct member *members = mem_must((size_t)all * sizeof *members);
+    struct member *members = mem_alloc_or_die((size_t)all * sizeof *members);
     size_t count = enrolment_list(s->enrolment, members, (size_t)all);
     for (size_t i = 0; i < count && i < (size_t)all; i++)
         lowest &= members[i].id.role != NET_WORKER || members[i].state == MEMBER_DEAD ||
@@ -132,15 +138,15 @@ static enum skiff_status call_snapshot(struct session *s, enum ps_snapshot_call 
     writer_init(&w);
     ps_write_snapshot(&w, &x);
     TRY(writer_finish(&w, &body, err));
-    return tell_all(s, PS_SNAPSHOT, body, what, err);
+    return report_all(s, PS_SNAPSHOT, body, what, err);
 }
 
-enum skiff_status session_mark(struct session *s, const char *tag, struct skiff_error *err)
+enum skiff_status session_tag(struct session *s, const char *tag, struct skiff_error *err)
 {
-    return call_snapshot(s, PS_MARK, tag, "mark of a snapshot", err);
+    return call_snapshot(s, PS_TAG, tag, "tag of a snapshot", err);
 }
 
-/* ---- a moment at which no push is half applied ---- */
+/* ---- a point in time at which no push is half applied ---- */
 
 struct push_list {
     struct ps_applied *v;
@@ -149,11 +155,11 @@ struct push_list {
 
 static void list_add(struct push_list *l, const struct ps_applied *p)
 {
-    l->v = mem_must_grow(l->v, (l->n + 1) * sizeof *l->v);
+    l->v = mem_grow_or_die(l->v, (l->n + 1) * sizeof *l->v);
     l->v[l->n++] = *p;
 }
 
-/* Adds what one server has applied to what others have. */
+/* Adds the pushes that one server has applied to the list of all. */
 static void list_merge(struct push_list *all, const struct ps_applied *more, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -172,7 +178,7 @@ static bool is_gone(struct session *s, uint32_t worker)
 {
     int all = s->options.servers + s->options.workers;
     bool gone = false;
-    struct member *members = mem_must((size_t)all * sizeof *members);
+    struct member *members = mem_alloc_or_die((size_t)all * sizeof *members);
     size_t count = enrolment_list(s->enrolment, members, (size_t)all);
     for (size_t i = 0; i < count && i < (size_t)all; i++)
         gone |= members[i].id.role == NET_WORKER && members[i].id.index == worker &&
@@ -181,7 +187,7 @@ static bool is_gone(struct session *s, uint32_t worker)
     return gone;
 }
 
-/* Those that some servers have applied and others not. */
+/* Pushes that some servers have applied and others not. */
 static void list_half(struct session *s, const struct push_list *all, struct push_list *half)
 {
     half->n = 0;
@@ -196,25 +202,26 @@ static void list_half(struct session *s, const struct push_list *all, struct pus
     }
 }
 
-/* The first `servers` hold what has not begun, but for `let`; `all` gets what they have applied. */
+/* The first `servers` hold back pushes that have not begun, except `let`; `all` gets those
+ * applied. */
 static enum skiff_status hold(struct session *s, const char *tag, int servers,
                               const struct push_list *let, struct push_list *all,
                               struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct round *r = round_create(s, servers);
-    struct ps_snapshot x = {.call = PS_HOLD, .pushes = let->v, .npushes = let->n};
+    struct request_batch *r = request_batch_create(s, servers);
+    struct ps_snapshot x = {.call = PS_QUIESCE, .pushes = let->v, .npushes = let->n};
     all->n = 0;
     TRY_OUT(session_text(x.tag, sizeof x.tag, tag, err));
     for (int i = 0; i < servers; i++) {
         struct wire_writer w;
-        struct round_ask ask = {.server = i, .method = PS_SNAPSHOT};
+        struct batch_request ask = {.server = i, .method = PS_SNAPSHOT};
         writer_init(&w);
         ps_write_snapshot(&w, &x);
         TRY_OUT(writer_finish(&w, &ask.body, err));
-        TRY_OUT(round_start(r, i, &ask, err, "hold for a snapshot"));
+        TRY_OUT(request_batch_start(r, i, &ask, err, "push fence for a snapshot"));
     }
-    TRY_OUT(round_wait(r, err));
+    TRY_OUT(request_batch_wait(r, err));
     for (int i = 0; i < servers; i++) {
         struct ps_applied *list = NULL;
         uint32_t n;
@@ -223,12 +230,12 @@ static enum skiff_status hold(struct session *s, const char *tag, int servers,
         free(list);
     }
 out:
-    round_unref(r);
+    request_batch_unref(r);
     return status;
 }
 
-/* Server 0 first: of two who want to save, one is told there to wait. */
-enum skiff_status session_hold(struct session *s, const char *tag, struct skiff_error *err)
+/* Server 0 first: if two workers want to save, it makes one of them wait. */
+enum skiff_status session_quiesce(struct session *s, const char *tag, struct skiff_error *err)
 {
     struct push_list all = {0}, half = {0};
     int64_t until = clock_after(clock_now(), HALF_MS), pause = CLOCK_MS / 8;
@@ -242,8 +249,8 @@ enum skiff_status session_hold(struct session *s, const char *tag, struct skiff_
             break;
         if (clock_now() >= until)
             status = error_set(err, SKIFF_STATE,
-                               "worker %u has pushed to some servers and not to others, and does "
-                               "not go on: there is no moment to save",
+                               "worker %u has pushed to some servers but not to others, and the "
+                               "push does not finish: there is no consistent state to save",
                                half.v[0].trainer);
         clock_sleep(pause);
         pause = pause < 8 * CLOCK_MS ? 2 * pause : pause;
@@ -255,22 +262,23 @@ enum skiff_status session_hold(struct session *s, const char *tag, struct skiff_
 
 static enum skiff_status hold_and_mark(struct session *s, const char *tag, struct skiff_error *err)
 {
-    TRY(session_hold(s, tag, err));
-    return call_snapshot(s, PS_MARK_OWN, tag, "mark of a snapshot", err);
+    TRY(session_quiesce(s, tag, err));
+    return call_snapshot(s, PS_TAG_OWN, tag, "tag of a snapshot", err);
 }
 
-/* SKIFF_STATE: somebody else saves, or a push does not come to its end. Training goes on before the
- * next try. */
-enum skiff_status session_mark_now(struct session *s, const char *tag, struct skiff_error *err)
+/* SKIFF_STATE: another worker saves, or a push does not finish. Training continues before the next
+ * try. */
+enum skiff_status session_tag_now(struct session *s, const char *tag, struct skiff_error *err)
 {
     if (mode_waits(s->options.mode) || s->options.workers == 1)
-        return call_snapshot(s, PS_MARK_OWN, tag, "mark of a snapshot", err);
+        return call_snapshot(s, PS_TAG_OWN, tag, "tag of a snapshot", err);
     int64_t until = clock_after(clock_now(), s->request_ms < TRIES_MS ? s->request_ms : TRIES_MS);
     for (;;) {
         enum skiff_status status = hold_and_mark(s, tag, err);
         if (status == SKIFF_OK)
             return status;
-        (void)session_unmark(s, tag, NULL); /* nobody shall wait for what is not saved */
+        /* lifts the fence: pushes shall not wait for a save that failed */
+        (void)session_unmark(s, tag, NULL);
         if (status != SKIFF_STATE || clock_now() >= until)
             return status;
         clock_sleep(PAUSE_MS * CLOCK_MS);
@@ -282,21 +290,21 @@ enum skiff_status session_unmark(struct session *s, const char *tag, struct skif
     return call_snapshot(s, PS_DROP, tag, "end of a snapshot", err);
 }
 
-enum skiff_status session_pull_kept(struct session *s, const char *tag, int server,
-                                    const char *name, int64_t first, int64_t n,
-                                    struct skiff_tensor *out, struct skiff_error *err)
+enum skiff_status session_pull_snapshot(struct session *s, const char *tag, int server,
+                                        const char *name, int64_t first, int64_t n,
+                                        struct skiff_tensor *out, struct skiff_error *err)
 {
-    struct ps_kept x = {.first = (uint64_t)first, .count = (uint64_t)n};
+    struct ps_pull_snapshot x = {.first = (uint64_t)first, .count = (uint64_t)n};
     struct wire_writer w;
     struct blob *reply = NULL;
-    struct round_ask ask = {.server = server,
-                            .method = PS_PULL_KEPT,
-                            .shard = ps_shard(name, s->shards[server]),
-                            .flags = RPC_READ};
+    struct batch_request ask = {.server = server,
+                                .method = PS_PULL_SNAPSHOT,
+                                .shard = ps_shard(name, s->shards[server]),
+                                .flags = RPC_READ};
     TRY(session_text(x.tag, sizeof x.tag, tag, err));
     TRY(session_text(x.name, sizeof x.name, name, err));
     writer_init(&w);
-    ps_write_kept(&w, &x);
+    ps_write_pull_snapshot(&w, &x);
     TRY(writer_finish(&w, &ask.body, err));
     TRY(session_ask(s, &ask, name, &reply, err));
     enum skiff_status status = session_take_part(server, name, reply, out, err);
@@ -304,13 +312,14 @@ enum skiff_status session_pull_kept(struct session *s, const char *tag, int serv
     return status;
 }
 
-static enum skiff_status ask_kept_rows(struct session *s, struct round *r, const char *tag,
+static enum skiff_status ask_kept_rows(struct session *s, struct request_batch *r, const char *tag,
                                        const struct job_slices *table, const struct rows_cut *cut,
                                        int i, struct skiff_error *err)
 {
-    struct ps_kept x = {.ids = (const uint8_t *)(cut->local + cut->first[i]), .n = cut->count[i]};
+    struct ps_pull_snapshot x = {.ids = (const uint8_t *)(cut->local + cut->first[i]),
+                                 .n = cut->count[i]};
     struct wire_writer w;
-    struct round_ask ask = {.method = PS_PULL_KEPT, .flags = RPC_READ};
+    struct batch_request ask = {.method = PS_PULL_SNAPSHOT, .flags = RPC_READ};
     if (!cut->count[i])
         return SKIFF_OK;
     TRY(slice_server(s, table, i, &ask.server, err));
@@ -318,28 +327,28 @@ static enum skiff_status ask_kept_rows(struct session *s, struct round *r, const
     TRY(session_text(x.tag, sizeof x.tag, tag, err));
     TRY(session_text(x.name, sizeof x.name, table->names[i], err));
     writer_init(&w);
-    ps_write_kept(&w, &x);
+    ps_write_pull_snapshot(&w, &x);
     TRY(writer_finish(&w, &ask.body, err));
-    return round_start(r, i, &ask, err, "%zu rows of %s", cut->count[i], table->names[i]);
+    return request_batch_start(r, i, &ask, err, "%zu rows of %s", cut->count[i], table->names[i]);
 }
 
-enum skiff_status session_pull_kept_rows(struct session *s, const char *tag,
-                                         const struct job_slices *table, const int64_t *ids,
-                                         size_t n, int64_t width, float *out,
-                                         struct skiff_error *err)
+enum skiff_status session_pull_snapshot_rows(struct session *s, const char *tag,
+                                             const struct job_slices *table, const int64_t *ids,
+                                             size_t n, int64_t width, float *out,
+                                             struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
     struct rows_cut cut;
     TRY(rows_cut_init(&cut, table, ids, n, err));
-    struct round *r = round_create(s, table->n);
+    struct request_batch *r = request_batch_create(s, table->n);
     for (int i = 0; i < table->n; i++)
         TRY_OUT(ask_kept_rows(s, r, tag, table, &cut, i, err));
-    TRY_OUT(round_wait(r, err));
+    TRY_OUT(request_batch_wait(r, err));
     for (int i = 0; i < table->n; i++)
-        TRY_OUT(rows_place(&cut, i, r->slots[i].reply, r->slots[i].server, table->origin, width,
-                           out, err));
+        TRY_OUT(rows_scatter(&cut, i, r->slots[i].reply, r->slots[i].server, table->origin, width,
+                             out, err));
 out:
-    round_unref(r);
+    request_batch_unref(r);
     rows_cut_deinit(&cut);
     return status;
 }

@@ -1,9 +1,9 @@
-/* What the files of the session share.
+/* Declarations that the files of the session share.
  *
- * A round is several requests under way at the same time. Its waiter gets the first failure at
- * once, whatever the others are at: a server may keep a request until other trainers have come,
- * and they may never come when another server is dead. The requests that are left end by
- * themselves; the round lives as long as the last of them. */
+ * A request batch is several requests in flight at the same time. Its waiter gets the first failure
+ * at once, whatever the state of the others: a server may defer a reply until other trainers have
+ * arrived, and they may never arrive when another server is dead. The remaining requests end by
+ * themselves; the batch lives until the last of them has ended. */
 #ifndef COMM_SESSION_PARTS_H
 #define COMM_SESSION_PARTS_H
 
@@ -22,79 +22,83 @@ struct session {
     int *shards;             /* per server */
     struct enrolment *enrolment;
     int64_t request_ms, connect_ms, silence_ms;
-    atomic_bool watching; /* links are looked after: between open and leave */
-    /* of the watch, the network thread's: silence is counted from `patience` at the earliest */
+    atomic_bool watching; /* links are watched: between open and leave */
+    /* of the watch, used by the network thread: silence is counted from `patience` at the
+     * earliest */
     int64_t silence, patience, last_tick;
-    int64_t stopped;      /* for so long this process did not run, the last time that it did not */
-    pthread_mutex_t lock; /* guards left, failure and the pushes under way; a leaf */
-    uint64_t pushes; /* the last number given; from the time on, so that no process repeats one */
-    uint64_t *open;  /* those under way */
+    int64_t stopped;      /* how long this process did not run, at the last such pause */
+    pthread_mutex_t lock; /* guards left, failure and the pushes in flight; a leaf */
+    /* the last number assigned; starts at the time, so that no process repeats one */
+    uint64_t pushes;
+    uint64_t *open; /* those in flight */
     int nopen, open_cap;
     bool left;
-    struct skiff_error failure; /* code 0: none; a server is dead, or we are declared so */
-    atomic_uint_fast64_t bytes_out, bytes_in, exchanges, rows_pulled, rows_ahead, wait_ns;
+    /* code 0: none; a server is dead, or this process was declared dead */
+    struct skiff_error failure;
+    atomic_uint_fast64_t bytes_out, bytes_in, exchanges, rows_pulled, rows_prefetch, wait_ns;
 };
 
 #define ROUND_WHAT 320
 
-struct round_slot {
-    struct round *round;
+struct batch_slot {
+    struct request_batch *requests;
     struct blob *reply;
     char what[ROUND_WHAT]; /* for messages */
     int server;
 };
 
-struct round {
+struct request_batch {
     struct session *session;
-    atomic_uint refs;     /* the waiter's, and one per request under way */
+    atomic_uint refs;     /* the waiter's, and one per request in flight */
     pthread_mutex_t lock; /* guards what follows, and the replies; a leaf */
     pthread_cond_t changed;
-    int open; /* requests under way */
+    int open; /* requests in flight */
     enum skiff_status status;
     struct skiff_error error;
     bool joint; /* answers wait for other workers */
     int n;
-    struct round_slot slots[];
+    struct batch_slot slots[];
 };
 
-struct round_ask {
+struct batch_request {
     int server;
     uint32_t method;
     int shard;
     unsigned flags;    /* of enum rpc_flags */
     struct blob *body; /* taken over, also on failure; NULL: empty */
     int64_t wait_ms;   /* for the answer; 0: the session's request_ms */
-    bool joint;        /* it is answered when other workers have come, too */
+    bool joint;        /* the answer waits for other workers, too */
 };
 
-struct round *round_create(struct session *s, int n);
+struct request_batch *request_batch_create(struct session *s, int n);
 /* Starts request `slot`. `what` is "push of step 3" and the like. */
-enum skiff_status round_start(struct round *r, int slot, const struct round_ask *ask,
-                              struct skiff_error *err, const char *what, ...)
-    __attribute__((format(printf, 5, 6)));
-/* All have been answered, or the first failure. */
-enum skiff_status round_wait(struct round *r, struct skiff_error *err);
-void round_unref(struct round *r); /* NULL is fine */
+enum skiff_status request_batch_start(struct request_batch *r, int slot,
+                                      const struct batch_request *ask, struct skiff_error *err,
+                                      const char *what, ...) __attribute__((format(printf, 5, 6)));
+/* Waits until all have been answered, or for the first failure. */
+enum skiff_status request_batch_wait(struct request_batch *r, struct skiff_error *err);
+void request_batch_unref(struct request_batch *r); /* NULL is a no-op */
 
-/* One request to one server. out_reply (may be NULL) gets the caller's reference. */
-enum skiff_status session_ask(struct session *s, const struct round_ask *ask, const char *what,
+/* One request to one server. out_reply (may be NULL) gets a reference, which the caller owns. */
+enum skiff_status session_ask(struct session *s, const struct batch_request *ask, const char *what,
                               struct blob **out_reply, struct skiff_error *err);
 
 /* ---- session_status.c ---- */
-void session_say(struct session *s, enum log_level level, const char *format, ...)
+void session_log(struct session *s, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Other workers have been waited for so long: names those that have not come, in the log and to
- * on_late. server: one that has not answered. False: it does not know of anybody missing. */
+/* Other workers have been waited for this long: logs and reports to on_late which are missing.
+ * server: one that has not answered. False: it does not know of a missing worker. */
 bool session_name_late(struct session *s, int server, int64_t waited);
-/* The wait has failed: adds to the error who has not come. */
+/* The wait has failed: adds the missing workers to the error. */
 void session_blame(struct session *s, struct skiff_error *err);
-/* Text for a fixed field; a longer one is an error. */
-enum skiff_status session_text(char *to, size_t room, const char *text, struct skiff_error *err);
+/* Copies text to a fixed field; text that is too long is an error. */
+enum skiff_status session_text(char *to, size_t capacity, const char *text,
+                               struct skiff_error *err);
 /* One variable from a reply that is a list of items. */
 enum skiff_status session_take_part(int server, const char *name, const struct blob *reply,
                                     struct skiff_tensor *out, struct skiff_error *err);
 
-/* Where the rows of a table go: slice of every id, and the id there. */
+/* Partition of the ids of a table: the slice of every id, and its id there. */
 struct rows_cut {
     size_t *count;  /* per slice */
     size_t *first;  /* where its rows start in the two lists below */
@@ -106,9 +110,10 @@ struct rows_cut {
 enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *slices,
                                 const int64_t *ids, size_t n, struct skiff_error *err);
 void rows_cut_deinit(struct rows_cut *c);
-/* Slice i's reply, which is its rows and nothing else, to the places of their ids. */
-enum skiff_status rows_place(const struct rows_cut *c, int i, const struct blob *reply, int server,
-                             const char *table, int64_t width, float *out, struct skiff_error *err);
+/* Copies slice i's reply, which is only its rows, to the positions of their ids. */
+enum skiff_status rows_scatter(const struct rows_cut *c, int i, const struct blob *reply,
+                               int server, const char *table, int64_t width, float *out,
+                               struct skiff_error *err);
 /* Rows before slice i; modulo: 0. */
 int64_t slices_first(const struct job_slices *slices, int i);
 /* The server of slice i. */

@@ -1,8 +1,8 @@
-/* Rows by id, rows that changed, parts of variables.
+/* Rows by id, changed rows, parts of variables.
  *
- * Asking and taking are two calls (session_rows_ask, _take), so that a trainer can compute while
- * rows are on their way; the plain pull is one after the other. A reply is the rows alone, in the
- * order of the ids that were asked for, and goes straight to the places of these ids. Reading
+ * Requesting and taking rows are two calls (session_rows_ask, _take), so that a trainer can compute
+ * while rows are in flight; the plain pull is one after the other. A reply is the rows alone, in
+ * the order of the requested ids, and is copied straight to the positions of these ids. Reading
  * changes nothing, so servers need not keep these replies (RPC_READ). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 struct session_rows {
     struct session *session;
     struct rows_cut cut;
-    struct round *round;
+    struct request_batch *requests;
     size_t n;
-    bool ahead;
+    bool prefetch;
     int slices;
     char table[PS_NAME]; /* for messages */
 };
@@ -28,7 +28,7 @@ static enum skiff_status ask_slice(struct session_rows *q, uint32_t method,
     struct session *s = q->session;
     const struct rows_cut *cut = &q->cut;
     struct wire_writer w;
-    struct round_ask ask = {.method = method, .flags = RPC_READ};
+    struct batch_request ask = {.method = method, .flags = RPC_READ};
     if (!cut->count[i])
         return SKIFF_OK;
     TRY(slice_server(s, table, i, &ask.server, err));
@@ -37,22 +37,22 @@ static enum skiff_status ask_slice(struct session_rows *q, uint32_t method,
     ps_write_pull_rows(&w, table->names[i], (uint32_t)s->options.worker, after,
                        cut->local + cut->first[i], cut->count[i]);
     TRY(writer_finish(&w, &ask.body, err));
-    return round_start(q->round, i, &ask, err, "pull of %zu rows of %s", cut->count[i],
-                       table->names[i]);
+    return request_batch_start(q->requests, i, &ask, err, "pull of %zu rows of %s", cut->count[i],
+                               table->names[i]);
 }
 
 static enum skiff_status ask_all(struct session *s, uint32_t method, const struct job_slices *table,
-                                 const int64_t *ids, size_t n, bool ahead, uint64_t after,
+                                 const int64_t *ids, size_t n, bool prefetch, uint64_t after,
                                  struct session_rows **out, struct skiff_error *err)
 {
-    struct session_rows *q = mem_must(sizeof *q);
+    struct session_rows *q = mem_alloc_or_die(sizeof *q);
     q->session = s;
     q->n = n;
-    q->ahead = ahead;
+    q->prefetch = prefetch;
     q->slices = table->n;
     snprintf(q->table, sizeof q->table, "%s", table->origin);
     enum skiff_status status = rows_cut_init(&q->cut, table, ids, n, err);
-    q->round = round_create(s, table->n);
+    q->requests = request_batch_create(s, table->n);
     for (int i = 0; i < table->n && status == SKIFF_OK; i++)
         status = ask_slice(q, method, table, i, after, err);
     if (status < 0)
@@ -63,29 +63,30 @@ static enum skiff_status ask_all(struct session *s, uint32_t method, const struc
 }
 
 enum skiff_status session_rows_ask(struct session *s, const struct job_slices *table,
-                                   const int64_t *ids, size_t n, bool ahead, uint64_t after,
+                                   const int64_t *ids, size_t n, bool prefetch, uint64_t after,
                                    struct session_rows **out, struct skiff_error *err)
 {
-    return ask_all(s, PS_PULL_ROWS, table, ids, n, ahead, after, out, err);
+    return ask_all(s, PS_PULL_ROWS, table, ids, n, prefetch, after, out, err);
 }
 
-void session_rows_soon(struct session *s, const struct job_slices *table, const int64_t *ids,
-                       size_t n)
+void session_prefetch_rows(struct session *s, const struct job_slices *table, const int64_t *ids,
+                           size_t n)
 {
     struct session_rows *q;
-    if (ask_all(s, PS_ROWS_SOON, table, ids, n, true, 0, &q, NULL) == SKIFF_OK)
-        session_rows_drop(q); /* what is under way ends by itself */
+    if (ask_all(s, PS_PREFETCH_ROWS, table, ids, n, true, 0, &q, NULL) == SKIFF_OK)
+        session_rows_drop(q); /* requests in flight end by themselves */
 }
 
 void session_rows_drop(struct session_rows *q)
 {
-    round_unref(q->round);
+    request_batch_unref(q->requests);
     rows_cut_deinit(&q->cut);
     free(q);
 }
 
-enum skiff_status rows_place(const struct rows_cut *c, int i, const struct blob *reply, int server,
-                             const char *table, int64_t width, float *out, struct skiff_error *err)
+enum skiff_status rows_scatter(const struct rows_cut *c, int i, const struct blob *reply,
+                               int server, const char *table, int64_t width, float *out,
+                               struct skiff_error *err)
 {
     size_t row = (size_t)width * sizeof(float);
     const size_t *to = c->from + c->first[i];
@@ -101,13 +102,13 @@ enum skiff_status rows_place(const struct rows_cut *c, int i, const struct blob 
 enum skiff_status session_rows_take(struct session_rows *q, int64_t width, float *out,
                                     struct skiff_error *err)
 {
-    enum skiff_status status = round_wait(q->round, err);
+    enum skiff_status status = request_batch_wait(q->requests, err);
     for (int i = 0; i < q->slices && status == SKIFF_OK; i++) {
-        const struct round_slot *slot = &q->round->slots[i];
-        status = rows_place(&q->cut, i, slot->reply, slot->server, q->table, width, out, err);
+        const struct batch_slot *slot = &q->requests->slots[i];
+        status = rows_scatter(&q->cut, i, slot->reply, slot->server, q->table, width, out, err);
     }
     atomic_fetch_add(&q->session->rows_pulled, q->n);
-    atomic_fetch_add(&q->session->rows_ahead, q->ahead ? q->n : 0);
+    atomic_fetch_add(&q->session->rows_prefetch, q->prefetch ? q->n : 0);
     session_rows_drop(q);
     return status;
 }
@@ -121,7 +122,7 @@ enum skiff_status session_pull_rows(struct session *s, const struct job_slices *
     return session_rows_take(rows, width, out, err);
 }
 
-/* ---- rows that changed ---- */
+/* ---- changed rows ---- */
 
 static enum skiff_status check_changed(const struct job_slices *table, int i, int64_t width,
                                        const struct ps_item *items, uint32_t n,
@@ -137,7 +138,7 @@ static enum skiff_status check_changed(const struct job_slices *table, int i, in
     return SKIFF_OK;
 }
 
-/* Appends what slice i has sent. */
+/* Appends slice i's reply. */
 static enum skiff_status take_changed(const struct job_slices *table, int i, int64_t width,
                                       const struct blob *reply, int64_t **ids, float **rows,
                                       size_t *n, struct skiff_error *err)
@@ -149,8 +150,8 @@ static enum skiff_status take_changed(const struct job_slices *table, int i, int
     enum skiff_status status = check_changed(table, i, width, items, count, err);
     size_t more = status == SKIFF_OK ? (size_t)items->nrows : 0;
     if (more) {
-        *ids = mem_must_grow(*ids, (*n + more) * sizeof **ids);
-        *rows = mem_must_grow(*rows, (*n + more) * (size_t)width * sizeof **rows);
+        *ids = mem_grow_or_die(*ids, (*n + more) * sizeof **ids);
+        *rows = mem_grow_or_die(*rows, (*n + more) * (size_t)width * sizeof **rows);
         memcpy(*ids + *n, items->rows, more * sizeof **ids);
         memcpy(*rows + *n * (size_t)width, items->data, items->bytes);
         for (size_t k = *n; k < *n + more; k++)
@@ -169,18 +170,18 @@ enum skiff_status session_pull_changed(struct session *s, const struct job_slice
     int64_t *ids = NULL;
     float *rows = NULL;
     size_t n = 0;
-    struct round *r = round_create(s, table->n);
+    struct request_batch *r = request_batch_create(s, table->n);
     for (int i = 0; i < table->n; i++) {
         struct wire_writer w;
-        struct round_ask ask = {.method = PS_PULL_CHANGED};
+        struct batch_request ask = {.method = PS_PULL_CHANGED};
         TRY_OUT(slice_server(s, table, i, &ask.server, err));
         ask.shard = ps_shard(table->names[i], s->shards[ask.server]);
         writer_init(&w);
         ps_write_range(&w, table->names[i], (uint64_t)s->options.worker, 0);
         TRY_OUT(writer_finish(&w, &ask.body, err));
-        TRY_OUT(round_start(r, i, &ask, err, "changed rows of %s", table->names[i]));
+        TRY_OUT(request_batch_start(r, i, &ask, err, "changed rows of %s", table->names[i]));
     }
-    TRY_OUT(round_wait(r, err));
+    TRY_OUT(request_batch_wait(r, err));
     for (int i = 0; i < table->n; i++)
         TRY_OUT(take_changed(table, i, width, r->slots[i].reply, &ids, &rows, &n, err));
     atomic_fetch_add(&s->rows_pulled, n);
@@ -192,7 +193,7 @@ out:
         free(ids);
         free(rows);
     }
-    round_unref(r);
+    request_batch_unref(r);
     return status;
 }
 
@@ -236,10 +237,10 @@ enum skiff_status session_pull_part(struct session *s, int server, const char *n
 {
     struct wire_writer w;
     struct blob *reply = NULL;
-    struct round_ask ask = {.server = server,
-                            .method = PS_PULL_PART,
-                            .shard = ps_shard(name, s->shards[server]),
-                            .flags = RPC_READ};
+    struct batch_request ask = {.server = server,
+                                .method = PS_PULL_PART,
+                                .shard = ps_shard(name, s->shards[server]),
+                                .flags = RPC_READ};
     writer_init(&w);
     ps_write_range(&w, name, (uint64_t)first, (uint64_t)n);
     TRY(writer_finish(&w, &ask.body, err));

@@ -1,9 +1,8 @@
-/* Who is waited for. A worker that has waited for others for as long as a silence lasts
- * (SKIFF_SILENCE_MS) asks the server that does not answer which workers are missing, and names
- * them; again after twice that time, and so on. When the request fails at its deadline, the error
- * names them. A worker that hangs while its process is alive (a pipe command that sleeps, a script
- * that waits for something else) is found in this way; one that is silent is declared dead by
- * server 0. */
+/* Names the workers that others wait for. A worker that has waited for others for as long as
+ * SKIFF_SILENCE_MS asks the server that does not answer which workers are missing, and logs them;
+ * again after twice that time, and so on. When the request fails at its deadline, the error names
+ * them. This finds a worker that hangs while its process is alive (a pipe command that sleeps, a
+ * script that waits for something else); server 0 declares a silent one dead. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@
 static enum skiff_status ask_status(struct session *s, int server, struct ps_status *out)
 {
     struct blob *reply = NULL;
-    struct round_ask ask = {
+    struct batch_request ask = {
         .server = server, .method = PS_STATUS, .flags = RPC_READ, .wait_ms = STATUS_MS};
     enum skiff_status status = session_ask(s, &ask, "status of a server", &reply, NULL);
     if (status == SKIFF_OK)
@@ -33,7 +32,7 @@ static bool lists(const struct ps_status *x, const struct ps_status_wait *wait, 
     return false;
 }
 
-/* The longest wait that is not for ourselves; NULL: none. */
+/* The longest wait that lacks another worker than this one; NULL: none. */
 static const struct ps_status_wait *find_wait(const struct session *s, const struct ps_status *x)
 {
     const struct ps_status_wait *best = NULL;
@@ -47,24 +46,25 @@ static const struct ps_status_wait *find_wait(const struct session *s, const str
 }
 
 /* "alive, trains epoch 3, 1200 samples so far" */
-static void describe(const struct ps_status *x, uint32_t worker, char *out, size_t room)
+static void describe(const struct ps_status *x, uint32_t worker, char *out, size_t capacity)
 {
-    snprintf(out, room, "alive");
+    snprintf(out, capacity, "alive");
     for (uint32_t i = 0; i < x->nmembers; i++) {
         const struct ps_status_member *m = &x->members[i];
         if (m->role != NET_WORKER || m->index != worker)
             continue;
         if (m->state == MEMBER_ABSENT)
-            snprintf(out, room, "it has not joined the job");
+            snprintf(out, capacity, "it has not joined the job");
         else if (m->epoch >= 0)
-            snprintf(out, room, "its process is alive; it has trained %llu samples of epoch %lld",
+            snprintf(out, capacity,
+                     "its process is alive; it has trained %llu samples of epoch %lld",
                      (unsigned long long)m->samples, (long long)m->epoch);
         else
-            snprintf(out, room, "its process is alive");
+            snprintf(out, capacity, "its process is alive");
     }
 }
 
-/* Names the missing workers of the wait in `names` ("worker 1 (its process is alive)"), and reports
+/* Lists the missing workers of the wait in `names` ("worker 1 (its process is alive)"), and reports
  * each of them. */
 static void name_missing(struct session *s, const struct ps_status *x,
                          const struct ps_status_wait *wait, bool given_up, struct buf *names)
@@ -75,7 +75,7 @@ static void name_missing(struct session *s, const struct ps_status *x,
         describe(x, worker, state, sizeof state);
         if (i < 8)
             buf_printf(names, "%sworker %u (%s)", i ? ", " : "", worker, state);
-        snprintf(text, sizeof text, "has not come to \"%s\" for %.0f s, while worker %d waits; %s",
+        snprintf(text, sizeof text, "has not reached \"%s\" for %.0f s, while worker %d waits; %s",
                  wait->what, (double)wait->waited_ms / 1e3, s->options.worker, state);
         if (s->options.on_late && !s->options.hub)
             s->options.on_late(s->options.user, (int)worker, text, given_up);
@@ -94,7 +94,7 @@ bool session_name_late(struct session *s, int server, int64_t waited)
     const struct ps_status_wait *wait = find_wait(s, &x);
     if (wait) {
         name_missing(s, &x, wait, false, &names);
-        session_say(s, LOG_WARN, "waiting for \"%s\" for %.0f s; missing: %s", wait->what,
+        session_log(s, LOG_WARN, "waiting for \"%s\" for %.0f s; missing: %s", wait->what,
                     (double)waited / 1e9, names.data);
         found = true;
     }
@@ -118,7 +118,7 @@ void session_blame(struct session *s, struct skiff_error *err)
         name_missing(s, &x, wait, true, &names);
     if (wait)
         error_set(err, why.code,
-                  "%s; these workers have not come to \"%s\": %s. The deadline is "
+                  "%s; these workers have not reached \"%s\": %s. The deadline is "
                   "FLAGS_rpc_deadline",
                   why.message, wait->what, names.data);
     buf_deinit(&names);

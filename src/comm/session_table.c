@@ -1,5 +1,10 @@
-/* Tables of features: what all servers do with their parts of one (net/ps.h, PS_TABLE), and values
- * for dense variables. */
+/* Sparse tables: a call goes to all servers, each of which has a part of every table (net/ps.h,
+ * PS_TABLE).
+ *
+ * Saves and loads have two phases: servers first write or read everything under a token, then
+ * commit; an error before the commit aborts all of them, so that a table is never half replaced. A
+ * load is decided by server 0: what it has committed counts for all, and a server that has lost
+ * this worker asks it. A long call logs what it waits for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +15,7 @@
 #include "comm/session_parts.h"
 
 #define TABLE_MS (INT64_C(3600) * 1000) /* saves and loads of large tables */
-#define SAY_MS 10000
+#define WARN_MS 10000
 
 static const char *call_text(const struct ps_table *call)
 {
@@ -18,45 +23,46 @@ static const char *call_text(const struct ps_table *call)
                                         [PS_TABLE_SHRINK] = "shrink",
                                         [PS_TABLE_SAVE] = "save",
                                         [PS_TABLE_COMMIT] = "commit of the save or load",
-                                        [PS_TABLE_ABORT] = "end of the save or load",
+                                        [PS_TABLE_ABORT] = "abort of the save or load",
                                         [PS_TABLE_LOAD] = "load",
                                         [PS_TABLE_CACHE] = "save of the cache",
                                         [PS_TABLE_REVERT] = "revert",
-                                        [PS_TABLE_BEGIN] = "beginning of a load",
-                                        [PS_TABLE_ASK] = "question after a load",
-                                        [PS_TABLE_DAY] = "passing of a day"};
+                                        [PS_TABLE_BEGIN] = "start of a load",
+                                        [PS_TABLE_ASK] = "outcome of a load",
+                                        [PS_TABLE_DAY] = "daily update"};
     return texts[call->call];
 }
 
-static enum skiff_status start(struct session *s, struct round *r, int slot, int server,
+static enum skiff_status start(struct session *s, struct request_batch *r, int slot, int server,
                                const struct ps_table *call, struct skiff_error *err)
 {
     struct wire_writer w;
     bool looks = call->call == PS_TABLE_STAT; /* answered at once */
-    struct round_ask ask = {.server = server, .method = PS_TABLE, .wait_ms = looks ? 0 : TABLE_MS};
+    struct batch_request ask = {
+        .server = server, .method = PS_TABLE, .wait_ms = looks ? 0 : TABLE_MS};
     writer_init(&w);
     ps_write_table(&w, call);
     TRY(writer_finish(&w, &ask.body, err));
-    return round_start(r, slot, &ask, err, "%s of table %s", call_text(call), call->table);
+    return request_batch_start(r, slot, &ask, err, "%s of table %s", call_text(call), call->table);
 }
 
-/* Until somebody has answered all, or one has failed; who waits long hears for what. */
-static void wait_saying(struct round *r, const struct ps_table *call)
+/* Waits until all servers have answered, or one has failed; logs what a long wait is for. */
+static void wait_saying(struct request_batch *r, const struct ps_table *call)
 {
     const struct session_options *o = &r->session->options;
-    int64_t began = clock_now(), next = clock_after(began, SAY_MS);
+    int64_t began = clock_now(), next = clock_after(began, WARN_MS);
     char line[512];
     pthread_mutex_lock(&r->lock);
     while (r->open && r->status == SKIFF_OK) {
         if (cond_wait_until(&r->changed, &r->lock, next))
             continue;
-        snprintf(line, sizeof line, "%s of table %s: %d of %d servers are at it for %lld s",
+        snprintf(line, sizeof line, "%s of table %s: %d of %d servers are still busy after %lld s",
                  call_text(call), call->table, r->open, r->n,
                  (long long)((clock_now() - began) / CLOCK_SECOND));
-        next = clock_after(clock_now(), SAY_MS);
+        next = clock_after(clock_now(), WARN_MS);
         pthread_mutex_unlock(&r->lock);
-        if (o->say)
-            o->say(o->user, LOG_INFO, line);
+        if (o->on_log)
+            o->on_log(o->user, LOG_INFO, line);
         pthread_mutex_lock(&r->lock);
     }
     pthread_mutex_unlock(&r->lock);
@@ -66,15 +72,15 @@ static enum skiff_status ask(struct session *s, int first, int n, const struct p
                              struct ps_table_state *states, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct round *r = round_create(s, n);
+    struct request_batch *r = request_batch_create(s, n);
     for (int i = 0; i < n; i++)
         TRY_OUT(start(s, r, i, first + i, call, err));
     wait_saying(r, call);
-    TRY_OUT(round_wait(r, err));
+    TRY_OUT(request_batch_wait(r, err));
     for (int i = 0; i < n; i++)
         TRY_OUT(ps_read_table_state(r->slots[i].reply, &states[i], err));
 out:
-    round_unref(r);
+    request_batch_unref(r);
     return status;
 }
 
@@ -101,7 +107,7 @@ static enum skiff_status read_table(struct session *s, struct ps_table *call,
 static enum skiff_status load_begin(struct session *s, const char *table, uint64_t token,
                                     struct ps_table_state *states, struct skiff_error *err)
 {
-    struct ps_table *x = mem_must(sizeof *x);
+    struct ps_table *x = mem_alloc_or_die(sizeof *x);
     x->call = PS_TABLE_BEGIN;
     x->token = token;
     snprintf(x->table, sizeof x->table, "%s", table);
@@ -113,7 +119,7 @@ static enum skiff_status load_begin(struct session *s, const char *table, uint64
 enum skiff_status session_load_begin(struct session *s, const char *table, uint64_t *out_token,
                                      struct skiff_error *err)
 {
-    struct ps_table_state *states = mem_must((size_t)s->options.servers * sizeof *states);
+    struct ps_table_state *states = mem_alloc_or_die((size_t)s->options.servers * sizeof *states);
     *out_token = load_token();
     enum skiff_status status = load_begin(s, table, *out_token, states, err);
     free(states);
@@ -123,7 +129,7 @@ enum skiff_status session_load_begin(struct session *s, const char *table, uint6
 enum skiff_status session_tables_read(struct session *s, struct ps_table *calls, int n,
                                       uint64_t token, struct skiff_error *err)
 {
-    struct ps_table_state *states = mem_must((size_t)s->options.servers * sizeof *states);
+    struct ps_table_state *states = mem_alloc_or_die((size_t)s->options.servers * sizeof *states);
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < n && status == SKIFF_OK; i++) {
         calls[i].token = token;
@@ -133,13 +139,13 @@ enum skiff_status session_tables_read(struct session *s, struct ps_table *calls,
     return status;
 }
 
-/* What server 0 has taken over is everybody's: a server that has lost this worker asks it, and
- * nothing is taken back. */
+/* What server 0 has taken over counts for all: a server that has lost this worker asks it, and
+ * nothing is undone. */
 static enum skiff_status load_end(struct session *s, const char *table, uint64_t token, bool good,
                                   struct ps_table_state *states, struct skiff_error *err)
 {
     int n = s->options.servers;
-    struct ps_table *x = mem_must(sizeof *x);
+    struct ps_table *x = mem_alloc_or_die(sizeof *x);
     x->call = PS_TABLE_COMMIT;
     x->token = token;
     snprintf(x->table, sizeof x->table, "%s", table);
@@ -157,19 +163,19 @@ static enum skiff_status load_end(struct session *s, const char *table, uint64_t
 enum skiff_status session_load_end(struct session *s, const char *table, uint64_t token, bool good,
                                    struct skiff_error *err)
 {
-    struct ps_table_state *states = mem_must((size_t)s->options.servers * sizeof *states);
+    struct ps_table_state *states = mem_alloc_or_die((size_t)s->options.servers * sizeof *states);
     enum skiff_status status = load_end(s, table, token, good, states, err);
     free(states);
-    return status < 0 ? error_prefix(err, status, "taking over what was loaded") : SKIFF_OK;
+    return status < 0 ? error_prefix(err, status, "commit of the loaded values") : SKIFF_OK;
 }
 
-/* Both halves, of one table. */
+/* Reads and commits one table. */
 static enum skiff_status load(struct session *s, const struct ps_table *call,
                               struct ps_table_state *states, struct skiff_error *err)
 {
     int n = s->options.servers;
-    struct ps_table_state *after = mem_must((size_t)n * sizeof *after);
-    struct ps_table *x = mem_must(sizeof *x);
+    struct ps_table_state *after = mem_alloc_or_die((size_t)n * sizeof *after);
+    struct ps_table *x = mem_alloc_or_die(sizeof *x);
     *x = *call;
     x->token = load_token();
     enum skiff_status status = load_begin(s, x->table, x->token, states, err);
@@ -195,12 +201,12 @@ enum skiff_status session_table(struct session *s, const struct ps_table *call,
     return ask(s, 0, s->options.servers, call, states, err);
 }
 
-/* The call to all servers; their states added up. */
+/* Sends the call to all servers and adds up their states. */
 enum skiff_status session_table_sum(struct session *s, const struct ps_table *call,
                                     struct ps_table_state *sum, struct skiff_error *err)
 {
     int n = s->options.servers;
-    struct ps_table_state *states = mem_must((size_t)n * sizeof *states);
+    struct ps_table_state *states = mem_alloc_or_die((size_t)n * sizeof *states);
     enum skiff_status status = session_table(s, call, states, err);
     int having = 0;
     memset(sum, 0, sizeof *sum);
@@ -213,7 +219,7 @@ enum skiff_status session_table_sum(struct session *s, const struct ps_table *ca
     return status;
 }
 
-/* One server after the other: the first that sees the folder brings all of it to its place. */
+/* One server after the other: the first one that sees the folder moves all of it to the target. */
 static enum skiff_status commit(struct session *s, struct ps_table *call, struct skiff_error *err)
 {
     struct ps_table_state state;
@@ -244,7 +250,8 @@ enum skiff_status session_tables_end(struct session *s, struct ps_table *calls, 
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < n && good && status == SKIFF_OK; i++)
         status = commit(s, &calls[i], err);
-    for (int i = 0; i < n && (!good || status < 0); i++) { /* of what is committed, nothing ends */
+    /* after the commit, nothing is aborted */
+    for (int i = 0; i < n && (!good || status < 0); i++) {
         calls[i].call = PS_TABLE_ABORT;
         session_table_sum(s, &calls[i], &sum, NULL); /* a dead server's ends with it */
     }
@@ -254,7 +261,7 @@ enum skiff_status session_tables_end(struct session *s, struct ps_table *calls, 
 enum skiff_status session_table_save(struct session *s, const struct ps_table *call,
                                      struct ps_table_state *sum, struct skiff_error *err)
 {
-    struct ps_table *x = mem_must(sizeof *x);
+    struct ps_table *x = mem_alloc_or_die(sizeof *x);
     *x = *call;
     enum skiff_status status = session_tables_write(s, x, 1, sum, err);
     if (status == SKIFF_OK)
@@ -286,17 +293,17 @@ enum skiff_status session_pull_records(struct session *s, const char *tag, int s
                                        const char *table, uint64_t *cursor, uint64_t max,
                                        struct skiff_tensor *out, struct skiff_error *err)
 {
-    struct ps_kept x = {.first = *cursor, .count = max};
+    struct ps_pull_snapshot x = {.first = *cursor, .count = max};
     struct wire_writer w;
     struct blob *reply = NULL;
-    struct round_ask ask = {.server = server,
-                            .method = PS_PULL_KEPT,
-                            .shard = ps_shard(table, s->shards[server]),
-                            .flags = RPC_READ};
+    struct batch_request ask = {.server = server,
+                                .method = PS_PULL_SNAPSHOT,
+                                .shard = ps_shard(table, s->shards[server]),
+                                .flags = RPC_READ};
     TRY(session_text(x.tag, sizeof x.tag, tag, err));
     TRY(session_text(x.name, sizeof x.name, table, err));
     writer_init(&w);
-    ps_write_kept(&w, &x);
+    ps_write_pull_snapshot(&w, &x);
     TRY(writer_finish(&w, &ask.body, err));
     TRY(session_ask(s, &ask, table, &reply, err));
     enum skiff_status status = take_records(reply, table, server, cursor, out, err);
@@ -316,7 +323,7 @@ enum skiff_status session_put_part(struct session *s, int server, const char *na
                                 .dims = {(int64_t)n},
                                 .data = (const unsigned char *)data,
                                 .bytes = n * sizeof *data}};
-    struct round_ask ask = {.server = server, .method = PS_PUT_PART};
+    struct batch_request ask = {.server = server, .method = PS_PUT_PART};
     TRY(session_text(x.item.name, sizeof x.item.name, name, err));
     ask.shard = ps_shard(name, s->shards[server]);
     writer_init(&w);

@@ -1,7 +1,8 @@
 /* Columns that grow row by row, then tensors that borrow from them (batch.h).
  *
  * Offsets of a ragged column are written straight into its tensor's lod, so that finishing a batch
- * copies nothing. A lod that somebody still holds is left to him and replaced by a new one. */
+ * copies nothing. A lod that is still referenced elsewhere is left alone and replaced by a new one.
+ */
 #include "data/batch.h"
 
 #include <stdlib.h>
@@ -21,8 +22,8 @@ enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64
     size_t bytes;
     TRY(mem_alloc((size_t)schema->count * sizeof *b->columns, "columns", &columns, err));
     b->columns = memset(columns, 0, (size_t)schema->count * sizeof *b->columns);
-    b->tensors = mem_must((size_t)schema->count * sizeof *b->tensors + 1);
-    b->ragged = mem_must((size_t)schema->count * sizeof *b->ragged + 1);
+    b->tensors = mem_alloc_or_die((size_t)schema->count * sizeof *b->tensors + 1);
+    b->ragged = mem_alloc_or_die((size_t)schema->count * sizeof *b->ragged + 1);
     for (int i = 0; i < schema->count; i++) {
         struct column *c = &b->columns[i];
         const struct slot *slot = &schema->slots[i];
@@ -66,45 +67,45 @@ void batch_deinit(struct batch *b)
     mem_free(b->lines);
     free(b->tensors);
     free(b->ragged);
-    buf_deinit(&b->places);
+    buf_deinit(&b->positions);
     *b = (struct batch){0};
 }
 
-/* Forgets what stands behind the lines that are through; the mark of the next row is written. */
-static void places_cut(struct batch *b)
+/* Discards the entries of unfinished lines. */
+static void positions_cut(struct batch *b)
 {
-    if (!b->keep_places)
+    if (!b->keep_positions)
         return;
-    b->places.len = b->places_done;
-    buf_char(&b->places, '+');
+    b->positions.len = b->positions_done;
+    buf_char(&b->positions, '+');
 }
 
 void batch_holes(struct batch *b, int64_t n)
 {
-    if (!b->keep_places)
+    if (!b->keep_positions)
         return;
-    b->places.len = b->places_done;
+    b->positions.len = b->positions_done;
     for (int64_t i = 0; i < n; i++)
-        buf_str(&b->places, "-\n");
-    b->places_done = b->places.len;
+        buf_str(&b->positions, "-\n");
+    b->positions_done = b->positions.len;
     b->holes += n;
-    places_cut(b);
+    positions_cut(b);
 }
 
 enum skiff_status batch_reset(struct batch *b, struct skiff_error *err)
 {
     int64_t offsets = b->max_rows + 1;
     b->rows = 0;
-    b->places_done = 0;
+    b->positions_done = 0;
     b->holes = 0;
-    places_cut(b);
-    b->first = b->last = (struct batch_place){0};
+    positions_cut(b);
+    b->first = b->last = (struct batch_position){0};
     b->in_memory = -1;
     for (int k = 0; k < b->nragged; k++) {
         struct column *c = &b->columns[b->ragged[k]];
         struct tensor *t = &b->tensors[b->ragged[k]];
         c->count = 0;
-        TRY(lod_make(&t->lod, 1, &offsets, err));
+        TRY(lod_build(&t->lod, 1, &offsets, err));
         c->offsets = t->lod->level[0].off;
         c->offsets[0] = 0;
     }
@@ -154,10 +155,10 @@ enum skiff_status batch_row_end(struct batch *b, struct skiff_error *err)
         c->offsets[row + 1] = (int64_t)c->count;
     }
     b->rows = row + 1;
-    if (__builtin_expect(b->keep_places, 0)) {
-        buf_char(&b->places, '\n');
-        b->places_done = b->places.len;
-        places_cut(b);
+    if (__builtin_expect(b->keep_positions, 0)) {
+        buf_char(&b->positions, '\n');
+        b->positions_done = b->positions.len;
+        positions_cut(b);
     }
     return SKIFF_OK;
 }
@@ -173,7 +174,7 @@ void batch_row_empty(struct batch *b)
 void batch_row_abort(struct batch *b)
 {
     batch_row_empty(b);
-    places_cut(b);
+    positions_cut(b);
 }
 
 void batch_row_zero_dense(struct batch *b)
@@ -202,13 +203,13 @@ static void column_move(struct column *c, int64_t row, int64_t to)
 }
 
 /* Places of rows that are left out become those of bad lines. */
-static void places_drop(struct batch *b, int64_t from, const bool *keep)
+static void positions_drop(struct batch *b, int64_t from, const bool *keep)
 {
     size_t to = 0;
     int64_t row = 0;
-    char *p = b->places.data;
-    for (size_t at = 0, n; b->keep_places && at < b->places_done; at += n) {
-        n = (size_t)((char *)memchr(p + at, '\n', b->places_done - at) - (p + at)) + 1;
+    char *p = b->positions.data;
+    for (size_t at = 0, n; b->keep_positions && at < b->positions_done; at += n) {
+        n = (size_t)((char *)memchr(p + at, '\n', b->positions_done - at) - (p + at)) + 1;
         bool drop = p[at] == '+' && row >= from && !keep[row - from];
         row += p[at] == '+';
         if (drop) {
@@ -220,12 +221,12 @@ static void places_drop(struct batch *b, int64_t from, const bool *keep)
             to += n;
         }
     }
-    b->places_done = to;
+    b->positions_done = to;
 }
 
 void batch_keep(struct batch *b, int64_t from, const bool *keep)
 {
-    places_drop(b, from, keep);
+    positions_drop(b, from, keep);
     int64_t to = from;
     for (int64_t row = from; row < b->rows; row++) {
         if (!keep[row - from])

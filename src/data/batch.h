@@ -22,13 +22,13 @@ struct column {
     size_t width;      /* dense: values of a row */
     enum dtype dtype;
     bool ragged, keep_zeros;
-} __attribute__((aligned(64))); /* readers touch every column in every row: one cache line each */
+} __attribute__((aligned(64))); /* readers write every column in every row: one cache line each */
 
 /* Where a row comes from, together with its line. */
-struct batch_place {
-    const char *path; /* of the file, borrowed from the list of files; NULL: not from a file */
-    int64_t piece;    /* lines are counted from this byte on */
-    bool samples;     /* it has no lines: samples are counted */
+struct batch_position {
+    const char *path; /* path of the file, borrowed from the list of files; NULL: not from a file */
+    int64_t piece;    /* byte of the file from which lines are counted */
+    bool samples;     /* the file has no lines: samples are counted */
 };
 
 struct batch {
@@ -38,46 +38,45 @@ struct batch {
     int *ragged;                 /* positions of the ragged ones */
     int nragged;
     int64_t rows, max_rows;
-    bool keep_places; /* set by the owner, before batch_reset: `places` is written */
+    bool keep_positions; /* set by the owner before batch_reset: fill `places` */
     /* What the lines of the file became, in order, one text line each: "+" and the row's id, where
      * the format has one; or "-": a bad line that was left out. */
-    struct buf places;
-    size_t places_done; /* bytes of `places` that belong to lines that are through */
-    int64_t holes;      /* bad lines among them */
-    int64_t
-        *lines; /* of each row, for messages; those of rows that are not from files mean nothing */
-    struct batch_place first, last; /* of the first and the last row */
-    int64_t in_memory; /* place of the first row among the samples in memory; -1: from files */
+    struct buf positions;
+    size_t positions_done; /* bytes of `places` that belong to finished lines */
+    int64_t holes;         /* bad lines among them */
+    int64_t *lines;        /* of each row; meaningless for rows that are not from files */
+    struct batch_position first, last; /* of the first and the last row */
+    int64_t in_memory; /* index of the first row among the samples in memory; -1: from files */
 };
 
-/* max_rows: most rows it can take, at least 1. */
+/* max_rows: the capacity in rows, at least 1. */
 enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64_t max_rows,
                              struct skiff_error *err);
 void batch_deinit(struct batch *b);
 enum skiff_status batch_reset(struct batch *b, struct skiff_error *err);
 
-/* Makes room for n more values of a ragged column; false when there is no memory. */
+/* Reserves n more values of a ragged column; false when out of memory. */
 bool column_grow(struct column *c, size_t n);
-static inline bool column_room(struct column *c, size_t n)
+static inline bool column_reserve(struct column *c, size_t n)
 {
     return __builtin_expect(c->cap - c->count >= n, 1) || column_grow(c, n);
 }
 /* Appends to a ragged column of this type. */
 static inline bool column_add_i64(struct column *c, int64_t v)
 {
-    if (!column_room(c, 1))
+    if (!column_reserve(c, 1))
         return false;
     c->i64[c->count++] = v;
     return true;
 }
 static inline bool column_add_f32(struct column *c, float v)
 {
-    if (!column_room(c, 1))
+    if (!column_reserve(c, 1))
         return false;
     c->f32[c->count++] = v;
     return true;
 }
-/* Where the row being read stands in a dense column. */
+/* The values of the current row in a dense column. */
 static inline float *batch_dense_f32(struct batch *b, int slot)
 {
     return b->columns[slot].f32 + (size_t)b->rows * b->columns[slot].width;
@@ -87,31 +86,31 @@ static inline int64_t *batch_dense_i64(struct batch *b, int slot)
     return b->columns[slot].i64 + (size_t)b->rows * b->columns[slot].width;
 }
 
-/* The row being read has this id; it holds no line end. */
+/* Sets the id of the current row; it contains no line end. */
 static inline void batch_row_id(struct batch *b, const char *id, size_t n)
 {
-    if (b->keep_places)
-        buf_add(&b->places, id, n);
+    if (b->keep_positions)
+        buf_add(&b->positions, id, n);
 }
 #define BATCH_HOLES_MAX ((int64_t)1 << 19)
-/* Nothing more goes in: it has its rows, or so many bad lines that they take much memory. */
+/* The batch is full: it has its rows, or so many bad lines that they take much memory. */
 static inline bool batch_is_full(const struct batch *b, int64_t max_rows)
 {
     return b->rows >= max_rows || b->holes >= BATCH_HOLES_MAX;
 }
-/* n bad lines were left out here. */
+/* n bad lines were skipped here. */
 void batch_holes(struct batch *b, int64_t n);
 
 /* Ends the row. A ragged slot without a value gets one 0, as Paddle asks data to be padded. Fails
  * with NOMEM only. */
 enum skiff_status batch_row_end(struct batch *b, struct skiff_error *err);
-/* Forgets the values of the row, not its id. */
+/* Discards the values of the row, not its id. */
 void batch_row_empty(struct batch *b);
-/* Forgets what was written of the row. */
+/* Discards everything written for the row. */
 void batch_row_abort(struct batch *b);
 void batch_row_zero_dense(struct batch *b); /* the row's dense values become 0 */
 
-/* Leaves out the rows from `from` on whose keep[row - from] is false. */
+/* Removes the rows from `from` on whose keep[row - from] is false. */
 void batch_keep(struct batch *b, int64_t from, const bool *keep);
 
 /* Sets type, shape and lod of all tensors. Rows may be added afterwards,

@@ -1,21 +1,20 @@
 /* Writing Skiff's binary form (binary.h has the layout; read_binary.c reads it).
  *
- * A file appears under its name by one rename when its end block is written, so that a reader never
- * sees half of one, and of two processes that write the same cache either may win. */
+ * The end block is written last, then the file is flushed and renamed (fs_commit): a reader never
+ * sees an incomplete file. When two processes write the same cache, the last rename wins, and both
+ * files are valid. */
 #define _GNU_SOURCE
 #include "data/binary.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/rng.h"
 #include "data/hash.h"
 #include "data/record.h"
+#include "fs/fs.h"
 
 void binary_schema_text(const struct schema *schema, struct buf *out)
 {
@@ -26,47 +25,28 @@ void binary_schema_text(const struct schema *schema, struct buf *out)
     }
 }
 
-static enum skiff_status write_all(struct binary_writer *w, const char *p, size_t n,
-                                   struct skiff_error *err)
-{
-    while (n) {
-        ssize_t r = write(w->fd, p, n);
-        if (r < 0 && errno == EINTR)
-            continue;
-        if (r < 0)
-            return error_set_sys(err, "%s: cannot write", w->path);
-        p += r;
-        n -= (size_t)r;
-    }
-    return SKIFF_OK;
-}
-
 void binary_writer_close(struct binary_writer *w)
 {
-    if (w->temp) {
-        if (w->fd >= 0)
-            close(w->fd);
-        unlink(w->temp);
-    }
+    fs_abort(w->file);
     free(w->path);
-    free(w->temp);
     buf_deinit(&w->block);
-    *w = (struct binary_writer){.fd = -1};
+    *w = (struct binary_writer){0};
 }
 
 enum skiff_status binary_writer_open(struct binary_writer *w, const char *path,
                                      const struct schema *schema, uint64_t key,
                                      struct skiff_error *err)
 {
-    struct buf head = BUF_INIT, text = BUF_INIT, temp = BUF_INIT;
-    enum skiff_status status;
-    *w = (struct binary_writer){.path = mem_must_strdup(path), .fd = -1};
-    buf_printf(&temp, "%s.tmp.%ld.%llx", path, (long)getpid(), (unsigned long long)rng_entropy());
-    w->fd = open(temp.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (w->fd < 0) {
-        status = error_set_sys(err, "%s: cannot write", path);
-    } else {
-        w->temp = mem_must_strdup(temp.data);
+    struct buf head = BUF_INIT, text = BUF_INIT;
+    const char *slash = strrchr(path, '/');
+    *w = (struct binary_writer){.path = mem_strdup_or_die(path)};
+    /* fs_create would make a missing folder; a mistyped cache_dir should be an error instead */
+    buf_printf(&text, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+    enum skiff_status status = access(text.data, F_OK) < 0
+                                   ? error_set_sys(err, "%s: cannot write", path)
+                                   : fs_create(NULL, path, &w->file, err);
+    buf_reset(&text);
+    if (status == SKIFF_OK) {
         binary_schema_text(schema, &text);
         buf_add(&head, BINARY_MAGIC, 8);
         buf_u32(&head, BINARY_VERSION);
@@ -74,13 +54,12 @@ enum skiff_status binary_writer_open(struct binary_writer *w, const char *path,
         buf_u64(&head, key);
         buf_add(&head, text.data, text.len);
         buf_u64(&head, hash_xxh64(head.data, head.len, 0));
-        status = write_all(w, head.data, head.len, err);
+        status = fs_write(w->file, head.data, head.len, err);
     }
     if (status < 0)
         binary_writer_close(w);
     buf_deinit(&head);
     buf_deinit(&text);
-    buf_deinit(&temp);
     return status;
 }
 
@@ -93,9 +72,9 @@ static enum skiff_status write_block(struct binary_writer *w, const char *payloa
     buf_u32(&head, (uint32_t)n);
     buf_u32(&head, 0);
     buf_u64(&head, hash_xxh64(payload, n, rows));
-    enum skiff_status status = write_all(w, head.data, head.len, err);
+    enum skiff_status status = fs_write(w->file, head.data, head.len, err);
     buf_deinit(&head);
-    return status < 0 ? status : write_all(w, payload, n, err);
+    return status < 0 ? status : fs_write(w->file, payload, n, err);
 }
 
 static enum skiff_status flush_block(struct binary_writer *w, struct skiff_error *err)
@@ -135,14 +114,8 @@ enum skiff_status binary_writer_commit(struct binary_writer *w, struct skiff_err
     if (status == SKIFF_OK)
         status = write_block(w, total, 8, 0, err);
     if (status == SKIFF_OK) {
-        int r = close(w->fd);
-        w->fd = -1;
-        if (r < 0 || rename(w->temp, w->path) < 0)
-            status = error_set_sys(err, "%s: cannot write", w->path);
-        else {
-            free(w->temp);
-            w->temp = NULL;
-        }
+        status = fs_commit(w->file, err);
+        w->file = NULL;
     }
     binary_writer_close(w);
     return status;

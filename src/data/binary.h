@@ -22,11 +22,11 @@
 #define BINARY_SCHEMA_MAX ((size_t)4 << 20)
 #define BINARY_PAYLOAD_MAX ((size_t)1 << 29)
 
-/* Writes to a temporary file beside `path`; commit renames it into place, so that a file that is
- * there is whole. Threads: one user at a time. */
+/* Writes through the atomic writer of fs/fs.h: a file under its final name is complete. Threads:
+ * one user at a time. */
 struct binary_writer {
-    char *path, *temp; /* owned; NULL: closed */
-    int fd;
+    char *path;             /* owned; NULL: closed */
+    struct fs_writer *file; /* owned */
     struct buf block;
     uint32_t rows; /* in the block */
     uint64_t total;
@@ -40,11 +40,11 @@ enum skiff_status binary_writer_add(struct binary_writer *w, const struct batch 
                                     int64_t to, struct skiff_error *err);
 /* Failed or not, the writer is closed afterwards. */
 enum skiff_status binary_writer_commit(struct binary_writer *w, struct skiff_error *err);
-/* Leaves nothing behind; also for a closed writer. */
+/* Discards an uncommitted file; also for a closed writer. */
 void binary_writer_close(struct binary_writer *w);
 
 void binary_schema_text(const struct schema *schema, struct buf *out);
-/* The key in the header of a file; false when it is no such file. */
+/* The key in the header of a file; false when the file has another format. */
 bool binary_key(const char *path, uint64_t *out);
 
 #endif

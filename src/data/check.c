@@ -1,6 +1,5 @@
-/* What is in files, slot by slot, in one pass and bounded memory. Distinct values are estimated,
- * because counting them exactly would need memory for every value of columns with millions of
- * them. */
+/* Statistics of files, slot by slot, in one pass and bounded memory. Distinct values are estimated:
+ * an exact count would need memory for every value of columns with millions of them. */
 #include "data/check.h"
 
 #include <math.h>
@@ -83,13 +82,14 @@ enum skiff_status check_run(const struct scan_plan *plan, const struct file_list
                             struct check_report *out, struct skiff_error *err)
 {
     struct check_report r = {.label = schema_label(plan->schema)};
-    struct distinct *distinct = mem_must((size_t)plan->schema->count * sizeof *distinct + 1);
+    struct distinct *distinct =
+        mem_alloc_or_die((size_t)plan->schema->count * sizeof *distinct + 1);
     struct batch b = {0};
     struct scan scan;
     enum skiff_status status;
     if (r.label >= 0 && plan->schema->slots[r.label].ragged)
         r.label = -1;
-    r.slots = mem_must((size_t)plan->schema->count * sizeof *r.slots + 1);
+    r.slots = mem_alloc_or_die((size_t)plan->schema->count * sizeof *r.slots + 1);
     status = scan_open(&scan, plan, err);
     if (status < 0)
         goto out;

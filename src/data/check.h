@@ -1,5 +1,5 @@
-/* Check: reads files as training would, and tells what is in them: bad lines, and per slot how many
- * values there are and of what kind. */
+/* Check: reads files as training would and reports their contents: bad lines, and per slot the
+ * number and kind of values. */
 #ifndef DATA_CHECK_H
 #define DATA_CHECK_H
 
@@ -7,8 +7,8 @@
 
 struct slot_report {
     int64_t values;        /* over all rows */
-    int64_t zeros;         /* of them 0: padding, missing values, or real ones */
-    int64_t longest;       /* most values of one row */
+    int64_t zeros;         /* of them zero: padding, missing values, or real zeros */
+    int64_t longest;       /* most values in one row */
     double min, max, mean; /* float32 slots; of numbers that are not nan or infinite */
     int64_t odd;           /* float32: nan or infinite */
     int64_t least, most;   /* int64 slots */
@@ -22,7 +22,7 @@ struct check_report {
     double label_mean;
 };
 
-/* Reads all files. Bad lines are counted and go to plan->bad as in training; a failure of a file
+/* Reads all files. Bad lines are counted and passed to plan->bad as in training; an error of a file
  * ends the check. */
 enum skiff_status check_run(const struct scan_plan *plan, const struct file_list *files,
                             struct check_report *out, struct skiff_error *err);

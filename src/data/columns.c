@@ -1,3 +1,8 @@
+/* Lookups in column statistics (columns.h): ids of cells, scaled numbers, and knots from sorted
+ * samples.
+ *
+ * A value's id is found by its XXH64 hash; the knots of a number by binary search. After
+ * columns_parse nothing changes, so any number of reader threads may look up values. */
 #include "data/columns.h"
 
 #include <stdlib.h>
@@ -25,9 +30,9 @@ void columns_deinit(struct columns *c)
 struct column_stats *columns_add(struct columns *c, const char *name, size_t n,
                                  enum column_kind kind)
 {
-    c->at = mem_must_grow(c->at, ((size_t)c->count + 1) * sizeof *c->at);
+    c->at = mem_grow_or_die(c->at, ((size_t)c->count + 1) * sizeof *c->at);
     struct column_stats *s = &c->at[c->count++];
-    *s = (struct column_stats){.name = mem_must(n + 1), .kind = kind};
+    *s = (struct column_stats){.name = mem_alloc_or_die(n + 1), .kind = kind};
     memcpy(s->name, name, n);
     id_map_init(&s->map);
     return s;
@@ -107,7 +112,7 @@ int64_t column_number_id(const struct column_stats *s, double x)
 
 int64_t column_id(const struct column_stats *s, const char *text, size_t n)
 {
-    uint32_t place;
+    uint32_t slot;
     float x;
     int64_t when;
     int hour;
@@ -116,11 +121,11 @@ int64_t column_id(const struct column_stats *s, const char *text, size_t n)
         return text_f32(text, &x) == text + n && x - x == 0 ? column_number_id(s, (double)x) : -1;
     case COLUMN_VALUES:
         return s->first +
-               (id_map_find(&s->map, (int64_t)hash_xxh64(text, n, 0), &place) ? 2 + place : 1);
+               (id_map_find(&s->map, (int64_t)hash_xxh64(text, n, 0), &slot) ? 2 + slot : 1);
     case COLUMN_HASHED:
         return s->first + 1 + (int64_t)(hash_xxh64(text, n, 0) % (uint64_t)(s->size - 1));
     case COLUMN_HOUR:
-        return moment_read(s->form, text, n, &when, &hour) ? s->first + 1 + hour : -1;
+        return timestamp_read(s->form, text, n, &when, &hour) ? s->first + 1 + hour : -1;
     }
     return -1;
 }

@@ -53,9 +53,9 @@ struct column_stats {
     /* values */
     struct column_value *values; /* owned, frequent ones first */
     int64_t nvalues;
-    struct id_map map; /* from XXH64 of the text to its place; made by columns_parse */
+    struct id_map map; /* from XXH64 of the text to its index; made by columns_parse */
     /* hour */
-    enum moment_form form;
+    enum timestamp_form form;
 };
 
 struct columns {
@@ -65,28 +65,29 @@ struct columns {
 };
 
 void columns_deinit(struct columns *c);
-/* Appends one of that name; the rest is zero. */
+/* Appends a column of that name; the other fields are zero. */
 struct column_stats *columns_add(struct columns *c, const char *name, size_t n,
                                  enum column_kind kind);
-/* Gives all their ranges of ids, in order, from 0; returns how many ids there are. */
+/* Assigns the ranges of ids to all columns, in order, from 0; returns the number of ids. */
 int64_t columns_number_ids(struct columns *c);
 int64_t columns_ids(const struct columns *c);
 
 void columns_print(const struct columns *c, struct buf *out);
 enum skiff_status columns_parse(const char *text, size_t n, const char *name, struct columns *out,
                                 struct skiff_error *err);
-/* The file appears at once (temporary file, rename). */
+/* Atomic (fs_write_file): on failure an old file stays as it is. */
 enum skiff_status columns_write(const struct columns *c, const char *path, struct skiff_error *err);
 enum skiff_status columns_read(const char *path, struct columns *out, struct skiff_error *err);
 
-/* By name: one that gives numbers; one that gives ids (anything before a number). NULL: none. */
+/* Looks up a column by name: one that gives numbers; one that gives ids (any kind before a number).
+ * NULL: none. */
 const struct column_stats *columns_find_number(const struct columns *c, const char *name, size_t n);
 const struct column_stats *columns_find_ids(const struct columns *c, const char *name, size_t n);
 
 /* The number between 0 and 1. */
 float column_scale(const struct column_stats *s, double x);
-/* The id of a cell that is not missing; -1: it is not what the column holds. text is padded as
- * lines are. */
+/* The id of a cell that is not missing; -1: the column cannot hold it. text is padded as lines are.
+ */
 int64_t column_id(const struct column_stats *s, const char *text, size_t n);
 int64_t column_number_id(const struct column_stats *s, double x); /* of a number: its bucket's */
 static inline int64_t column_missing_id(const struct column_stats *s)
@@ -94,8 +95,8 @@ static inline int64_t column_missing_id(const struct column_stats *s)
     return s->first;
 }
 
-/* Knots for at most `most` buckets that hold about as many of the n sorted values each; a value
- * that is more frequent has a bucket of its own. Returns how many; at least 1 when n > 0. */
+/* Computes knots for at most `most` buckets with about as many of the n sorted values each; a more
+ * frequent value gets a bucket of its own. Returns the number of knots, at least 1 when n > 0. */
 int columns_knots(const double *sorted, int64_t n, int most, double *out);
 
 #endif

@@ -1,17 +1,20 @@
-/* The text form of columns.h. */
+/* The text form of columns.h: printing and parsing.
+ *
+ * The file is written by `skiff init` and `skiff prepare` and may be edited by hand. The parser
+ * therefore checks every field and names the line that it cannot read; the index of values by hash
+ * is rebuilt at the end. Names and values are quoted as in CSV. Any thread; no state. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
 #include "data/columns.h"
 #include "data/csv.h"
 #include "data/source.h"
+#include "fs/fs.h"
 
 #define FIRST_LINE "skiff-columns 1"
 
@@ -39,7 +42,7 @@ static void print_column(const struct column_stats *s, struct buf *out)
     if (s->kind == COLUMN_NUMBER)
         buf_printf(out, " min=%.9g max=%.9g mean=%.6g", s->min, s->max, s->mean);
     else if (s->kind == COLUMN_HOUR)
-        buf_printf(out, " form=%s", moment_form_name(s->form));
+        buf_printf(out, " form=%s", timestamp_form_name(s->form));
     else
         buf_printf(out, " distinct=%" PRId64 "%s", s->distinct, s->more ? "+" : "");
     buf_printf(out, " ids=%" PRId64 " size=%" PRId64, s->first, s->size);
@@ -64,26 +67,16 @@ void columns_print(const struct columns *c, struct buf *out)
 
 enum skiff_status columns_write(const struct columns *c, const char *path, struct skiff_error *err)
 {
-    struct buf text = BUF_INIT, temp = BUF_INIT;
-    enum skiff_status status = SKIFF_OK;
+    struct buf text = BUF_INIT;
     columns_print(c, &text);
-    buf_printf(&temp, "%s.tmp.%ld", path, (long)getpid());
-    FILE *f = fopen(temp.data, "we");
-    bool ok = f && fwrite(text.data, 1, text.len, f) == text.len && fflush(f) == 0;
-    if (f && fclose(f) != 0)
-        ok = false;
-    if (!ok || rename(temp.data, path) != 0) {
-        status = error_set_sys(err, "%s: cannot write", path);
-        unlink(temp.data);
-    }
+    enum skiff_status status = fs_write_file(NULL, path, text.data, text.len, err);
     buf_deinit(&text);
-    buf_deinit(&temp);
     return status;
 }
 
 /* ---- reading ---- */
 
-/* What is between quotes at *at, which moves behind them and the blanks that follow. */
+/* The quoted text at *at; *at moves behind it and the blanks that follow. */
 static bool take_quoted(struct csv *csv, const char **at, const char *end, const char **text,
                         size_t *n)
 {
@@ -127,7 +120,7 @@ static bool take_knots(const char *p, const char *end, struct column_stats *s)
     float x;
     if (end - p < 6 || memcmp(p, " knots", 6) != 0)
         return false;
-    s->knots = mem_must(COLUMNS_KNOTS_MAX * sizeof *s->knots);
+    s->knots = mem_alloc_or_die(COLUMNS_KNOTS_MAX * sizeof *s->knots);
     for (p = text_skip_blanks(p + 6, end); p < end; p = text_skip_blanks(p, end)) {
         const char *behind = text_f32(p, &x);
         if (behind == p || s->nknots == COLUMNS_KNOTS_MAX || x - x != 0 ||
@@ -145,12 +138,12 @@ static bool take_form(const char **at, const char *end, struct column_stats *s)
     if (end - p < 5 || memcmp(p, "form=", 5) != 0)
         return false;
     const char *behind = text_token_end(p + 5, end);
-    s->form = moment_form_of(p + 5, (size_t)(behind - p - 5));
+    s->form = timestamp_form_of(p + 5, (size_t)(behind - p - 5));
     *at = behind;
-    return s->form != MOMENT_NONE;
+    return s->form != TIMESTAMP_NONE;
 }
 
-/* The line behind the name. */
+/* The rest of the line, behind the name. */
 static bool take_rest(const char *p, const char *end, struct column_stats *s)
 {
     if (!take_count(&p, end, "missing=", &s->missing))
@@ -201,11 +194,11 @@ static bool take_value(struct column_stats *s, struct csv *csv, const char *p, c
     if (s->kind != COLUMN_VALUES || s->nvalues + 2 >= s->size ||
         !take_quoted(csv, &p, end, &text, &n) || !p || !take_count(&p, end, "", &count) || p != end)
         return false;
-    if ((s->nvalues & (s->nvalues - 1)) == 0) /* a power of two: room for as many again */
-        s->values =
-            mem_must_grow(s->values, (size_t)(s->nvalues ? 2 * s->nvalues : 1) * sizeof *s->values);
+    if ((s->nvalues & (s->nvalues - 1)) == 0) /* a power of two: double the capacity */
+        s->values = mem_grow_or_die(s->values,
+                                    (size_t)(s->nvalues ? 2 * s->nvalues : 1) * sizeof *s->values);
     struct column_value *v = &s->values[s->nvalues++];
-    *v = (struct column_value){mem_must(n + 1), count};
+    *v = (struct column_value){mem_alloc_or_die(n + 1), count};
     memcpy(v->text, text, n);
     return true;
 }

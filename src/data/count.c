@@ -53,7 +53,7 @@ enum skiff_status value_counts_add(struct value_counts *c, const char *p, size_t
         }
         c->at[i].hash = hash;
         if (c->distinct++ < c->texts) {
-            c->at[i].text = mem_must(n + 1);
+            c->at[i].text = mem_alloc_or_die(n + 1);
             memcpy(c->at[i].text, p, n);
         }
     }
@@ -72,7 +72,7 @@ static int by_count(const void *a, const void *b)
 
 struct value_count **value_counts_sorted(const struct value_counts *c, size_t *out_n)
 {
-    struct value_count **list = mem_must((c->distinct + 1) * sizeof(struct value_count *));
+    struct value_count **list = mem_alloc_or_die((c->distinct + 1) * sizeof(struct value_count *));
     *out_n = 0;
     for (size_t i = 0; i < c->slots; i++)
         if (c->at[i].hash && c->at[i].text)
@@ -94,18 +94,18 @@ void number_sample_add(struct number_sample *s, double x)
     if (s->seen == 0 || x > s->max)
         s->max = x;
     s->sum += x;
-    int64_t place = s->seen++;
-    if (place >= s->most) {
+    int64_t index = s->seen++;
+    if (index >= s->most) {
         uint32_t w[4];
-        philox(s->seed, 1, (uint64_t)place, w);
-        place = (int64_t)(((uint64_t)w[0] << 32 | w[1]) % (uint64_t)s->seen);
-        if (place < s->most)
-            s->at[place] = x;
+        philox(s->seed, 1, (uint64_t)index, w);
+        index = (int64_t)(((uint64_t)w[0] << 32 | w[1]) % (uint64_t)s->seen);
+        if (index < s->most)
+            s->at[index] = x;
         return;
     }
-    if (s->kept == s->room) {
-        s->room = s->room ? 2 * s->room : 64;
-        s->at = mem_must_grow(s->at, (size_t)s->room * sizeof *s->at);
+    if (s->kept == s->capacity) {
+        s->capacity = s->capacity ? 2 * s->capacity : 64;
+        s->at = mem_grow_or_die(s->at, (size_t)s->capacity * sizeof *s->at);
     }
     s->at[s->kept++] = x;
 }

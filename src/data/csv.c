@@ -12,7 +12,7 @@ static bool blank(const struct csv *c, char x)
     return text_blank(x) && x != c->separator;
 }
 
-/* p stands on the opening quote; returns the place behind the closing one. */
+/* p is at the opening quote; returns the position behind the closing one. */
 static enum skiff_status quoted(struct csv *c, const char *p, const char *end, const char **behind,
                                 struct skiff_error *err)
 {

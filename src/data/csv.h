@@ -1,5 +1,5 @@
-/* CSV: the cells of a line. Quotes as in RFC 4180 ("a,""b"), but a cell does not go over a line
- * end. Blanks around a cell do not count, unless they stand between quotes. One user at a time. */
+/* CSV: the cells of a line. Quotes as in RFC 4180 ("a,""b"), but a cell cannot contain a line end.
+ * Blanks around a cell are ignored, unless they are quoted. One user at a time. */
 #ifndef DATA_CSV_H
 #define DATA_CSV_H
 
@@ -12,17 +12,17 @@
 struct csv {
     char separator;
     bool decimal_comma; /* a cell 3,5 is given as 3.5 */
-    struct buf cell;    /* a quoted cell without its quotes, padded; or one with its comma mended */
+    struct buf cell;    /* a quoted cell without its quotes, padded; or a replaced decimal comma */
 };
 
 void csv_deinit(struct csv *c);
-/* The cell at *at; *at moves behind its separator, or to NULL behind the last cell. The byte behind
- * the cell is no part of a number, and TEXT_PAD bytes may be read; it holds until the next call. */
+/* The cell at *at. *at moves behind its separator, or to NULL behind the last cell. The byte behind
+ * the cell is not part of a number, and TEXT_PAD bytes may be read. Valid until the next call. */
 enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, const char **cell,
                            size_t *n, struct skiff_error *err);
 /* True for a number with a decimal comma: 3,5 or -,25 */
 bool csv_has_decimal_comma(const char *text, size_t n);
-/* The text as a cell of a line: quoted where it has to be. */
+/* Prints the text as a cell, quoted where necessary. */
 void csv_quote(struct buf *out, const char *text, size_t n, char separator);
 
 #endif

@@ -65,7 +65,7 @@ static void test_batch(void **state)
 {
     struct schema s;
     struct batch b;
-    schema_make(&s, "ids:i dense:f3 w:f label:i1");
+    schema_create(&s, "ids:i dense:f3 w:f label:i1");
     assert_int_equal(batch_init(&b, &s, 4, NULL), SKIFF_OK);
     fill_row(&b, 2);
     fill_row(&b, 0); /* gets one 0 */
@@ -97,7 +97,7 @@ static void test_no_allocation(void **state)
 {
     struct schema s;
     struct batch b[2];
-    schema_make(&s, "ids:i dense:f3 w:f label:i1");
+    schema_create(&s, "ids:i dense:f3 w:f label:i1");
     struct lod *held = NULL;
     uint64_t before = 0;
     for (int k = 0; k < 2; k++)
@@ -130,7 +130,7 @@ static void test_records(void **state)
     struct schema s;
     struct batch b, back;
     char bytes[512];
-    schema_make(&s, "ids:i dense:f3 w:f label:i1");
+    schema_create(&s, "ids:i dense:f3 w:f label:i1");
     batch_init(&b, &s, 4, NULL);
     batch_init(&back, &s, 4, NULL);
     fill_row(&b, 3);

@@ -22,7 +22,7 @@ static const char stats_text[] =
 
 static int group_setup(void **state)
 {
-    temp_make(dir);
+    temp_create(dir);
     stats = temp_text(dir, "stats", stats_text);
     return 0;
 }
@@ -50,7 +50,7 @@ static char *read_text(const char *schema_words, const struct pair *settings, co
     struct buf got = BUF_INIT;
     const char *line;
     size_t n;
-    schema_make(&schema, schema_words);
+    schema_create(&schema, schema_words);
     reader_config_init(&config);
     for (; settings->key; settings++)
         if (reader_config_set(&config, settings->key, settings->value, &err) != SKIFF_OK)
@@ -104,7 +104,7 @@ static void test_by_name(void **state)
     same(read_text("label:i1 d:f2 C1:i1 C2:i", s, "y y,b,id\n"),
          "header: there is no column \"a, \"q\"\" (slot \"d\"); columns are: y y, b, id");
     has(read_text("label:i1 d:f2 C1:i1 C2:i", s, "yy,b,\"a, \"\"q\"\"\",id\n"),
-        "there is no column \"y y\" (slot \"label\"); did you mean \"yy\"?");
+        "there is no column \"y y\" (slot \"label\") (did you mean \"yy\"?)");
     has(read_text("label:i1 d:f2 C1:i1 C2:i", s, "y y,b,\"a, \"\"q\"\"\",id,b\n1,2,3,4,5\n"),
         "slot \"d\": expected 2 columns (it is dense), found 3; is a name in the header twice?");
 }

@@ -9,19 +9,19 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "data/dataset_kit_test.h"
+#include "data/dataset_fixture_test.h"
 
 static void test_queue_threads(void **state)
 {
-    static const int threads[] = {1, 2, 4, 6, 9}, ahead[] = {0, 1, -1};
+    static const int threads[] = {1, 2, 4, 6, 9}, prefetch[] = {0, 1, -1};
     unsigned char seen[FILES * ROWS];
     struct skiff_error err;
     for (int a = 0; a < 3; a++)
         for (int k = 0; k < 5; k++) {
             struct dataset_config c;
-            config_make(&c, DATASET_QUEUE);
+            config_create(&c, DATASET_QUEUE);
             c.threads = threads[k];
-            c.ahead = ahead[a];
+            c.prefetch = prefetch[a];
             struct dataset *d = make(&c);
             for (int e = 0; e < 2; e++) {
                 int want = threads[k] < FILES ? threads[k] : FILES; /* one per file at most */
@@ -46,12 +46,12 @@ static void test_split_files(void **state)
     strcpy(whole, temp_text(dir, "whole", text.data));
     const char *files[] = {whole};
     for (int threads = 2; threads < 14; threads += 3)
-        for (int ahead = -1; ahead < 2; ahead++) {
+        for (int prefetch = -1; prefetch < 2; prefetch++) {
             struct dataset_config c;
-            config_make(&c, DATASET_QUEUE);
+            config_create(&c, DATASET_QUEUE);
             c.threads = threads;
             c.split_files = true;
-            c.ahead = ahead;
+            c.prefetch = prefetch;
             struct dataset *d = make(&c);
             assert_int_equal(dataset_set_files(d, files, 1, &err), SKIFF_OK);
             assert_int_equal(epoch(d, threads, seen, SKIFF_END, &err), FILES * ROWS);
@@ -63,7 +63,7 @@ static void test_split_files(void **state)
     memcpy(at, "2 x234", 6);
     temp_text(dir, "whole", text.data);
     struct dataset_config c;
-    config_make(&c, DATASET_QUEUE);
+    config_create(&c, DATASET_QUEUE);
     c.threads = 4;
     c.split_files = true;
     struct dataset *d = make(&c);
@@ -98,7 +98,7 @@ static void test_standard_input_once(void **state)
     const char *in[] = {"-"};
     int keep = dup(STDIN_FILENO), fd = open(names[0], O_RDONLY), threads;
     dup2(fd, STDIN_FILENO);
-    config_make(&c, DATASET_QUEUE);
+    config_create(&c, DATASET_QUEUE);
     struct dataset *d = make(&c);
     assert_int_equal(dataset_set_files(d, in, 1, &err), SKIFF_OK);
     assert_true(dataset_progress(d) == -1);
@@ -117,7 +117,7 @@ static void test_memory_threads(void **state)
     struct skiff_error err;
     for (int threads = 1; threads < 6; threads += 2) {
         struct dataset_config c;
-        config_make(&c, DATASET_MEMORY);
+        config_create(&c, DATASET_MEMORY);
         c.threads = threads;
         struct dataset *d = make(&c);
         assert_int_equal(dataset_memory_size(d), 0);
@@ -146,7 +146,7 @@ static void test_order(void **state)
 {
     int64_t first[FILES * ROWS], again[FILES * ROWS];
     struct dataset_config c;
-    config_make(&c, DATASET_QUEUE);
+    config_create(&c, DATASET_QUEUE);
     struct dataset *d = make(&c);
     order(d, first);
     for (int i = 0; i < FILES * ROWS; i++)
@@ -154,7 +154,7 @@ static void test_order(void **state)
     dataset_destroy(d);
     /* loaded by many threads: still the order of files and lines; a shuffle is the
      * same for a seed */
-    config_make(&c, DATASET_MEMORY);
+    config_create(&c, DATASET_MEMORY);
     for (int round = 0; round < 2; round++) {
         c.threads = 1;
         d = make(&c);
@@ -181,8 +181,8 @@ static void test_batches_hold(void **state)
         const struct batch *b = NULL, *before = NULL;
         struct buf text = BUF_INIT, now = BUF_INIT;
         int threads;
-        config_make(&c, k == 2 ? DATASET_MEMORY : DATASET_QUEUE);
-        c.ahead = k == 1 ? -1 : 1;
+        config_create(&c, k == 2 ? DATASET_MEMORY : DATASET_QUEUE);
+        c.prefetch = k == 1 ? -1 : 1;
         struct dataset *d = make(&c);
         if (k == 2)
             assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
@@ -211,7 +211,7 @@ static void test_steady_epochs_allocate_nothing(void **state)
         struct dataset_config c;
         const struct batch *b;
         int threads;
-        config_make(&c, k ? DATASET_MEMORY : DATASET_QUEUE);
+        config_create(&c, k ? DATASET_MEMORY : DATASET_QUEUE);
         struct dataset *d = make(&c);
         if (k)
             assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
@@ -235,7 +235,7 @@ static void test_short_last_batch(void **state)
         const struct batch *b;
         int threads;
         int64_t batches = 0, rows = 0;
-        config_make(&c, k & 1 ? DATASET_MEMORY : DATASET_QUEUE);
+        config_create(&c, k & 1 ? DATASET_MEMORY : DATASET_QUEUE);
         c.drop_last = k > 1;
         c.batch_size = 1000;
         struct dataset *d = make(&c);
@@ -257,9 +257,9 @@ static void test_peek(void **state)
         struct dataset_config c;
         const struct batch *b, *later;
         int threads, seen = 0;
-        config_make(&c, k == 2 ? DATASET_MEMORY : DATASET_QUEUE);
+        config_create(&c, k == 2 ? DATASET_MEMORY : DATASET_QUEUE);
         c.batch_size = 100;
-        c.ahead = k == 0 ? -1 : 2;
+        c.prefetch = k == 0 ? -1 : 2;
         struct dataset *d = make(&c);
         assert_null(dataset_peek(d, 0)); /* not started */
         if (k == 2)
@@ -293,9 +293,9 @@ static void test_stop_early(void **state)
         unsigned char seen[FILES * ROWS];
         struct skiff_error err;
         int threads, before = open_fds();
-        config_make(&c, DATASET_QUEUE);
+        config_create(&c, DATASET_QUEUE);
         c.threads = 3;
-        c.ahead = k == 2 ? -1 : 2;
+        c.prefetch = k == 2 ? -1 : 2;
         c.pipe_command = k ? "cat; sleep 1000" : NULL; /* commands that would never end */
         struct dataset *d = make(&c);
         assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
@@ -322,10 +322,10 @@ static void test_interrupt(void **state)
     for (int k = 0; k < 3; k++) {
         struct dataset_config c;
         const struct batch *b;
-        struct trainer t = {.seen = calloc(1, FILES * ROWS)};
+        struct test_trainer t = {.seen = calloc(1, FILES * ROWS)};
         int threads;
-        config_make(&c, k == 2 ? DATASET_MEMORY : DATASET_QUEUE);
-        c.ahead = k == 1 ? -1 : 2;
+        config_create(&c, k == 2 ? DATASET_MEMORY : DATASET_QUEUE);
+        c.prefetch = k == 1 ? -1 : 2;
         c.pipe_command = k < 2 ? "sleep 1000" : NULL;
         struct dataset *d = t.dataset = make(&c);
         if (k == 2)
@@ -351,14 +351,14 @@ static void test_failures(void **state)
 {
     unsigned char seen[FILES * ROWS];
     struct skiff_error err;
-    static const int ahead[] = {3, -1};
+    static const int prefetch[] = {3, -1};
     for (int k = 0; k < 2; k++) {
         struct dataset_config c;
         struct dataset *d;
         const char *bad = temp_text(dir, "bad.txt", "2 1 1 1 1\n2 2 x 1 0\n");
         const char *with_bad[] = {names[0], bad, names[1], names[2]};
-        config_make(&c, DATASET_QUEUE);
-        c.ahead = ahead[k];
+        config_create(&c, DATASET_QUEUE);
+        c.prefetch = prefetch[k];
         c.threads = 3;
         d = make(&c);
         assert_int_equal(dataset_set_files(d, with_bad, 4, NULL), SKIFF_OK);
@@ -378,11 +378,12 @@ static void test_failures(void **state)
         c.pipe_command = "cat; echo broken >&2; exit 5";
         d = make(&c);
         epoch(d, 3, seen, SKIFF_IO, &err);
-        assert_non_null(strstr(err.message, "exit status 5; its last words: broken"));
+        assert_non_null(
+            strstr(err.message, "exit status 5; the end of its standard error: broken"));
         dataset_destroy(d);
     }
     struct dataset_config c;
-    config_make(&c, DATASET_MEMORY);
+    config_create(&c, DATASET_MEMORY);
     c.threads = 3;
     c.pipe_command = "exit 5";
     struct dataset *d = make(&c);
@@ -403,7 +404,7 @@ static void test_misuse(void **state)
     const struct batch *b;
     int threads;
     struct schema empty = {0};
-    config_make(&c, DATASET_QUEUE);
+    config_create(&c, DATASET_QUEUE);
     c.batch_size = -1;
     assert_int_equal(dataset_create(&c, &d, &err), SKIFF_INVALID);
     c.batch_size = 0;
@@ -440,7 +441,7 @@ static void test_zero_rule(void **state)
         struct buf got = BUF_INIT;
         const struct batch *b;
         int threads;
-        config_make(&c, DATASET_MEMORY);
+        config_create(&c, DATASET_MEMORY);
         c.keep_zeros = keep;
         struct dataset *d = make(&c);
         assert_int_equal(dataset_set_files(d, &path, 1, NULL), SKIFF_OK);
@@ -464,7 +465,7 @@ static void test_slots_shuffle(void **state)
     const struct batch *b;
     int threads, moved = 0, n = 0;
     unsigned char seen[FILES * ROWS];
-    config_make(&c, DATASET_MEMORY);
+    config_create(&c, DATASET_MEMORY);
     struct dataset *d = make(&c);
     assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
     assert_int_equal(dataset_slots_shuffle(d, wrong, 1, 1, &err), SKIFF_NOT_FOUND);
@@ -496,7 +497,7 @@ static void test_cache(void **state)
     struct dataset_config c;
     unsigned char seen[FILES * ROWS];
     struct skiff_error err;
-    config_make(&c, DATASET_QUEUE);
+    config_create(&c, DATASET_QUEUE);
     c.threads = 2;
     c.cache = true;
     struct dataset *d = make(&c);

@@ -1,5 +1,5 @@
 /* Global shuffle: workers that exchange their samples. */
-#include "data/dataset_kit_test.h"
+#include "data/dataset_fixture_test.h"
 
 #define WORKERS 3
 
@@ -61,7 +61,7 @@ static void workers_open(struct worker *workers, struct hub *hub, int spoil)
     for (int i = 0; i < WORKERS; i++) {
         struct dataset_config c;
         struct worker *w = &workers[i];
-        config_make(&c, DATASET_MEMORY);
+        config_create(&c, DATASET_MEMORY);
         *w = (struct worker){.dataset = make(&c), .hub = hub};
         w->exchange = (struct skiff_exchange){w, i, WORKERS, worker_alltoall, worker_barrier, {0}};
         assert_int_equal(dataset_set_files(w->dataset, (const char *const *)names + 2 * i, 2, &err),

@@ -148,7 +148,7 @@ static enum skiff_status run_epochs(const struct golden_case *c, struct dataset 
 }
 
 /* What Skiff makes of the case. ahead: see dataset_config. */
-static enum skiff_status run_case(const struct golden_case *c, enum dataset_kind kind, int ahead,
+static enum skiff_status run_case(const struct golden_case *c, enum dataset_kind kind, int prefetch,
                                   struct buf *out, struct skiff_error *err)
 {
     struct dataset_config config;
@@ -158,7 +158,7 @@ static enum skiff_status run_case(const struct golden_case *c, enum dataset_kind
     config.schema = &c->schema;
     config.batch_size = 4;
     config.pipe_command = c->pipe;
-    config.ahead = ahead;
+    config.prefetch = prefetch;
     config.reader.parse_ins_id = c->ins_id;
     buf_str(out, "");
     TRY(dataset_create(&config, &d, err));
@@ -273,10 +273,12 @@ static void test_bad_cases(void **state)
         {"bad_value_word_float", ":2: slot \"dense\" (2 of 4): expected a number as value 2 of 3, "
                                  "found \"q\""},
         {"bad_file_missing", "no-such-file.txt: there is no such file or folder"},
-        {"bad_pipe_exit1", "pipe command `cat; exit 1` ended with exit status 1; its last words: "
-                           "(nothing)"},
-        {"bad_pipe_missing", "pipe command `no-such-command-here` ended with exit status 127; its "
-                             "last words: bash: line 1: no-such-command-here: command not found"},
+        {"bad_pipe_exit1",
+         "pipe command `cat; exit 1` ended with exit status 1; the end of its standard error: "
+         "(nothing)"},
+        {"bad_pipe_missing",
+         "pipe command `no-such-command-here` ended with exit status 127; the end of its "
+         "standard error: bash: line 1: no-such-command-here: command not found"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct golden_case c;
@@ -307,7 +309,7 @@ static void test_documents_criteo_reader(void **state)
     for (int i = 1; i <= 26; i++)
         buf_printf(&text, " C%d:i", i);
     buf_str(&text, " label:i1");
-    schema_make(&schema, text.data);
+    schema_create(&schema, text.data);
     for (int k = 0; k < 2; k++) {
         struct reader_config config;
         struct scan_plan plan = {.schema = &schema, .reader = &config};

@@ -70,7 +70,7 @@ static void test_merge_by_lineid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_merge_by_lineid)};
-    temp_make(dir);
+    temp_create(dir);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
     temp_remove(dir);
     return failures;

@@ -124,14 +124,14 @@ static void test_failing(void **state)
     assert_int_equal(run("echo reason one >&2; echo reason two >&2; exit 3", input, &out, &err),
                      SKIFF_IO);
     assert_non_null(strstr(err.message, input));
-    assert_non_null(strstr(err.message,
-                           "pipe command `echo reason one >&2; echo reason two >&2; exit "
-                           "3` ended with exit status 3; its last words: reason one | "
-                           "reason two"));
+    assert_non_null(strstr(
+        err.message, "pipe command `echo reason one >&2; echo reason two >&2; exit "
+                     "3` ended with exit status 3; the end of its standard error: reason one | "
+                     "reason two"));
     assert_int_equal(run("cat; kill -9 $$", input, &out, &err), SKIFF_IO);
     assert_string_equal(out.data, "one\ntwo\nthree\n");
     assert_non_null(strstr(err.message, "killed by signal 9"));
-    /* only the end of a long stderr is told */
+    /* only the end of a long stderr is reported */
     assert_int_equal(run("seq 100000 >&2; exit 1", input, &out, &err), SKIFF_IO);
     assert_non_null(strstr(err.message, "99999 | 100000"));
     assert_null(strstr(err.message, "| 5 |"));
@@ -245,9 +245,10 @@ static void test_stopped_while_waiting(void **state)
     no_children();
 }
 
-/* Something left in the background holds stdout's sibling open; the end is told all the same. */
+/* Something left in the background holds stdout's sibling open; the end is reported all the
+ * same. */
 /* Processes of the group that are more than zombies. (Who reaps orphans is not ours.) */
-static int group_lives(pid_t group)
+static int group_incarnations(pid_t group)
 {
     glob_t all;
     int alive = 0;
@@ -302,32 +303,32 @@ static void test_reader_is_killed(void **state)
                                            "sleep 1000 & trap '' TERM; sleep 1000",
                                            "exec 3</dev/null; sleep 1000 | (sleep 1000; cat)"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        int tell[2];
+        int report[2];
         char line[64] = "", command[256];
         struct stream *s;
         snprintf(command, sizeof command, "echo $$; %s", commands[i]); /* the group's number */
-        assert_int_equal(pipe(tell), 0);
+        assert_int_equal(pipe(report), 0);
         pid_t reader = fork();
         if (reader == 0) {
             size_t got = 0;
             if (pipe_open(command, input, NULL, &s, NULL) < 0 ||
                 stream_read(s, line, sizeof line - 1, &got, NULL) < 0 ||
-                write(tell[1], line, got) != (ssize_t)got)
+                write(report[1], line, got) != (ssize_t)got)
                 _exit(1);
             pause();
         }
-        close(tell[1]);
-        assert_true(read(tell[0], line, sizeof line - 1) > 0);
-        close(tell[0]);
+        close(report[1]);
+        assert_true(read(report[0], line, sizeof line - 1) > 0);
+        close(report[0]);
         pid_t group = (pid_t)atoi(line);
         assert_true(group > 1 && group != getpgrp());
         assert_int_equal(kill(-group, 0), 0);
         kill(reader, SIGKILL);
         assert_int_equal(waitpid(reader, NULL, 0), reader);
         int64_t end = clock_now() + 5 * CLOCK_SECOND;
-        while (group_lives(group) && clock_now() < end)
+        while (group_incarnations(group) && clock_now() < end)
             clock_sleep(5 * CLOCK_MS);
-        if (group_lives(group)) {
+        if (group_incarnations(group)) {
             kill(-group, SIGKILL);
             fail_msg("`%s` lives on 5 s after its reader was killed", commands[i]);
         }
@@ -344,9 +345,9 @@ static void test_keeper_leaves(void **state)
         pid_t group = (pid_t)atoi(out.data);
         assert_true(group > 1);
         int64_t end = clock_now() + 5 * CLOCK_SECOND;
-        while (group_lives(group) && clock_now() < end)
+        while (group_incarnations(group) && clock_now() < end)
             clock_sleep(5 * CLOCK_MS);
-        assert_int_equal(group_lives(group), 0);
+        assert_int_equal(group_incarnations(group), 0);
         buf_deinit(&out);
     }
 }
@@ -364,7 +365,7 @@ static void test_plain(void **state)
 
 static int setup(void **state)
 {
-    temp_make(dir);
+    temp_create(dir);
     input = strdup(temp_text(dir, "input", "one\ntwo\nthree\n"));
     return 0;
 }

@@ -12,7 +12,7 @@
  * bad: lines that may be bad. */
 static enum skiff_status read_text(const char *schema_text, const char *const *settings,
                                    const char *text, int64_t bad, struct buf *out,
-                                   struct buf *places, struct skiff_error *err)
+                                   struct buf *positions, struct skiff_error *err)
 {
     char dir[256];
     struct schema schema;
@@ -21,8 +21,8 @@ static enum skiff_status read_text(const char *schema_text, const char *const *s
     struct scan scan;
     struct batch b;
     struct file_list files;
-    temp_make(dir);
-    schema_make(&schema, schema_text);
+    temp_create(dir);
+    schema_create(&schema, schema_text);
     reader_config_init(&config);
     for (; settings[0]; settings += 2)
         assert_int_equal(reader_config_set(&config, settings[0], settings[1], NULL), SKIFF_OK);
@@ -35,12 +35,12 @@ static enum skiff_status read_text(const char *schema_text, const char *const *s
     enum skiff_status status = scan_open(&scan, &plan, err);
     if (status == SKIFF_OK) {
         assert_int_equal(batch_init(&b, &schema, 64, NULL), SKIFF_OK);
-        b.keep_places = true;
+        b.keep_positions = true;
         assert_int_equal(batch_reset(&b, NULL), SKIFF_OK);
         status = scan_fill(&scan, &cursor, &b, 64, err);
         batch_finish(&b);
         batch_text(&b, out);
-        buf_add(places, b.places.data, b.places_done);
+        buf_add(positions, b.positions.data, b.positions_done);
         batch_deinit(&b);
         scan_close(&scan);
     }
@@ -55,28 +55,28 @@ static enum skiff_status read_text(const char *schema_text, const char *const *s
 #define SET(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static void rows(const char *schema, const char *const *settings, const char *text,
-                 const char *want, const char *want_places)
+                 const char *want, const char *want_positions)
 {
-    struct buf out = BUF_INIT, places = BUF_INIT;
+    struct buf out = BUF_INIT, positions = BUF_INIT;
     struct skiff_error err;
-    if (read_text(schema, settings, text, 9, &out, &places, &err) != SKIFF_OK)
+    if (read_text(schema, settings, text, 9, &out, &positions, &err) != SKIFF_OK)
         fail_msg("%s: %s", text, err.message);
     assert_string_equal(out.data, want);
-    assert_string_equal(places.data, want_places);
+    assert_string_equal(positions.data, want_positions);
     buf_deinit(&out);
-    buf_deinit(&places);
+    buf_deinit(&positions);
 }
 
 static void refused(const char *schema, const char *const *settings, const char *text,
                     const char *want)
 {
-    struct buf out = BUF_INIT, places = BUF_INIT;
+    struct buf out = BUF_INIT, positions = BUF_INIT;
     struct skiff_error err;
-    assert_true(read_text(schema, settings, text, 0, &out, &places, &err) < 0);
+    assert_true(read_text(schema, settings, text, 0, &out, &positions, &err) < 0);
     if (!strstr(err.message, want))
         fail_msg("expected %s, found %s", want, err.message);
     buf_deinit(&out);
-    buf_deinit(&places);
+    buf_deinit(&positions);
 }
 
 static void test_csv(void **state)
@@ -106,13 +106,13 @@ static void test_csv(void **state)
     rows(schema, by_name, "A,B\n2,3\n", "0 2 3\n", "+\n");
     rows(schema, by_name, "y,A,B\n<=50K,2,3\n", "0 2 3\n", "+\n");
     refused(schema, by_name, "y,A\n1,2\n", "there is no column \"B\"");
-    const char *const *by_place =
+    const char *const *by_position =
         SET("format", "csv", "header", "false", "columns", "label = 2\na = 1\nb = 3");
-    rows(schema, by_place, "2,3\n2,1,3\n", "0 2 3\n0 2 3\n", "+\n+\n");
-    rows(schema, by_place, "2,1,3\n2,3\n", "0 2 3\n0 2 3\n", "+\n+\n");
+    rows(schema, by_position, "2,3\n2,1,3\n", "0 2 3\n0 2 3\n", "+\n+\n");
+    rows(schema, by_position, "2,1,3\n2,3\n", "0 2 3\n0 2 3\n", "+\n+\n");
     rows(schema, SET("format", "csv", "header", "false", "columns", "label = 3\na = 1\nb = 2"),
          "2,3\n2,3,x\n", "0 2 3\n0 2 3\n", "+\n+\n");
-    refused(schema, by_place, "2\n", "there is no column");
+    refused(schema, by_position, "2\n", "there is no column");
     /* the last column is not used: only the width tells that the label is not there */
     const char *const *wide =
         SET("format", "csv", "header", "false", "columns", "label = 1\na = 2\nb = 3", "width", "4");
@@ -188,20 +188,20 @@ static void test_criteo(void **state)
 }
 
 /* Bad lines without end take no memory without end: a batch ends before. */
-static void test_places_bounded(void **state)
+static void test_positions_bounded(void **state)
 {
     struct schema schema;
     struct batch b;
     (void)state;
-    schema_make(&schema, "label:i1");
+    schema_create(&schema, "label:i1");
     assert_int_equal(batch_init(&b, &schema, 8, NULL), SKIFF_OK);
-    b.keep_places = true;
+    b.keep_positions = true;
     assert_int_equal(batch_reset(&b, NULL), SKIFF_OK);
     batch_holes(&b, 3);
     assert_false(batch_is_full(&b, 8));
     batch_holes(&b, BATCH_HOLES_MAX - 3);
     assert_true(batch_is_full(&b, 8));
-    assert_int_equal(b.places_done, 2 * BATCH_HOLES_MAX);
+    assert_int_equal(b.positions_done, 2 * BATCH_HOLES_MAX);
     assert_int_equal(batch_reset(&b, NULL), SKIFF_OK);
     assert_false(batch_is_full(&b, 8));
     batch_deinit(&b);
@@ -213,7 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_csv),    cmocka_unit_test(test_multislot),
         cmocka_unit_test(test_names),  cmocka_unit_test(test_svm),
-        cmocka_unit_test(test_criteo), cmocka_unit_test(test_places_bounded),
+        cmocka_unit_test(test_criteo), cmocka_unit_test(test_positions_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

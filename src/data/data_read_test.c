@@ -23,7 +23,7 @@ struct bench {
 static enum skiff_status bench_try(struct bench *t, const char *schema, const char *settings)
 {
     char *copy = strdup(settings), *at = copy;
-    schema_make(&t->schema, schema);
+    schema_create(&t->schema, schema);
     reader_config_init(&t->config);
     for (char *word; (word = strsep(&at, " "));) {
         char *value = strchr(word, '=');
@@ -266,7 +266,7 @@ static void test_criteo_quantiles(void **state)
     struct bench t;
     struct criteo_stats s = {.rows = 10, .clicks = 2}, back;
     char dir[256], path[300], settings[400];
-    temp_make(dir);
+    temp_create(dir);
     snprintf(path, sizeof path, "%s/stats", dir);
     for (int i = 0; i < 13; i++)
         s.numbers[i] = (struct number_stats){

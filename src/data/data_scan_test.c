@@ -13,7 +13,7 @@
 
 static char dir[256];
 
-struct rig {
+struct fixture {
     struct schema schema;
     struct reader_config config;
     struct bad_lines bad;
@@ -22,10 +22,11 @@ struct rig {
     struct skiff_error err;
 };
 
-static void rig_open(struct rig *r, const char *schema, const char *format, int64_t bad_limit)
+static void fixture_open(struct fixture *r, const char *schema, const char *format,
+                         int64_t bad_limit)
 {
     memset(r, 0, sizeof *r);
-    schema_make(&r->schema, schema);
+    schema_create(&r->schema, schema);
     reader_config_init(&r->config);
     assert_int_equal(reader_config_set(&r->config, "format", format, NULL), SKIFF_OK);
     bad_lines_init(&r->bad, bad_limit);
@@ -33,7 +34,7 @@ static void rig_open(struct rig *r, const char *schema, const char *format, int6
     r->plan = (struct scan_plan){.schema = &r->schema, .reader = &r->config, .bad = &r->bad};
 }
 
-static void rig_close(struct rig *r)
+static void fixture_close(struct fixture *r)
 {
     schema_deinit(&r->schema);
     reader_config_deinit(&r->config);
@@ -42,7 +43,8 @@ static void rig_close(struct rig *r)
 }
 
 /* Everything in the files, in batches of `rows`, as text; *out_batches counts them. */
-static enum skiff_status rig_read(struct rig *r, int64_t rows, struct buf *out, int *out_batches)
+static enum skiff_status fixture_read(struct fixture *r, int64_t rows, struct buf *out,
+                                      int *out_batches)
 {
     struct scan scan;
     struct batch b;
@@ -68,24 +70,24 @@ static enum skiff_status rig_read(struct rig *r, int64_t rows, struct buf *out, 
 
 static void test_across_files(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct buf got = BUF_INIT;
     int batches;
-    rig_open(&r, "ids:i label:i1", "multislot", 0);
+    fixture_open(&r, "ids:i label:i1", "multislot", 0);
     file_list_add(&r.files, temp_text(dir, "a", "1 1 1 0\n1 2 1 1\n1 3 1 0"));
     file_list_add(&r.files, temp_text(dir, "b", ""));
     file_list_add(&r.files, temp_text(dir, "c", "2 4 5 1 1\r\n"));
-    assert_int_equal(rig_read(&r, 2, &got, &batches), SKIFF_END);
+    assert_int_equal(fixture_read(&r, 2, &got, &batches), SKIFF_END);
     assert_string_equal(got.data, "1 0\n2 1\n3 0\n4,5 1\n");
     assert_int_equal(batches, 2);
     r.plan.pipe_command = "sed s/^1/2\\ 7/";
-    assert_int_equal(rig_read(&r, 3, &got, &batches), SKIFF_END);
+    assert_int_equal(fixture_read(&r, 3, &got, &batches), SKIFF_END);
     assert_string_equal(got.data, "7,1 0\n7,2 1\n7,3 0\n4,5 1\n");
     r.plan.pipe_command = "cat; exit 9";
-    assert_int_equal(rig_read(&r, 2, &got, &batches), SKIFF_IO);
+    assert_int_equal(fixture_read(&r, 2, &got, &batches), SKIFF_IO);
     assert_non_null(strstr(r.err.message, "exit status 9"));
     buf_deinit(&got);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 struct seen {
@@ -102,31 +104,31 @@ static void on_bad(void *arg, const char *file, int64_t line, const struct skiff
 
 static void test_bad_lines(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct buf got = BUF_INIT;
     struct seen seen = {BUF_INIT};
     char text[3000] = "1 1 1 0\nx\n1 2 1 1\n";
     int batches;
     memset(text + strlen(text), '1', 2000);
     strcpy(text + 2018, "\n1 3 1 0\n1 4");
-    rig_open(&r, "ids:i label:i1", "multislot", 0);
+    fixture_open(&r, "ids:i label:i1", "multislot", 0);
     const char *path = temp_text(dir, "bad", text);
     file_list_add(&r.files, path);
     r.plan.max_line = 1000;
-    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 8, &got, &batches), SKIFF_FORMAT);
     assert_non_null(strstr(r.err.message, path));
     assert_non_null(strstr(r.err.message,
                            "bad:2: slot \"ids\" (1 of 2): expected the number of its "
                            "values (1 or more), found \"x\""));
     /* two may be skipped, the third is one too many */
     bad_lines_init(&r.bad, 2);
-    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 8, &got, &batches), SKIFF_FORMAT);
     assert_non_null(strstr(r.err.message, "more than 2 bad lines; the last one: "));
     assert_non_null(strstr(r.err.message, "bad:6"));
     bad_lines_init(&r.bad, -1);
     r.bad.on_bad = on_bad;
     r.bad.arg = &seen;
-    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_END);
+    assert_int_equal(fixture_read(&r, 8, &got, &batches), SKIFF_END);
     assert_string_equal(got.data, "1 0\n2 1\n3 0\n");
     assert_int_equal(atomic_load(&r.bad.count), 3);
     assert_non_null(strstr(seen.text.data, "bad 2 slot \"ids\" (1 of 2)"));
@@ -134,25 +136,25 @@ static void test_bad_lines(void **state)
     assert_non_null(strstr(seen.text.data, "bad 6 slot \"label\" (2 of 2)"));
     buf_deinit(&seen.text);
     buf_deinit(&got);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 /* A compressed file that breaks off is a failure of the file, not a bad line to skip. */
 static void test_broken_stream_is_no_bad_line(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct buf got = BUF_INIT;
     int batches;
     char bytes[20000];
     FILE *f = fopen("tests/data/streams/lines.gz", "rb");
     size_t n = fread(bytes, 1, sizeof bytes, f);
     fclose(f);
-    rig_open(&r, "ids:i label:i1", "multislot", -1);
+    fixture_open(&r, "ids:i label:i1", "multislot", -1);
     file_list_add(&r.files, temp_file(dir, "cut.gz", bytes, n / 2));
-    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 8, &got, &batches), SKIFF_FORMAT);
     assert_non_null(strstr(r.err.message, "the gzip data ends too early"));
     buf_deinit(&got);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 /* ---- files made to hurt ---- */
@@ -172,25 +174,25 @@ static void test_bombs(void **state)
 {
     static const char *const packers[] = {"gzip", "zstd -q"};
     for (int i = 0; i < 2; i++) {
-        struct rig r;
+        struct fixture r;
         struct buf got = BUF_INIT;
         char command[128];
         int batches;
         snprintf(command, sizeof command, "yes '' | head -c 100000000 | %s", packers[i]);
-        rig_open(&r, "ids:i label:i1", "multislot", -1);
+        fixture_open(&r, "ids:i label:i1", "multislot", -1);
         r.plan.idle_lines = -1;
         const char *path = make_by("bomb", command);
         file_list_add(&r.files, path);
-        assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_IO);
+        assert_int_equal(fixture_read(&r, 8, &got, &batches), SKIFF_IO);
         assert_non_null(strstr(r.err.message, path));
         assert_non_null(strstr(r.err.message, "over 200 times as much is refused"));
         assert_in_range(atomic_load(&r.bad.count), 60000000, 70000000);
         bad_lines_init(&r.bad, -1);
         r.plan.unpack_ratio = -1;
-        assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_END);
+        assert_int_equal(fixture_read(&r, 8, &got, &batches), SKIFF_END);
         assert_int_equal(atomic_load(&r.bad.count), 100000000);
         buf_deinit(&got);
-        rig_close(&r);
+        fixture_close(&r);
     }
 }
 
@@ -203,51 +205,51 @@ static void on_idle(void *arg, const char *file, int64_t lines)
 /* Lines without a sample: counted, told, and at the beginning of a file not without end. */
 static void test_empty_lines(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct buf got = BUF_INIT;
     int batches;
-    rig_open(&r, "ids:i label:i1", "multislot", -1);
+    fixture_open(&r, "ids:i label:i1", "multislot", -1);
     const char *path =
         make_by("lines", "(yes '' | head -n 3000000; echo 1 5 1 0; echo; echo; echo 1 6 1 1)");
     file_list_add(&r.files, path);
-    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_END);
+    assert_int_equal(fixture_read(&r, 8, &got, &batches), SKIFF_END);
     assert_string_equal(got.data, "5 0\n6 1\n");
     assert_int_equal(atomic_load(&r.bad.count), 3000002);
     r.plan.idle_lines = 2500000;
-    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 8, &got, &batches), SKIFF_FORMAT);
     assert_non_null(strstr(r.err.message, path));
     assert_non_null(strstr(r.err.message, "no sample in its first "));
     /* a budget is kept to the line */
     bad_lines_init(&r.bad, 3000001);
     r.plan.idle_lines = -1;
-    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 8, &got, &batches), SKIFF_FORMAT);
     assert_non_null(strstr(r.err.message, "lines:3000003: "));
     assert_non_null(strstr(r.err.message, "more than 3000001 bad lines"));
     buf_deinit(&got);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
-static void test_idle_is_told(void **state)
+static void test_idle_is_reported(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct scan scan;
     struct batch b;
-    int64_t told = 0;
-    rig_open(&r, "ids:i label:i1", "multislot", -1);
+    int64_t reported = 0;
+    fixture_open(&r, "ids:i label:i1", "multislot", -1);
     r.bad.on_idle = on_idle;
-    r.bad.arg = &told;
+    r.bad.arg = &reported;
     file_list_add(&r.files, make_by("lines", "(echo 1 5 1 0; yes x | head -n 20)"));
     assert_int_equal(scan_open(&scan, &r.plan, &r.err), SKIFF_OK);
     assert_int_equal(batch_init(&b, &r.schema, 8, NULL), SKIFF_OK);
     assert_int_equal(batch_reset(&b, NULL), SKIFF_OK);
     assert_int_equal(scan_open_file(&scan, &r.files, 0, &r.err), SKIFF_OK);
     assert_int_equal(scan_rows(&scan, &b, 1, &r.err), SKIFF_OK);
-    scan.told = 1; /* long ago */
+    scan.reported = 1; /* long ago */
     assert_int_equal(scan_rows(&scan, &b, 8, &r.err), SKIFF_END);
-    assert_int_equal(told, 1); /* and no second time: 5 seconds have not gone by */
+    assert_int_equal(reported, 1); /* and no second time: 5 seconds have not gone by */
     batch_deinit(&b);
     scan_close(&scan);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 /* ---- binary ---- */
@@ -258,7 +260,7 @@ static const char *make_binary(const char *name, int rows)
     struct batch b;
     struct binary_writer w;
     char path[512];
-    schema_make(&schema, "ids:i dense:f2 label:i1");
+    schema_create(&schema, "ids:i dense:f2 label:i1");
     batch_init(&b, &schema, 16, NULL);
     snprintf(path, sizeof path, "%s/%s", dir, name);
     assert_int_equal(binary_writer_open(&w, path, &schema, 77, NULL), SKIFF_OK);
@@ -282,16 +284,16 @@ static const char *make_binary(const char *name, int rows)
 
 static void test_binary(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct buf got = BUF_INIT, want = BUF_INIT;
     int batches;
     uint64_t key;
-    rig_open(&r, "ids:i dense:f2 label:i1", "binary", 0);
+    fixture_open(&r, "ids:i dense:f2 label:i1", "binary", 0);
     const char *path = make_binary("rows.bin", 20000); /* several blocks */
     assert_true(binary_key(path, &key));
     assert_int_equal(key, 77);
     file_list_add(&r.files, path);
-    assert_int_equal(rig_read(&r, 1000, &got, &batches), SKIFF_END);
+    assert_int_equal(fixture_read(&r, 1000, &got, &batches), SKIFF_END);
     assert_int_equal(batches, 20);
     for (int i = 0; i < 20000; i++) {
         for (int k = 0; k <= i % 5; k++)
@@ -299,13 +301,13 @@ static void test_binary(void **state)
         buf_printf(&want, " %d,0.5 %d\n", i, i & 1);
     }
     assert_string_equal(got.data, want.data);
-    rig_close(&r);
+    fixture_close(&r);
     /* other slots, other order */
-    rig_open(&r, "ids:i dense:f3 label:i1", "binary", 0);
+    fixture_open(&r, "ids:i dense:f3 label:i1", "binary", 0);
     file_list_add(&r.files, path);
-    assert_int_equal(rig_read(&r, 10, &got, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 10, &got, &batches), SKIFF_FORMAT);
     assert_non_null(strstr(r.err.message, "rows.bin: the file holds other slots"));
-    rig_close(&r);
+    fixture_close(&r);
     buf_deinit(&got);
     buf_deinit(&want);
 }
@@ -313,36 +315,36 @@ static void test_binary(void **state)
 /* Every cut and every flipped byte of a binary file is noticed. */
 static void test_binary_damaged(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct buf got = BUF_INIT;
     char bytes[4096];
     int batches;
     FILE *f = fopen(make_binary("small.bin", 5), "rb");
     size_t n = fread(bytes, 1, sizeof bytes, f);
     fclose(f);
-    rig_open(&r, "ids:i dense:f2 label:i1", "binary", -1);
+    fixture_open(&r, "ids:i dense:f2 label:i1", "binary", -1);
     file_list_add(&r.files, temp_file(dir, "damaged.bin", bytes, n));
     for (size_t cut = 0; cut < n; cut++) {
         temp_file(dir, "damaged.bin", bytes, cut);
-        if (rig_read(&r, 3, &got, &batches) != SKIFF_FORMAT)
+        if (fixture_read(&r, 3, &got, &batches) != SKIFF_FORMAT)
             fail_msg("%zu of %zu bytes: accepted", cut, n);
     }
     for (size_t at = 0; at < n; at++) {
         bytes[at] ^= 0x20;
         temp_file(dir, "damaged.bin", bytes, n);
-        if (rig_read(&r, 3, &got, &batches) != SKIFF_FORMAT)
+        if (fixture_read(&r, 3, &got, &batches) != SKIFF_FORMAT)
             fail_msg("byte %zu of %zu changed: accepted", at, n);
         bytes[at] ^= 0x20;
     }
     bytes[n] = 'x';
     temp_file(dir, "damaged.bin", bytes, n + 1);
-    assert_int_equal(rig_read(&r, 3, &got, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 3, &got, &batches), SKIFF_FORMAT);
     assert_non_null(strstr(r.err.message, "bytes behind the end block"));
     temp_file(dir, "damaged.bin", "", 0);
-    assert_int_equal(rig_read(&r, 3, &got, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 3, &got, &batches), SKIFF_FORMAT);
     assert_non_null(strstr(r.err.message, "the file ends before its header"));
     buf_deinit(&got);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 /* ---- cache ---- */
@@ -356,10 +358,10 @@ static bool exists(const char *name)
 
 static void test_cache(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct buf first = BUF_INIT, second = BUF_INIT;
     int batches;
-    rig_open(&r, "ids:i label:i1", "multislot", 0);
+    fixture_open(&r, "ids:i label:i1", "multislot", 0);
     char count[400];
     snprintf(count, sizeof count, "echo run >> '%s/runs'; cat", dir);
     r.plan.cache = true;
@@ -368,7 +370,7 @@ static void test_cache(void **state)
     strcpy(path, temp_text(dir, "t.txt", "1 1 1 0\n2 2 3 1 1\n1 3 1 0\n"));
     file_list_add(&r.files, path);
     for (int round = 0; round < 3; round++) {
-        assert_int_equal(rig_read(&r, 2, round ? &second : &first, &batches), SKIFF_END);
+        assert_int_equal(fixture_read(&r, 2, round ? &second : &first, &batches), SKIFF_END);
         if (round)
             assert_string_equal(first.data, second.data);
     }
@@ -387,63 +389,63 @@ static void test_cache(void **state)
     file_list_deinit(&l);
     /* another pipe command, another file content: read anew */
     r.plan.pipe_command = "sed 's/0$/1/'";
-    assert_int_equal(rig_read(&r, 2, &second, &batches), SKIFF_END);
+    assert_int_equal(fixture_read(&r, 2, &second, &batches), SKIFF_END);
     assert_string_equal(second.data, "1 1\n2,3 1\n3 1\n");
     temp_text(dir, "t.txt", "1 9 1 0\n");
-    assert_int_equal(rig_read(&r, 2, &second, &batches), SKIFF_END);
+    assert_int_equal(fixture_read(&r, 2, &second, &batches), SKIFF_END);
     assert_string_equal(second.data, "9 1\n");
     /* a failed read leaves no cache behind */
     temp_text(dir, "t.txt", "1 9 1 0\nbad\n");
-    assert_int_equal(rig_read(&r, 2, &second, &batches), SKIFF_FORMAT);
-    assert_int_equal(rig_read(&r, 2, &second, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 2, &second, &batches), SKIFF_FORMAT);
+    assert_int_equal(fixture_read(&r, 2, &second, &batches), SKIFF_FORMAT);
     assert_false(exists(".t.txt.skiffcache.tmp"));
     buf_deinit(&first);
     buf_deinit(&second);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 static void test_cache_elsewhere(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct buf got = BUF_INIT;
     int batches;
-    rig_open(&r, "ids:i label:i1", "multislot", 0);
+    fixture_open(&r, "ids:i label:i1", "multislot", 0);
     r.plan.cache = true;
     r.plan.cache_dir = "/no/such/folder";
     file_list_add(&r.files, temp_text(dir, "u.txt", "1 1 1 0\n"));
-    assert_int_equal(rig_read(&r, 2, &got, &batches), SKIFF_END); /* no failure, but told */
+    assert_int_equal(fixture_read(&r, 2, &got, &batches), SKIFF_END); /* no failure, but told */
     assert_string_equal(got.data, "1 0\n");
     assert_non_null(strstr(r.err.message, "/no/such/folder/u.txt"));
     assert_non_null(strstr(r.err.message, "cannot write"));
     r.plan.cache_dir = dir;
-    assert_int_equal(rig_read(&r, 2, &got, &batches), SKIFF_END);
-    assert_int_equal(rig_read(&r, 2, &got, &batches), SKIFF_END);
+    assert_int_equal(fixture_read(&r, 2, &got, &batches), SKIFF_END);
+    assert_int_equal(fixture_read(&r, 2, &got, &batches), SKIFF_END);
     assert_string_equal(got.data, "1 0\n");
     buf_deinit(&got);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 static void test_stop(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct buf got = BUF_INIT;
     int batches;
     atomic_bool stop = true;
-    rig_open(&r, "ids:i label:i1", "multislot", 0);
+    fixture_open(&r, "ids:i label:i1", "multislot", 0);
     file_list_add(&r.files, temp_text(dir, "s", "1 1 1 0\n"));
     r.plan.stop = &stop;
-    assert_int_equal(rig_read(&r, 2, &got, &batches), SKIFF_STATE);
+    assert_int_equal(fixture_read(&r, 2, &got, &batches), SKIFF_STATE);
     buf_deinit(&got);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 /* ---- check ---- */
 
 static void test_check(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct check_report report;
-    rig_open(&r, "ids:i d:f2 label:i1", "multislot", -1);
+    fixture_open(&r, "ids:i d:f2 label:i1", "multislot", -1);
     file_list_add(&r.files, temp_text(dir, "k1", "2 5 -6 2 1 nan 1 1\nbad\n1 0 2 -3 0.5 1 0\n"));
     file_list_add(&r.files, temp_text(dir, "k2", "3 7 7 8 2 0 0 1 1\n"));
     assert_int_equal(check_run(&r.plan, &r.files, &report, &r.err), SKIFF_OK);
@@ -465,19 +467,19 @@ static void test_check(void **state)
     assert_true(d->min == -3 && d->max == 1);
     assert_true(d->mean > -0.301 && d->mean < -0.299);
     check_report_deinit(&report);
-    rig_close(&r);
-    rig_open(&r, "ids:i label:i1", "multislot", 0);
+    fixture_close(&r);
+    fixture_open(&r, "ids:i label:i1", "multislot", 0);
     file_list_add(&r.files, temp_text(dir, "k3", "1 1 1 0\noops\n"));
     assert_int_equal(check_run(&r.plan, &r.files, &report, &r.err), SKIFF_FORMAT);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 static void test_check_counts_distinct(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct check_report report;
     struct buf text = BUF_INIT;
-    rig_open(&r, "ids:i", "multislot", 0);
+    fixture_open(&r, "ids:i", "multislot", 0);
     for (int i = 0; i < 100000; i++)
         buf_printf(&text, "1 %d\n", i % 50000);
     file_list_add(&r.files, temp_text(dir, "k4", text.data));
@@ -485,12 +487,12 @@ static void test_check_counts_distinct(void **state)
     assert_true(report.slots[0].distinct > 47500 && report.slots[0].distinct < 52500);
     check_report_deinit(&report);
     buf_deinit(&text);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 static int setup(void **state)
 {
-    temp_make(dir);
+    temp_create(dir);
     return 0;
 }
 
@@ -508,7 +510,7 @@ int main(void)
         cmocka_unit_test(test_broken_stream_is_no_bad_line),
         cmocka_unit_test(test_bombs),
         cmocka_unit_test(test_empty_lines),
-        cmocka_unit_test(test_idle_is_told),
+        cmocka_unit_test(test_idle_is_reported),
         cmocka_unit_test(test_binary),
         cmocka_unit_test(test_binary_damaged),
         cmocka_unit_test(test_cache),

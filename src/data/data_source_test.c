@@ -269,7 +269,7 @@ static void test_fifo_and_stop(void **state)
     struct stream *stream;
     struct source s;
     atomic_bool stop = false;
-    temp_make(dir);
+    temp_create(dir);
     snprintf(w.path, sizeof w.path, "%s/fifo", dir);
     assert_int_equal(mkfifo(w.path, 0600), 0);
     pthread_create(&thread, NULL, fifo_write, &w);
@@ -291,7 +291,7 @@ static void test_standard_input(void **state)
     char dir[256];
     struct stream *stream;
     struct source s;
-    temp_make(dir);
+    temp_create(dir);
     int keep = dup(STDIN_FILENO), fd = open(temp_text(dir, "in", "from stdin\n"), O_RDONLY);
     dup2(fd, STDIN_FILENO);
     assert_int_equal(stream_open("-", NULL, &stream, NULL), SKIFF_OK);
@@ -311,7 +311,7 @@ static void test_file_list(void **state)
     char dir[256], name[512];
     struct file_list l;
     struct skiff_error err;
-    temp_make(dir);
+    temp_create(dir);
     temp_text(dir, "b.txt", "12345");
     temp_text(dir, "a.txt", "123");
     temp_text(dir, "_SUCCESS", "");

@@ -119,7 +119,7 @@ static void test_rows_are_criteo(void **state)
     char path[600];
     write_rows("e", 5, 0, 3000, 2, &report);
     snprintf(path, sizeof path, "%s/e", dir);
-    schema_make(&schema, "label:i1 dense:f13 C1:i C9:i C20:i");
+    schema_create(&schema, "label:i1 dense:f13 C1:i C9:i C20:i");
     reader_config_init(&config);
     reader_config_set(&config, "format", "criteo", NULL);
     file_list_init(&files);
@@ -248,7 +248,7 @@ static void test_prepare_numbers(void **state)
 
 static int setup(void **state)
 {
-    temp_make(dir);
+    temp_create(dir);
     return 0;
 }
 

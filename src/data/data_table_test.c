@@ -106,13 +106,13 @@ static void test_labels(void **state)
 
 /* ---- times ---- */
 
-static void moment(enum moment_form form, const char *text, int64_t want, int want_hour)
+static void timestamp(enum timestamp_form form, const char *text, int64_t want, int want_hour)
 {
     char padded[256] = {0};
     int64_t when = -1;
     int hour = -1;
     strcpy(padded, text);
-    if (!moment_read(form, padded, strlen(text), &when, &hour))
+    if (!timestamp_read(form, padded, strlen(text), &when, &hour))
         when = hour = -1;
     if (when != want || hour != want_hour)
         fail_msg("%s: %lld, hour %d", text, (long long)when, hour);
@@ -120,22 +120,22 @@ static void moment(enum moment_form form, const char *text, int64_t want, int wa
 
 static void test_moments(void **state)
 {
-    moment(MOMENT_YYMMDDHH, "14102123", 14102123, 23);
-    moment(MOMENT_YYMMDDHH, "14102124", -1, -1);
-    moment(MOMENT_YYMMDDHH, "14132100", -1, -1);
-    moment(MOMENT_YYMMDDHH, "1410210", -1, -1);
-    moment(MOMENT_YYYYMMDDHH, "2014102107", 2014102107, 7);
-    moment(MOMENT_YYYYMMDDHH, "1414102107", -1, -1);
-    moment(MOMENT_ISO, "2014-10-21", 20141021000000, 0);
-    moment(MOMENT_ISO, "2014-10-21T07:15", 20141021071500, 7);
-    moment(MOMENT_ISO, "2014/10/21 07:15:30.5Z", 20141021071530, 7);
-    moment(MOMENT_ISO, "2014-10/21", -1, -1);
-    moment(MOMENT_ISO, "2014-10-21x07", -1, -1);
-    moment(MOMENT_SECONDS, "1414105200", 1414105200, 23);
-    moment(MOMENT_SECONDS, "12", -1, -1);
-    moment(MOMENT_MILLIS, "1414105200999", 1414105200999, 23);
-    assert_int_equal(moment_form_of("iso", 3), MOMENT_ISO);
-    assert_int_equal(moment_form_of("ISO", 3), MOMENT_NONE);
+    timestamp(TIMESTAMP_YYMMDDHH, "14102123", 14102123, 23);
+    timestamp(TIMESTAMP_YYMMDDHH, "14102124", -1, -1);
+    timestamp(TIMESTAMP_YYMMDDHH, "14132100", -1, -1);
+    timestamp(TIMESTAMP_YYMMDDHH, "1410210", -1, -1);
+    timestamp(TIMESTAMP_YYYYMMDDHH, "2014102107", 2014102107, 7);
+    timestamp(TIMESTAMP_YYYYMMDDHH, "1414102107", -1, -1);
+    timestamp(TIMESTAMP_ISO, "2014-10-21", 20141021000000, 0);
+    timestamp(TIMESTAMP_ISO, "2014-10-21T07:15", 20141021071500, 7);
+    timestamp(TIMESTAMP_ISO, "2014/10/21 07:15:30.5Z", 20141021071530, 7);
+    timestamp(TIMESTAMP_ISO, "2014-10/21", -1, -1);
+    timestamp(TIMESTAMP_ISO, "2014-10-21x07", -1, -1);
+    timestamp(TIMESTAMP_SECONDS, "1414105200", 1414105200, 23);
+    timestamp(TIMESTAMP_SECONDS, "12", -1, -1);
+    timestamp(TIMESTAMP_MILLIS, "1414105200999", 1414105200999, 23);
+    assert_int_equal(timestamp_form_of("iso", 3), TIMESTAMP_ISO);
+    assert_int_equal(timestamp_form_of("ISO", 3), TIMESTAMP_NONE);
 }
 
 /* ---- columns ---- */
@@ -255,7 +255,7 @@ static void on_bad(void *arg, const char *file, int64_t line, const struct skiff
 static enum skiff_status look_try(struct seen *s, const char *text)
 {
     *s = (struct seen){0};
-    temp_make(s->dir);
+    temp_create(s->dir);
     file_list_add(&s->files, temp_text(s->dir, "table", text));
     s->config = (struct look_config){.files = &s->files, .on_bad = on_bad, .arg = s};
     return look_run(&s->config, &s->look, &s->err);
@@ -339,8 +339,8 @@ static void test_look(void **state)
     assert_int_equal(c[2].whole, 1);
     assert_string_equal(c[3].values[0].text, "a");
     assert_int_equal(c[3].values[0].count, 3);
-    assert_int_equal(look_time_form(&c[4]), MOMENT_YYMMDDHH);
-    assert_int_equal(look_time_form(&c[1]), MOMENT_NONE);
+    assert_int_equal(look_time_form(&c[4]), TIMESTAMP_YYMMDDHH);
+    assert_int_equal(look_time_form(&c[1]), TIMESTAMP_NONE);
     assert_int_equal(c[5].text, 1);
     assert_true(s.look.marks[0] && s.look.marks[1] && !s.look.marks[2]);
     look_end(&s);
@@ -447,7 +447,7 @@ static void test_split_time(void **state)
         buf_printf(&text, "1410%02d%02d,%s\n", 21 + i / 24, i % 24, i % 2 ? "yes" : "no");
     look_at(&s, text.data);
     struct split_config config = {
-        .label = 1, .time = 0, .time_form = MOMENT_YYMMDDHH, .from = 14103000};
+        .label = 1, .time = 0, .time_form = TIMESTAMP_YYMMDDHH, .from = 14103000};
     struct split_report r;
     split_at(&s, &config, &r);
     assert_int_equal(r.train.rows, 216);

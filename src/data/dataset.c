@@ -1,13 +1,13 @@
-/* What both kinds of datasets share: settings, files, lanes, the first failure, the life of an
- * epoch.
+/* The common part of both kinds of datasets: settings, files, lanes (per-thread state), the first
+ * error, epochs.
  *
- * Settings are tried out when the dataset is made (a reader is created and dropped), so that what
- * does not fit is told then and not by a reader thread. Every training thread has a lane with
- * batches of its own; lanes are kept from epoch to epoch, and with them the memory of the batches.
+ * Settings are tried when the dataset is made (a reader is created and dropped), so that a wrong
+ * one is reported then and not by a reader thread. Every training thread has a lane with its own
+ * batches; lanes are kept from epoch to epoch, and with them the memory of the batches.
  *
- * Paddle deals out whole files, so with fewer files than threads some threads have nothing to do.
- * Where a format allows it, files are cut into several pieces for each thread instead
- * (pieces_make), so that threads end at about the same time. */
+ * Paddle assigns complete files, so with fewer files than threads some threads have no work. Where
+ * a format allows it, files are cut into several pieces for each thread instead (pieces_make), so
+ * that threads end at about the same time. */
 #include "data/dataset.h"
 
 #include <stdlib.h>
@@ -60,7 +60,7 @@ enum skiff_status dataset_config_set(struct dataset_config *c, const char *key, 
 
 static char *copy_text(const char *s)
 {
-    return s ? mem_must_strdup(s) : NULL;
+    return s ? mem_strdup_or_die(s) : NULL;
 }
 
 static enum skiff_status check_config(const struct dataset_config *c, struct skiff_error *err)
@@ -72,11 +72,11 @@ static enum skiff_status check_config(const struct dataset_config *c, struct ski
         return error_set(err, SKIFF_INVALID, "thread count %d: 1 to %d are possible", c->threads,
                          THREADS_MAX);
     if (!c->schema || c->schema->count == 0)
-        return error_set(err, SKIFF_INVALID, "the dataset has no slots: set_use_var comes first");
+        return error_set(err, SKIFF_INVALID, "the dataset has no slots: call set_use_var first");
     return SKIFF_OK;
 }
 
-/* Samples carry the hash of their line id as a last slot that users do not see. */
+/* Samples carry the hash of their line id as a last, hidden slot. */
 static enum skiff_status add_line_id(struct dataset *d, struct skiff_error *err)
 {
     const struct shape one = SHAPE(-1, 1);
@@ -110,7 +110,7 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
     struct reader *probe;
     struct dataset *d;
     TRY(check_config(config, err));
-    d = mem_must(sizeof *d);
+    d = mem_alloc_or_die(sizeof *d);
     d->config = *config;
     d->config.pipe_command = copy_text(config->pipe_command);
     d->config.cache_dir = copy_text(config->cache_dir);
@@ -118,8 +118,8 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
         d->config.batch_size = DEFAULT_BATCH;
     if (!d->config.threads)
         d->config.threads = 1;
-    if (!d->config.ahead)
-        d->config.ahead = DEFAULT_AHEAD;
+    if (!d->config.prefetch)
+        d->config.prefetch = DEFAULT_AHEAD;
     reader_config_copy(&d->reader, &config->reader);
     pthread_mutex_init(&d->lock, NULL);
     bad_lines_init(&d->bad, config->bad_limit);
@@ -165,7 +165,7 @@ void dataset_destroy(struct dataset *d)
     memory_abandon_preload(d);
     dataset_stop(d);
     memory_deinit(d);
-    lanes_free(d);
+    thread_states_destroy(d);
     free(d->pieces);
     file_list_deinit(&d->files);
     reader_config_deinit(&d->reader);
@@ -194,43 +194,43 @@ enum skiff_status dataset_set_files(struct dataset *d, const char *const *names,
     dataset_stop(d);
     file_list_deinit(&d->files);
     d->files = files;
-    d->told_files = true;
+    d->reported_files = true;
     return SKIFF_OK;
 }
 
-void lanes_free(struct dataset *d)
+void thread_states_destroy(struct dataset *d)
 {
     for (int i = 0; i < d->nlanes; i++) {
-        struct lane *l = &d->lanes[i];
+        struct thread_state *l = &d->thread_states[i];
         for (int k = 0; k < l->nbatches; k++)
             batch_deinit(&l->batches[k]);
         free(l->batches);
         pthread_mutex_destroy(&l->lock);
         pthread_cond_destroy(&l->changed);
     }
-    free(d->lanes);
-    d->lanes = NULL;
+    free(d->thread_states);
+    d->thread_states = NULL;
     d->nlanes = 0;
 }
 
-/* Lanes are kept from epoch to epoch when their number stays. */
-static enum skiff_status lanes_make(struct dataset *d, int threads, int nbatches,
-                                    struct skiff_error *err)
+/* Keeps the lanes of the last epoch when their number is the same. */
+static enum skiff_status thread_states_create(struct dataset *d, int threads, int nbatches,
+                                              struct skiff_error *err)
 {
     if (d->nlanes != threads) {
-        lanes_free(d);
-        d->lanes = mem_must((size_t)threads * sizeof *d->lanes);
+        thread_states_destroy(d);
+        d->thread_states = mem_alloc_or_die((size_t)threads * sizeof *d->thread_states);
         d->nlanes = threads;
         for (int i = 0; i < threads; i++) {
-            struct lane *l = &d->lanes[i];
+            struct thread_state *l = &d->thread_states[i];
             l->dataset = d;
             pthread_mutex_init(&l->lock, NULL);
             cond_init(&l->changed);
-            l->batches = mem_must((size_t)nbatches * sizeof *l->batches);
+            l->batches = mem_alloc_or_die((size_t)nbatches * sizeof *l->batches);
         }
     }
     for (int i = 0; i < threads; i++) {
-        struct lane *l = &d->lanes[i];
+        struct thread_state *l = &d->thread_states[i];
         l->produced = l->taken = l->released = 0;
         l->done = l->peeked = false;
         for (; l->nbatches < nbatches; l->nbatches++)
@@ -252,8 +252,8 @@ static int pieces_cut(struct file_piece *out, int file, int64_t bytes, int count
     return count;
 }
 
-/* Cuts files when there are fewer than threads. Nothing happens where pieces cannot be: compressed
- * files, pipe commands, formats with a header, the cache. */
+/* Cuts files when there are fewer than threads, unless they cannot be cut: compressed files, pipe
+ * commands, formats with a header, the cache. */
 static void pieces_make(struct dataset *d)
 {
     const struct reader_class *class =
@@ -270,7 +270,7 @@ static void pieces_make(struct dataset *d)
     for (int i = 0; i < d->files.count; i++)
         if (!stream_is_plain(d->files.paths[i], &bytes))
             return;
-    d->pieces = mem_must((size_t)d->files.count * (size_t)per_file * sizeof *d->pieces);
+    d->pieces = mem_alloc_or_die((size_t)d->files.count * (size_t)per_file * sizeof *d->pieces);
     for (int i = 0; i < d->files.count; i++)
         if (stream_is_plain(d->files.paths[i], &bytes))
             n += pieces_cut(d->pieces + n, i, bytes, per_file);
@@ -315,18 +315,18 @@ int dataset_set_threads(struct dataset *d, int threads)
 enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skiff_error *err)
 {
     if (d->loader)
-        return error_set(err, SKIFF_STATE, "a preload is running: wait_preload_done comes first");
+        return error_set(err, SKIFF_STATE, "a preload is running: call wait_preload_done first");
     dataset_stop(d);
     bool queue = d->config.kind == DATASET_QUEUE;
     int threads = d->config.threads;
     if (queue && d->files.count == 0)
-        return error_set(err, SKIFF_STATE, "the dataset has no files: set_filelist comes first");
+        return error_set(err, SKIFF_STATE, "the dataset has no files: call set_filelist first");
     if (queue) {
         TRY(check_stdin(d, err));
         threads = dataset_usable_threads(d);
     }
-    int nbatches = queue && d->config.ahead > 0 ? d->config.ahead + 2 : 3;
-    TRY(lanes_make(d, threads, nbatches, err));
+    int nbatches = queue && d->config.prefetch > 0 ? d->config.prefetch + 2 : 3;
+    TRY(thread_states_create(d, threads, nbatches, err));
     atomic_store(&d->stop, false);
     atomic_store(&d->cursor.next, 0);
     atomic_store(&d->next_sample, 0);
@@ -347,7 +347,7 @@ enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skif
 void dataset_fail(struct dataset *d, const struct skiff_error *err)
 {
     pthread_mutex_lock(&d->lock);
-    /* who was stopped because of the failure has nothing to add */
+    /* a thread that was stopped because of that error adds nothing */
     if (!d->failed && !(err->code == SKIFF_STATE && atomic_load(&d->stop))) {
         d->failed = true;
         d->error = *err;
@@ -377,7 +377,7 @@ enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch
     if (!d->started || thread < 0 || thread >= d->nlanes)
         return error_set(err, SKIFF_STATE, "thread %d asks for a batch, but %s", thread,
                          d->started ? "the epoch has fewer threads" : "no epoch was started");
-    struct lane *l = &d->lanes[thread];
+    struct thread_state *l = &d->thread_states[thread];
     if (d->config.kind == DATASET_QUEUE)
         return queue_next(d, l, out, err);
     return memory_next(d, l, out, err);
@@ -387,13 +387,13 @@ const struct batch *dataset_peek(struct dataset *d, int thread)
 {
     if (!d->started || thread < 0 || thread >= d->nlanes || atomic_load(&d->stop))
         return NULL;
-    struct lane *l = &d->lanes[thread];
+    struct thread_state *l = &d->thread_states[thread];
     return d->config.kind == DATASET_QUEUE ? queue_peek(d, l) : memory_peek(d, l);
 }
 
 const struct batch *dataset_current(const struct dataset *d, int thread)
 {
-    const struct lane *l = &d->lanes[thread];
+    const struct thread_state *l = &d->thread_states[thread];
     return &l->batches[(l->taken - 1) % l->nbatches];
 }
 
@@ -416,7 +416,7 @@ double dataset_progress(const struct dataset *d)
         return -1;
     int64_t done = 0;
     for (int i = 0; i < d->nlanes; i++)
-        done += atomic_load_explicit(&d->lanes[i].scan.bytes_done, memory_order_relaxed);
+        done += atomic_load_explicit(&d->thread_states[i].scan.bytes_done, memory_order_relaxed);
     return done < d->files.bytes ? (double)done / (double)d->files.bytes : 1;
 }
 

@@ -29,11 +29,11 @@ struct dataset_config {
     const char *pipe_command;    /* NULL or "cat": none */
     int threads;                 /* queue: at most one per file is used; 0: 1 */
     int64_t batch_size;          /* 0: Paddle's default, 32 */
-    int ahead;        /* queue: batches prepared by the reader thread; 0: 4; -1: no reader
+    int prefetch;     /* queue: batches prepared by the reader thread; 0: 4; -1: no reader
                          threads, dataset_next reads itself */
     bool split_files; /* queue: with fewer files than threads, cut plain files of line formats into
                          pieces, so that all threads have work; a header or pipe forbids it */
-    bool drop_last;   /* leave out a last batch that is not full */
+    bool drop_last;   /* drop a last batch that is not full */
     bool cache;
     const char *cache_dir;
     int64_t bad_limit; /* see bad_lines */
@@ -54,8 +54,8 @@ struct dataset_config {
 };
 
 void dataset_config_init(struct dataset_config *c);
-/* Sets what users of datasets set by name: cache, drop_last, bad_lines, split_files,
- * unpack_ratio, idle_lines, merge_by_lineid, line_is_batch, and settings of the reader. */
+/* Sets a setting by name: cache, drop_last, bad_lines, split_files, unpack_ratio, idle_lines,
+ * merge_by_lineid, line_is_batch, and settings of the reader. */
 enum skiff_status dataset_config_set(struct dataset_config *c, const char *key, const char *value,
                                      struct skiff_error *err);
 
@@ -65,16 +65,16 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
                                  struct skiff_error *err);
 void dataset_destroy(struct dataset *d); /* stops it first */
 
-/* Replaces the file list: names are expanded as file_list_expand says. Ends a running epoch;
- * samples in memory stay. */
+/* Replaces the file list: names are expanded as in file_list_expand. Ends a running epoch; samples
+ * in memory stay. */
 enum skiff_status dataset_set_files(struct dataset *d, const char *const *names, int count,
                                     struct skiff_error *err);
 
-/* Another number of threads from the next dataset_start on; gives the one before. */
+/* Changes the number of threads from the next dataset_start on; returns the previous one. */
 int dataset_set_threads(struct dataset *d, int threads);
 
-/* Values that a program would refuse, for the epochs that follow; not when the config had some.
- * NULL: none. Samples in memory are compared when batches are made of them. */
+/* Sets rules for values that a program would refuse, for the following epochs; ignored when the
+ * config had some. NULL: none. Samples in memory are checked when batches are made of them. */
 void dataset_set_rules(struct dataset *d, const struct data_rules *rules);
 
 /* Begins an epoch from the first file or sample; ends a running one. Returns the number of threads
@@ -86,24 +86,25 @@ enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skif
  * its END before does not). */
 enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch **out,
                                struct skiff_error *err);
-/* The batch that this thread's next dataset_next will give, or NULL: not known yet, or none left.
- * Never waits for a reader. Holds as long as that batch. */
+/* The batch that this thread's next dataset_next will return, or NULL: not known yet, or none left.
+ * Never waits for a reader. Valid as long as that batch. */
 const struct batch *dataset_peek(struct dataset *d, int thread);
-/* Adds to the text where a batch that was handed out is from: files and lines. */
-void dataset_place(const struct dataset *d, const struct batch *b, struct buf *out);
-/* The batch that this thread's last dataset_next gave; as long as that holds. */
+/* Appends the files and lines that a returned batch is from. */
+void dataset_position(const struct dataset *d, const struct batch *b, struct buf *out);
+/* The batch that this thread's last dataset_next returned; valid as long as that. */
 const struct batch *dataset_current(const struct dataset *d, int thread);
-/* Ends the epoch: pipe commands are killed, reader threads joined. Batches handed out are gone. */
+/* Ends the epoch: kills pipe commands, joins reader threads. Returned batches become invalid. */
 void dataset_stop(struct dataset *d);
 
-/* Makes dataset_next return END soon, also calls that are waiting; from any thread. The epoch is
- * over then: dataset_stop comes next. */
+/* Makes dataset_next return END soon, including calls that are waiting; from any thread. The epoch
+ * is over then: call dataset_stop next. */
 void dataset_interrupt(struct dataset *d);
 
 /* Share of the epoch's input that has been read, 0 .. 1; -1 when it cannot be known (standard
  * input). */
 double dataset_progress(const struct dataset *d);
-int64_t dataset_bad_lines(const struct dataset *d);  /* skipped so far in this epoch, or load */
+int64_t
+dataset_bad_lines(const struct dataset *d); /* bad lines skipped so far in this epoch, or load */
 int64_t dataset_file_count(const struct dataset *d); /* after expansion */
 const struct file_list *dataset_files(const struct dataset *d);
 const struct schema *dataset_schema(const struct dataset *d);
@@ -121,9 +122,9 @@ enum skiff_status dataset_preload(struct dataset *d, int threads, struct skiff_e
 enum skiff_status dataset_wait_preload(struct dataset *d, struct skiff_error *err);
 /* Shuffles the samples in place; the same seed on the same samples gives the same order. */
 enum skiff_status dataset_local_shuffle(struct dataset *d, uint64_t seed, struct skiff_error *err);
-/* Gives every sample the values of these slots of some other sample (a random permutation), to see
- * what a slot is worth; a second call starts from the samples as they were loaded; no slots: back
- * to them. Unknown slot: NOT_FOUND. */
+/* Gives every sample the values of these slots of another sample (a random permutation), to measure
+ * how much a slot matters. A second call starts from the samples as they were loaded; without slots
+ * it restores them. Unknown slot: NOT_FOUND. */
 enum skiff_status dataset_slots_shuffle(struct dataset *d, const char *const *slots, int count,
                                         uint64_t seed, struct skiff_error *err);
 /* Drops all samples. */
@@ -132,10 +133,10 @@ int64_t dataset_memory_size(const struct dataset *d);
 /* Samples that the last global shuffle left here; 0 before the first. */
 int64_t dataset_shuffle_size(const struct dataset *d);
 
-/* Every sample goes to a worker drawn at random (with merge_by_lineid: that of its line id), then
- * the local ones are shuffled, then merged if the config says so. All workers call it with the same
- * seed; barriers stand around it. NULL or one worker: a local shuffle. On failure, also of another
- * worker, the samples are as before. */
+/* Sends every sample to a random worker (with merge_by_lineid: to that of its line id), then
+ * shuffles the local ones, then merges if the config says so. All workers call it with the same
+ * seed, between barriers. NULL or one worker: a local shuffle. On failure, also of another worker,
+ * the samples are unchanged. */
 enum skiff_status dataset_global_shuffle(struct dataset *d, const struct skiff_exchange *exchange,
                                          uint64_t seed, struct skiff_error *err);
 /* Samples that the last merge by line id dropped. */

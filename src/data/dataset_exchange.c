@@ -19,7 +19,7 @@
 struct shuffle {
     struct dataset *dataset;
     const struct skiff_exchange *exchange;
-    struct draws draws;
+    struct counter_rng draws;
     size_t next;                 /* sample to be sent */
     struct buf *out;             /* per worker */
     struct sample_store arrived; /* also what stays here */
@@ -33,7 +33,7 @@ static int worker_of(struct shuffle *s, const char *sample)
     return (int)draw_below(&s->draws, size);
 }
 
-/* Fills the messages of a round. */
+/* Fills the messages of an exchange round. */
 static void round_fill(struct shuffle *s, bool failed)
 {
     const struct sample_store *from = &s->dataset->store;
@@ -70,25 +70,25 @@ static enum skiff_status take_samples(struct shuffle *s, const char *p, size_t b
     return SKIFF_OK;
 }
 
-struct round {
+struct exchange_round {
     const void **send;
     size_t *send_bytes, *got;
     void **recv;
     bool all_last; /* every worker has sent everything */
-    int failed;    /* a worker that says so, or -1 */
+    int failed;    /* a worker that sent FAILED, or -1 */
 };
 
-static void round_init(struct round *r, size_t n)
+static void round_init(struct exchange_round *r, size_t n)
 {
-    *r = (struct round){mem_must(n * sizeof *r->send),
-                        mem_must(n * sizeof *r->send_bytes),
-                        mem_must(n * sizeof *r->got),
-                        mem_must(n * sizeof *r->recv),
-                        false,
-                        -1};
+    *r = (struct exchange_round){mem_alloc_or_die(n * sizeof *r->send),
+                                 mem_alloc_or_die(n * sizeof *r->send_bytes),
+                                 mem_alloc_or_die(n * sizeof *r->got),
+                                 mem_alloc_or_die(n * sizeof *r->recv),
+                                 false,
+                                 -1};
 }
 
-static void round_deinit(struct round *r)
+static void round_deinit(struct exchange_round *r)
 {
     free(r->send);
     free(r->send_bytes);
@@ -96,7 +96,7 @@ static void round_deinit(struct round *r)
     free(r->recv);
 }
 
-static enum skiff_status round_exchange(struct shuffle *s, struct round *r, bool failed,
+static enum skiff_status round_exchange(struct shuffle *s, struct exchange_round *r, bool failed,
                                         struct skiff_error *err)
 {
     const struct skiff_exchange *x = s->exchange;
@@ -116,15 +116,15 @@ static enum skiff_status round_exchange(struct shuffle *s, struct round *r, bool
     return SKIFF_OK;
 }
 
-static enum skiff_status round_take(struct shuffle *s, struct round *r, struct batch *check,
-                                    struct skiff_error *err)
+static enum skiff_status round_take(struct shuffle *s, struct exchange_round *r,
+                                    struct batch *check, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < s->exchange->size; i++) {
         if (status == SKIFF_OK && r->failed < 0) {
             status = r->got[i]
                          ? take_samples(s, (const char *)r->recv[i] + 1, r->got[i] - 1, check, err)
-                         : error_set(err, SKIFF_FORMAT, "no message has come");
+                         : error_set(err, SKIFF_FORMAT, "no message was received");
             if (status < 0)
                 error_prefix(err, status, "global_shuffle: from worker %d", i);
         }
@@ -135,12 +135,12 @@ static enum skiff_status round_take(struct shuffle *s, struct round *r, struct b
 }
 
 /* All workers see the same marks, so all leave after the same round: when one has failed, or when
- * all were through in the round before, too. That last round tells whether what came in the one
- * before was good everywhere. */
+ * all had sent LAST in the round before, too. That last round tells whether the samples of the
+ * previous one were valid on every worker. */
 static enum skiff_status rounds_run(struct shuffle *s, struct skiff_error *err)
 {
     struct batch check;
-    struct round r;
+    struct exchange_round r;
     enum skiff_status own = batch_init(&check, &s->dataset->schema, 1, err), status = SKIFF_OK;
     round_init(&r, (size_t)s->exchange->size);
     for (bool over = false, was_last = false; !over;) {
@@ -170,7 +170,7 @@ static enum skiff_status shuffle_between(struct dataset *d, const struct skiff_e
                         .exchange = x,
                         .draws = {seed ^ (uint64_t)x->rank * 0x9E3779B97F4A7C15ull, 0}};
     store_init(&s.arrived);
-    s.out = mem_must((size_t)x->size * sizeof *s.out);
+    s.out = mem_alloc_or_die((size_t)x->size * sizeof *s.out);
     enum skiff_status status = x->barrier(x->arg, err);
     if (status == SKIFF_OK)
         status = rounds_run(&s, err);

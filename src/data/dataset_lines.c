@@ -49,7 +49,7 @@ enum skiff_status lines_cut(const struct dataset *d, struct batch *b, struct ski
             TRY(rows_of_dense(&d->visible.slots[i], values, t, err));
             continue;
         }
-        TRY(lod_make(&t->lod, 1, &offsets, err));
+        TRY(lod_build(&t->lod, 1, &offsets, err));
         for (int64_t k = 0; k < offsets; k++)
             t->lod->level[0].off[k] = k;
     }

@@ -19,7 +19,7 @@
 #include "data/record.h"
 
 #define LOAD_ROWS 256
-#define PLACES 8 /* samples of a batch that are named one by one */
+#define PLACES 8 /* samples of a batch that are listed one by one */
 
 /* ---- loading ---- */
 
@@ -58,7 +58,7 @@ static enum skiff_status load_file(struct load_thread *t, struct scan *scan, str
                                    struct skiff_error *err)
 {
     struct segment *seg;
-    t->segments = mem_must_grow(t->segments, (t->nsegments + 1) * sizeof *t->segments);
+    t->segments = mem_grow_or_die(t->segments, (t->nsegments + 1) * sizeof *t->segments);
     seg = &t->segments[t->nsegments++];
     *seg = (struct segment){scan->file, t->store.count, 0};
     for (;;) {
@@ -123,21 +123,21 @@ static void loader_join(struct loader *l)
 enum skiff_status dataset_preload(struct dataset *d, int threads, struct skiff_error *err)
 {
     TRY(memory_only(d, "load_into_memory", err));
-    if (!d->told_files)
-        return error_set(err, SKIFF_STATE, "the dataset has no files: set_filelist comes first");
+    if (!d->reported_files)
+        return error_set(err, SKIFF_STATE, "the dataset has no files: call set_filelist first");
     dataset_stop(d);
     if (threads <= 0)
         threads = d->config.threads;
     if (threads > d->files.count)
         threads = d->files.count ? d->files.count : 1;
     const char *format = d->reader.format ? d->reader.format : "multislot";
-    struct loader *l = mem_must(sizeof *l);
+    struct loader *l = mem_alloc_or_die(sizeof *l);
     l->dataset = d;
     l->origin = d->origins.count;
     for (int i = 0; i < d->files.count; i++)
         file_list_add(&d->origins, d->files.paths[i]);
     l->drop_zeros = reader_find(format)->drops_zeros && !d->config.keep_zeros;
-    l->threads = mem_must((size_t)threads * sizeof *l->threads);
+    l->threads = mem_alloc_or_die((size_t)threads * sizeof *l->threads);
     l->nthreads = threads;
     atomic_store(&d->stop, false);
     atomic_store(&d->cursor.next, 0);
@@ -227,7 +227,7 @@ enum skiff_status dataset_release(struct dataset *d, struct skiff_error *err)
     TRY(memory_only(d, "release_memory", err));
     dataset_stop(d);
     memory_deinit(d);
-    lanes_free(d);
+    thread_states_destroy(d);
     d->shuffle_size = 0;
     return SKIFF_OK;
 }
@@ -249,7 +249,7 @@ int64_t dataset_shuffle_size(const struct dataset *d)
     return d->shuffle_size;
 }
 
-/* ---- handing out ---- */
+/* ---- making batches ---- */
 
 size_t sample_bytes(const char *sample)
 {
@@ -269,10 +269,10 @@ static void add_origin(const struct dataset *d, size_t at, struct buf *out)
                    d->origins.paths[o.file], o.line & ~SAMPLE_NUMBER);
 }
 
-void dataset_place(const struct dataset *d, const struct batch *b, struct buf *out)
+void dataset_position(const struct dataset *d, const struct batch *b, struct buf *out)
 {
     if (b->in_memory < 0) {
-        batch_place_text(b, out);
+        batch_position_text(b, out);
         return;
     }
     for (int64_t row = 0; row < b->rows && row < PLACES; row++) {
@@ -283,19 +283,19 @@ void dataset_place(const struct dataset *d, const struct batch *b, struct buf *o
         buf_printf(out, " and %" PRId64 " more", b->rows - PLACES);
 }
 
-/* The error, which begins with the place of its sample. */
+/* The error, prefixed with the origin of its sample. */
 static enum skiff_status with_origin(const struct dataset *d, size_t sample,
                                      enum skiff_status status, struct skiff_error *err)
 {
-    struct buf place = BUF_INIT;
-    add_origin(d, sample, &place);
-    error_prefix(err, status, "%s", place.data);
-    buf_deinit(&place);
+    struct buf position = BUF_INIT;
+    add_origin(d, sample, &position);
+    error_prefix(err, status, "%s", position.data);
+    buf_deinit(&position);
     return status;
 }
 
-/* Of samples that were loaded before the rules were known, or that another worker has sent. */
-static enum skiff_status memory_judge(const struct dataset *d, const struct batch *b, size_t first,
+/* For samples that were loaded before the rules were set, or that another worker has sent. */
+static enum skiff_status memory_check(const struct dataset *d, const struct batch *b, size_t first,
                                       struct skiff_error *err)
 {
     struct breach breach;
@@ -309,8 +309,9 @@ static enum skiff_status memory_judge(const struct dataset *d, const struct batc
     return SKIFF_OK;
 }
 
-/* Takes the next samples for this lane and makes their batch, in the place that comes next. */
-static enum skiff_status memory_make(struct dataset *d, struct lane *l, struct skiff_error *err)
+/* Takes the next samples for this thread and makes their batch in its next slot. */
+static enum skiff_status memory_make(struct dataset *d, struct thread_state *l,
+                                     struct skiff_error *err)
 {
     size_t want = (size_t)d->config.batch_size;
     size_t from = atomic_fetch_add(&d->next_sample, want);
@@ -331,12 +332,12 @@ static enum skiff_status memory_make(struct dataset *d, struct lane *l, struct s
     }
     b->in_memory = (int64_t)from;
     batch_finish(b);
-    TRY(memory_judge(d, b, from, err)); /* by rows of text, which a line that is cut up has not */
+    TRY(memory_check(d, b, from, err)); /* by rows of text, which a line that is cut up has not */
     enum skiff_status cut = d->config.line_is_batch ? lines_cut(d, b, err) : SKIFF_OK;
     return cut < 0 ? with_origin(d, from, cut, err) : SKIFF_OK;
 }
 
-const struct batch *memory_peek(struct dataset *d, struct lane *l)
+const struct batch *memory_peek(struct dataset *d, struct thread_state *l)
 {
     if (!l->peeked) {
         l->peeked_status = memory_make(d, l, &l->peeked_error);
@@ -345,7 +346,7 @@ const struct batch *memory_peek(struct dataset *d, struct lane *l)
     return l->peeked_status == SKIFF_OK ? &l->batches[l->taken % l->nbatches] : NULL;
 }
 
-enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct batch **out,
+enum skiff_status memory_next(struct dataset *d, struct thread_state *l, const struct batch **out,
                               struct skiff_error *err)
 {
     if (atomic_load(&d->stop))
@@ -361,7 +362,7 @@ enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct ba
 
 /* ---- shuffling ---- */
 
-size_t draw_below(struct draws *r, size_t n)
+size_t draw_below(struct counter_rng *r, size_t n)
 {
     uint32_t w[4];
     philox(r->key, 0, r->counter++, w);
@@ -373,7 +374,7 @@ enum skiff_status dataset_local_shuffle(struct dataset *d, uint64_t seed, struct
 {
     TRY(memory_only(d, "local_shuffle", err));
     dataset_stop(d);
-    struct draws r = {seed, 0};
+    struct counter_rng r = {seed, 0};
     slots_unshuffle(d);
     for (size_t i = d->store.count; i > 1; i--) {
         size_t k = draw_below(&r, i);
@@ -403,10 +404,10 @@ enum skiff_status dataset_slots_shuffle(struct dataset *d, const char *const *sl
                          d->store.count);
     TRY(mem_alloc(bytes, "slots_shuffle", &from, err));
     d->shuffled_from = from;
-    d->shuffled_slots = mem_must((size_t)d->schema.count * sizeof *d->shuffled_slots);
+    d->shuffled_slots = mem_alloc_or_die((size_t)d->schema.count * sizeof *d->shuffled_slots);
     for (int i = 0; i < count; i++)
         d->shuffled_slots[schema_find(&d->schema, slots[i])] = true;
-    struct draws r = {seed, 0};
+    struct counter_rng r = {seed, 0};
     for (size_t i = 0; i < d->store.count; i++) {
         size_t k = draw_below(&r, i + 1);
         d->shuffled_from[i] = d->shuffled_from[k];

@@ -5,16 +5,17 @@
 #include "base/thread.h"
 #include "data/dataset.h"
 
-/* What one training thread has. The queue fills batches[produced % n]; those below `released` are
- * free, those from released to taken are with the training thread, then come the prepared ones. */
-struct lane {
+/* State of one training thread. The queue fills batches[produced % n]. Those below `released` are
+ * free, those from released to taken are in use by the training thread, the prepared ones follow.
+ */
+struct thread_state {
     struct dataset *dataset;
     struct scan scan;
     bool scan_open;
     struct batch *batches;
     int nbatches;
     int64_t produced, taken, released;
-    bool peeked;                     /* memory: the next batch is made already, or has failed: */
+    bool peeked;                     /* memory: the next batch is ready, or has failed: */
     enum skiff_status peeked_status; /* OK, END or the failure */
     struct skiff_error peeked_error;
     bool done; /* no more will be produced */
@@ -23,7 +24,7 @@ struct lane {
     pthread_cond_t changed;
 };
 
-/* Where a sample in memory was read; in front of it. */
+/* Where a sample in memory was read; stored in front of it. */
 struct sample_origin {
     uint32_t file; /* of dataset.origins; NO_FILE: not known (another worker has sent it) */
     uint32_t line; /* or its number among the file's samples, with SAMPLE_NUMBER; 0: not known */
@@ -46,9 +47,9 @@ enum skiff_status store_add(struct sample_store *s, const struct batch *b, int64
 /* One sample as bytes: copies a record of n bytes. */
 enum skiff_status store_add_bytes(struct sample_store *s, const char *record, size_t n,
                                   struct skiff_error *err);
-/* Room for n more entries of samples. */
+/* Reserves n more entries of samples. */
 enum skiff_status store_reserve(struct sample_store *s, size_t n, struct skiff_error *err);
-/* Moves the blocks of `from` to `s`; its samples must have been taken over. */
+/* Moves the blocks of `from` to `s`; its sample pointers must have been copied. */
 void store_take_blocks(struct sample_store *s, struct sample_store *from);
 
 size_t sample_bytes(const char *sample); /* of its record */
@@ -57,11 +58,11 @@ struct sample_origin sample_origin(const char *sample);
 uint64_t sample_line_id(const char *sample);
 
 /* Random numbers of (seed, counter). */
-struct draws {
+struct counter_rng {
     uint64_t key, counter;
 };
-/* 0 .. n-1, each as likely (the rest of 2^64 / n is far below what can be seen). */
-size_t draw_below(struct draws *r, size_t n);
+/* Uniform in 0 .. n-1 (the bias, n / 2^64, is negligible). */
+size_t draw_below(struct counter_rng *r, size_t n);
 
 struct loader;
 
@@ -70,14 +71,14 @@ struct dataset {
     struct reader_config reader;
     struct dataset_config config; /* its texts are owned */
     struct file_list files;
-    bool told_files; /* dataset_set_files was called: an empty list is an answer, too */
+    bool reported_files; /* dataset_set_files was called: an empty list is deliberate */
     struct scan_plan plan;
     struct data_rules rules; /* of the plan; no slots: none */
     struct bad_lines bad;
     struct file_cursor cursor;
     struct file_piece *pieces; /* of the cursor; NULL: whole files */
-    bool read_stdin;           /* an epoch has taken it */
-    struct lane *lanes;
+    bool read_stdin;           /* an epoch has consumed it */
+    struct thread_state *thread_states;
     int nlanes;
     bool started;
     atomic_bool stop;
@@ -92,23 +93,23 @@ struct dataset {
     bool *shuffled_slots;  /* per slot, or NULL */
     size_t *shuffled_from; /* per sample: where its shuffled slots come from */
     int64_t shuffle_size;
-    struct schema visible; /* what users see: without the line id */
+    struct schema visible; /* the schema that users see: without the line id */
     int64_t merge_dropped;
 };
 
-/* Remembers the first failure and stops everybody. */
+/* Stores the first error and stops all threads. */
 void dataset_fail(struct dataset *d, const struct skiff_error *err);
 enum skiff_status dataset_failure(struct dataset *d, struct skiff_error *err);
 
-void lanes_free(struct dataset *d);
+void thread_states_destroy(struct dataset *d);
 enum skiff_status queue_start(struct dataset *d, struct skiff_error *err);
-enum skiff_status queue_next(struct dataset *d, struct lane *l, const struct batch **out,
+enum skiff_status queue_next(struct dataset *d, struct thread_state *l, const struct batch **out,
                              struct skiff_error *err);
-const struct batch *queue_peek(struct dataset *d, struct lane *l);
+const struct batch *queue_peek(struct dataset *d, struct thread_state *l);
 void queue_stop(struct dataset *d);
-enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct batch **out,
+enum skiff_status memory_next(struct dataset *d, struct thread_state *l, const struct batch **out,
                               struct skiff_error *err);
-const struct batch *memory_peek(struct dataset *d, struct lane *l);
+const struct batch *memory_peek(struct dataset *d, struct thread_state *l);
 void memory_deinit(struct dataset *d);
 void slots_unshuffle(struct dataset *d);
 enum skiff_status memory_merge(struct dataset *d, struct skiff_error *err);

@@ -1,14 +1,15 @@
-/* QueueDataset: a reader thread per lane, a ring of batches between it and the training thread. */
+/* QueueDataset: one reader thread per training thread, with a ring of batches between them. */
 #include "data/dataset_parts.h"
 
 #include <string.h>
 
-/* The batch that comes next, or END. */
-static enum skiff_status lane_read(struct lane *l, struct batch *b, struct skiff_error *err)
+/* The next batch, or END. */
+static enum skiff_status thread_state_read(struct thread_state *l, struct batch *b,
+                                           struct skiff_error *err)
 {
     struct dataset *d = l->dataset;
     enum skiff_status status;
-    b->keep_places = d->config.keep_ids;
+    b->keep_positions = d->config.keep_ids;
     do { /* of very many bad lines a batch holds nothing else */
         TRY(batch_reset(b, err));
         status = scan_fill(&l->scan, &d->cursor, b, d->config.batch_size, err);
@@ -20,9 +21,9 @@ static enum skiff_status lane_read(struct lane *l, struct batch *b, struct skiff
     return status;
 }
 
-static void *lane_run(void *arg)
+static void *thread_state_run(void *arg)
 {
-    struct lane *l = arg;
+    struct thread_state *l = arg;
     struct dataset *d = l->dataset;
     for (;;) {
         pthread_mutex_lock(&l->lock);
@@ -34,7 +35,7 @@ static void *lane_run(void *arg)
         struct skiff_error err = {0};
         enum skiff_status status = SKIFF_END;
         if (!atomic_load(&d->stop))
-            status = lane_read(l, b, &err);
+            status = thread_state_read(l, b, &err);
         if (status < 0)
             dataset_fail(d, &err);
 
@@ -53,25 +54,25 @@ static void *lane_run(void *arg)
 enum skiff_status queue_start(struct dataset *d, struct skiff_error *err)
 {
     for (int i = 0; i < d->nlanes; i++) {
-        struct lane *l = &d->lanes[i];
+        struct thread_state *l = &d->thread_states[i];
         TRY(scan_open(&l->scan, &d->plan, err));
         l->scan_open = true;
-        if (d->config.ahead < 0)
+        if (d->config.prefetch < 0)
             continue;
-        TRY(thread_start(&l->thread, "read", i, lane_run, l, err));
+        TRY(thread_start(&l->thread, "read", i, thread_state_run, l, err));
     }
     return SKIFF_OK;
 }
 
 /* Without a reader thread. */
-static enum skiff_status next_inline(struct dataset *d, struct lane *l, const struct batch **out,
-                                     struct skiff_error *err)
+static enum skiff_status next_inline(struct dataset *d, struct thread_state *l,
+                                     const struct batch **out, struct skiff_error *err)
 {
     struct skiff_error why = {0};
     if (l->done || atomic_load(&d->stop))
         return dataset_failure(d, err);
     struct batch *b = &l->batches[l->taken % l->nbatches];
-    enum skiff_status status = lane_read(l, b, &why);
+    enum skiff_status status = thread_state_read(l, b, &why);
     if (status == SKIFF_OK) {
         l->taken++;
         *out = b;
@@ -84,10 +85,10 @@ static enum skiff_status next_inline(struct dataset *d, struct lane *l, const st
     return dataset_failure(d, err);
 }
 
-enum skiff_status queue_next(struct dataset *d, struct lane *l, const struct batch **out,
+enum skiff_status queue_next(struct dataset *d, struct thread_state *l, const struct batch **out,
                              struct skiff_error *err)
 {
-    if (d->config.ahead < 0)
+    if (d->config.prefetch < 0)
         return next_inline(d, l, out, err);
     pthread_mutex_lock(&l->lock);
     if (l->taken > 1 && l->released < l->taken - 1) {
@@ -105,9 +106,9 @@ enum skiff_status queue_next(struct dataset *d, struct lane *l, const struct bat
     return dataset_failure(d, err);
 }
 
-const struct batch *queue_peek(struct dataset *d, struct lane *l)
+const struct batch *queue_peek(struct dataset *d, struct thread_state *l)
 {
-    if (d->config.ahead < 0)
+    if (d->config.prefetch < 0)
         return NULL;
     pthread_mutex_lock(&l->lock);
     const struct batch *b = l->produced > l->taken ? &l->batches[l->taken % l->nbatches] : NULL;
@@ -119,7 +120,7 @@ void queue_stop(struct dataset *d)
 {
     atomic_store(&d->stop, true);
     for (int i = 0; i < d->nlanes; i++) {
-        struct lane *l = &d->lanes[i];
+        struct thread_state *l = &d->thread_states[i];
         if (l->thread.running) {
             pthread_mutex_lock(&l->lock);
             pthread_cond_broadcast(&l->changed);

@@ -40,15 +40,15 @@ enum skiff_status store_reserve(struct sample_store *s, size_t n, struct skiff_e
     return SKIFF_OK;
 }
 
-/* Room for n bytes in one piece. */
-static enum skiff_status store_room(struct sample_store *s, size_t n, struct skiff_error *err)
+/* Space for n bytes in one piece. */
+static enum skiff_status reserve_bytes(struct sample_store *s, size_t n, struct skiff_error *err)
 {
     void *block;
     if (s->nblocks && s->cap - s->used >= n)
         return SKIFF_OK;
     size_t cap = n > BLOCK / 4 ? n : BLOCK; /* a large sample gets a block of its own */
     TRY(mem_alloc(cap, "samples in memory", &block, err));
-    s->blocks = mem_must_grow(s->blocks, (s->nblocks + 1) * sizeof *s->blocks);
+    s->blocks = mem_grow_or_die(s->blocks, (s->nblocks + 1) * sizeof *s->blocks);
     s->blocks[s->nblocks++] = block;
     s->cap = cap;
     s->used = 0;
@@ -87,7 +87,7 @@ enum skiff_status store_add(struct sample_store *s, const struct batch *b, int64
     if (n > UINT32_MAX - 2 * HEAD)
         return error_set(err, SKIFF_RANGE, "a sample of %zu bytes is too large", n);
     /* dropping zeros may leave one 0 where there was one: never more bytes than before */
-    TRY(store_room(s, n + HEAD, err));
+    TRY(reserve_bytes(s, n + HEAD, err));
     TRY(store_reserve(s, 1, err));
     char *at = store_begin(s, origin);
     store_end(s, at, record_write(b, row, drop_zeros, at + 4));
@@ -97,7 +97,7 @@ enum skiff_status store_add(struct sample_store *s, const struct batch *b, int64
 enum skiff_status store_add_bytes(struct sample_store *s, const char *record, size_t n,
                                   struct skiff_error *err)
 {
-    TRY(store_room(s, n + HEAD, err));
+    TRY(reserve_bytes(s, n + HEAD, err));
     TRY(store_reserve(s, 1, err));
     char *at = store_begin(s, (struct sample_origin){.file = NO_FILE});
     memcpy(at + 4, record, n);
@@ -109,7 +109,7 @@ void store_take_blocks(struct sample_store *s, struct sample_store *from)
 {
     if (from->nblocks == 0)
         return;
-    s->blocks = mem_must_grow(s->blocks, (s->nblocks + from->nblocks) * sizeof *s->blocks);
+    s->blocks = mem_grow_or_die(s->blocks, (s->nblocks + from->nblocks) * sizeof *s->blocks);
     memcpy(s->blocks + s->nblocks, from->blocks, from->nblocks * sizeof *s->blocks);
     s->nblocks += from->nblocks;
     s->used = from->used;

@@ -1,9 +1,10 @@
-/* Samples go to other workers: the vtable is public (skiff/exchange.h), what travels stands here.
+/* Exchange of samples between workers: the vtable is public (skiff/exchange.h), the message format
+ * is here.
  *
- * A message of one round: one byte (EXCHANGE_MORE, _LAST, _FAILED), then samples, each a u32 number
- * of bytes and a record. Rounds go on until every worker has said LAST in two rounds, the second
- * one without samples. A worker that fails says FAILED in its next round, and all of them end with
- * an error after that round: nobody waits for it. */
+ * A message of one exchange round: one byte (EXCHANGE_MORE, _LAST, _FAILED), then samples, each a
+ * u32 number of bytes and a record. Rounds continue until every worker has sent LAST in two rounds,
+ * the second one without samples. A worker that fails sends FAILED in its next round, and all
+ * workers end with an error after that round: none is left waiting. */
 #ifndef DATA_EXCHANGE_H
 #define DATA_EXCHANGE_H
 

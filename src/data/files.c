@@ -1,3 +1,8 @@
+/* Expanding file names (files.h): folders are walked and patterns matched, local or remote.
+ *
+ * Every folder's files are sorted by path, so that all workers see the same order. Hidden files,
+ * job marks and editor backups are skipped only when a folder is walked: a file that the user
+ * names is always taken. The depth of folders is limited, because links may form a circle. */
 #define _GNU_SOURCE
 #include "data/files.h"
 
@@ -32,14 +37,14 @@ void file_list_deinit(struct file_list *l)
 int file_list_add(struct file_list *l, const char *path)
 {
     struct stat st;
-    l->paths = mem_must_grow(l->paths, ((size_t)l->count + 1) * sizeof *l->paths);
-    l->paths[l->count] = mem_must_strdup(path);
+    l->paths = mem_grow_or_die(l->paths, ((size_t)l->count + 1) * sizeof *l->paths);
+    l->paths[l->count] = mem_strdup_or_die(path);
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
         l->bytes += st.st_size;
     return l->count++;
 }
 
-/* All but this folder, the one above, our own caches and the marks of jobs. */
+/* All names except ".", "..", our own caches and job markers. */
 static bool is_listed(const char *name)
 {
     size_t n = strlen(name);
@@ -76,7 +81,7 @@ static void leave_out(struct file_list *l, const char *path)
     buf_printf(&names, "%s%s%s", l->left_out_names ? l->left_out_names : "",
                l->left_out_names ? ", " : "", path);
     free(l->left_out_names);
-    l->left_out_names = mem_must_strdup(names.data);
+    l->left_out_names = mem_strdup_or_die(names.data);
     buf_deinit(&names);
 }
 
@@ -102,7 +107,7 @@ static enum skiff_status walk(struct file_list *l, const char *folder, int depth
         if (is_backup(entries[i]->d_name))
             leave_out(l, path.data);
         else if (status == SKIFF_OK && stat(path.data, &st) < 0)
-            status = error_set_sys(err, "%s: cannot look at the file", path.data);
+            status = error_set_sys(err, "%s: cannot stat the file", path.data);
         else if (status == SKIFF_OK && S_ISDIR(st.st_mode))
             status = walk(l, path.data, depth + 1, err);
         else if (status == SKIFF_OK)
@@ -147,7 +152,7 @@ static enum skiff_status expand_pattern(struct file_list *l, const char *name,
     for (size_t i = 0; status == SKIFF_OK && i < g.gl_pathc; i++) {
         struct stat st;
         if (stat(g.gl_pathv[i], &st) < 0)
-            status = error_set_sys(err, "%s: cannot look at the file", g.gl_pathv[i]);
+            status = error_set_sys(err, "%s: cannot stat the file", g.gl_pathv[i]);
         else
             status = expand_path(l, g.gl_pathv[i], &st, err);
     }
@@ -155,12 +160,12 @@ static enum skiff_status expand_pattern(struct file_list *l, const char *name,
     return status;
 }
 
-/* ---- files of other machines ---- */
+/* ---- remote files ---- */
 
 static void add_remote(struct file_list *l, const char *path, int64_t bytes)
 {
-    l->paths = mem_must_grow(l->paths, ((size_t)l->count + 1) * sizeof *l->paths);
-    l->paths[l->count++] = mem_must_strdup(path);
+    l->paths = mem_grow_or_die(l->paths, ((size_t)l->count + 1) * sizeof *l->paths);
+    l->paths[l->count++] = mem_strdup_or_die(path);
     l->bytes += bytes;
 }
 
@@ -225,11 +230,11 @@ enum skiff_status file_list_expand(struct file_list *l, const char *name, struct
     }
     if (fs_is_remote(name))
         return expand_remote(l, name, err);
-    if (stat(name, &st) == 0) /* a file whose name has a * in it is taken for itself */
+    if (stat(name, &st) == 0) /* a file whose name contains a * is taken literally */
         return expand_path(l, name, &st, err);
     if (strpbrk(name, "*?["))
         return expand_pattern(l, name, err);
     if (errno == ENOENT)
         return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder", name);
-    return error_set_sys(err, "%s: cannot look at the file", name);
+    return error_set_sys(err, "%s: cannot stat the file", name);
 }

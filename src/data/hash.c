@@ -5,7 +5,7 @@
 #include "base/mem.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the data room reads and writes little-endian words in place"
+#error "the data module reads and writes little-endian words in place"
 #endif
 
 struct hasher hasher_of(enum hash_kind kind, uint64_t size)
@@ -29,7 +29,7 @@ int64_t hasher_id(const struct hasher *h, const struct hash_prefix *column, cons
     size_t len = column->len + n;
     uint64_t x;
     if (len > sizeof small)
-        whole = big = mem_must(len);
+        whole = big = mem_alloc_or_die(len);
     memcpy(whole, column->text, column->len);
     memcpy(whole + column->len, value, n);
     x = hash_of(h->kind, whole, len);

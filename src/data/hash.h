@@ -37,7 +37,7 @@ static inline uint64_t hasher_mod(const struct hasher *h, uint64_t x)
 {
     uint64_t q = (uint64_t)(((unsigned __int128)x * h->reciprocal) >> 64);
     uint64_t r = x - q * h->size;
-    r -= h->size & -(uint64_t)(r >= h->size); /* no branch: it could not be foretold */
+    r -= h->size & -(uint64_t)(r >= h->size); /* branch-free: a branch would be unpredictable */
     r -= h->size & -(uint64_t)(r >= h->size);
     return r;
 }
@@ -63,9 +63,9 @@ static inline uint64_t hash_rotl(uint64_t x, int r)
  * value that it needs) 1.0 million (build/bench/readers, Zen 3). */
 static inline uint64_t hash_xxh64_2_8(uint64_t prefix, uint64_t value)
 {
-    uint64_t lane = prefix | value << 16;
+    uint64_t thread_state = prefix | value << 16;
     uint64_t h = XXH_P5 + 10;
-    h ^= hash_rotl(lane * XXH_P2, 31) * XXH_P1;
+    h ^= hash_rotl(thread_state * XXH_P2, 31) * XXH_P1;
     h = hash_rotl(h, 27) * XXH_P1 + XXH_P4;
     h = hash_rotl(h ^ (value >> 48 & 0xff) * XXH_P5, 11) * XXH_P1;
     h = hash_rotl(h ^ (value >> 56) * XXH_P5, 11) * XXH_P1;

@@ -34,7 +34,7 @@ static bool same(const struct label_text *a, const struct label_text *b)
 /* A copy with the room behind it that number parsers may read. */
 static char *padded(const char *text, size_t n)
 {
-    char *copy = mem_must(n + 1 + TEXT_PAD);
+    char *copy = mem_alloc_or_die(n + 1 + TEXT_PAD);
     memcpy(copy, text, n);
     copy[n] = '\n';
     return copy;

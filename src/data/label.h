@@ -24,7 +24,7 @@ struct label_rule {
     struct label_text positive, negative;
 };
 
-/* Stands in the message of label_read about a label that is there and is neither of the two. */
+/* Part of label_read's message for a label that is neither of the two. */
 #define LABEL_UNKNOWN "(an unknown label)"
 
 /* Either may be NULL. INVALID: a negative without a positive, or the same twice. */

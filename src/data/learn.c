@@ -1,3 +1,9 @@
+/* Learning column statistics from rows (learn.h).
+ *
+ * One pass. Numbers are sampled (reservoir sampling), and texts are counted by hash up to a limit.
+ * The limit of a column is its share of COUNTERS, between 1024 and LEARN_VALUES, so that memory
+ * depends neither on rows nor, up to 8192 columns, on columns. A column with more distinct values
+ * than its limit is hashed instead. One thread. */
 #include "data/learn.h"
 
 #include <stdlib.h>
@@ -21,10 +27,10 @@ struct learn {
 
 struct learn *learn_create(const struct learn_config *config)
 {
-    struct learn *l = mem_must(sizeof *l);
+    struct learn *l = mem_alloc_or_die(sizeof *l);
     size_t n = (size_t)config->ncolumns, most = COUNTERS / (n ? n : 1);
     l->config = config;
-    l->columns = mem_must(n * sizeof *l->columns + 1);
+    l->columns = mem_alloc_or_die(n * sizeof *l->columns + 1);
     for (size_t i = 0; i < n; i++) {
         struct learnt *c = &l->columns[i];
         c->values.most = most > LEARN_VALUES ? LEARN_VALUES : most < 1024 ? 1024 : most;
@@ -54,7 +60,7 @@ void learn_row(struct learn *l)
 
 void learn_number(struct learn *l, int column, double x)
 {
-    /* readers have floats: knots that are one number to them would be no knots, nor a file that can
+    /* readers use floats: knots that are equal as floats would be no knots, and the file could not
      * be read */
     number_sample_add(&l->columns[column].numbers, (double)(float)x);
 }
@@ -85,7 +91,7 @@ static void add_absent(struct learn *l, struct number_sample *s)
     int64_t zeros = s->kept ? (int64_t)((double)s->kept * share / (1 - share)) : 1;
     if (zeros > 10 * LEARN_SAMPLE)
         zeros = 10 * LEARN_SAMPLE;
-    s->at = mem_must_grow(s->at, (size_t)(s->kept + zeros + 1) * sizeof *s->at);
+    s->at = mem_grow_or_die(s->at, (size_t)(s->kept + zeros + 1) * sizeof *s->at);
     for (int64_t i = 0; i < zeros; i++)
         s->at[s->kept++] = 0;
     if (s->min > 0 || s->seen == 0)
@@ -108,7 +114,7 @@ static void finish_number(struct learn *l, int i, struct columns *out)
     s->min = n->min;
     s->max = n->max;
     s->mean = mean;
-    s->knots = mem_must(COLUMNS_KNOTS_MAX * sizeof *s->knots);
+    s->knots = mem_alloc_or_die(COLUMNS_KNOTS_MAX * sizeof *s->knots);
     s->nknots = columns_knots(n->at, n->kept, l->config->buckets, s->knots);
     s->size = want->buckets ? 1 + (s->nknots ? s->nknots : 1) : 0;
 }
@@ -119,9 +125,9 @@ static void keep_values(struct learn *l, struct learnt *c, struct column_stats *
     struct value_count **sorted = value_counts_sorted(&c->values, &n);
     while ((size_t)s->nvalues < n && sorted[s->nvalues]->count >= l->config->least)
         s->nvalues++;
-    s->values = mem_must((size_t)s->nvalues * sizeof *s->values + 1);
+    s->values = mem_alloc_or_die((size_t)s->nvalues * sizeof *s->values + 1);
     for (int64_t k = 0; k < s->nvalues; k++)
-        s->values[k] = (struct column_value){mem_must_strdup(sorted[k]->text), sorted[k]->count};
+        s->values[k] = (struct column_value){mem_strdup_or_die(sorted[k]->text), sorted[k]->count};
     s->size = 2 + s->nvalues;
     free(sorted);
 }
@@ -150,7 +156,7 @@ void learn_finish(struct learn *l, struct columns *out)
             finish_number(l, i, out);
         if (want->values)
             finish_values(l, i, out);
-        if (want->hour != MOMENT_NONE) {
+        if (want->hour != TIMESTAMP_NONE) {
             struct column_stats *s = columns_add(out, want->name, strlen(want->name), COLUMN_HOUR);
             s->missing = l->columns[i].missing;
             s->form = want->hour;

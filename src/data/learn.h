@@ -1,5 +1,5 @@
-/* Learn: from rows of a table to what columns.h keeps of them. One pass; memory is bounded by
- * columns and LEARN_VALUES, not by rows. */
+/* Learn: collects the column statistics of columns.h from rows of a table. One pass; memory is
+ * bounded by columns and LEARN_VALUES, not by rows. */
 #ifndef DATA_LEARN_H
 #define DATA_LEARN_H
 
@@ -7,16 +7,16 @@
 #include "data/count.h"
 #include "data/look.h"
 
-/* What is to be learnt about a column; several at once, or nothing. */
+/* What to learn about a column; several at once, or nothing. */
 struct learn_column {
-    const char *name;      /* borrowed */
-    bool number;           /* knots, for a number between 0 and 1 */
-    bool buckets;          /* and ids for its buckets */
-    bool values;           /* ids for its values */
-    enum moment_form hour; /* ids for the hour of the day; MOMENT_NONE: none */
+    const char *name;         /* borrowed */
+    bool number;              /* knots, for a number between 0 and 1 */
+    bool buckets;             /* and ids for its buckets */
+    bool values;              /* ids for its values */
+    enum timestamp_form hour; /* ids for the hour of the day; TIMESTAMP_NONE: none */
 };
 
-#define LEARN_VALUES 262144  /* distinct values of a column; with more it is hashed */
+#define LEARN_VALUES 262144  /* distinct values of a column; with more the column is hashed */
 #define LEARN_HASHED 1048576 /* ids of a hashed column */
 #define LEARN_SAMPLE 100000  /* numbers of a column */
 
@@ -32,12 +32,13 @@ struct learn_config {
 struct learn;
 struct learn *learn_create(const struct learn_config *config); /* which must live longer */
 void learn_destroy(struct learn *l);
-/* A row begins; then its cells; missing ones as empty texts. text is padded as lines are. */
+/* Begins a row; then call for its cells, missing ones as empty texts. text is padded as lines are.
+ */
 void learn_row(struct learn *l);
 enum skiff_status learn_cell(struct learn *l, int column, const char *text, size_t n,
                              struct skiff_error *err);
 void learn_number(struct learn *l, int column, double x);
-/* What came of it, with ids numbered. */
+/* The result, with ids assigned. */
 void learn_finish(struct learn *l, struct columns *out);
 
 #endif

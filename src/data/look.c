@@ -1,4 +1,9 @@
-/* Counting: all rows of all files, one pass. */
+/* Looking at a table (look.h): counting, in one pass over all rows of all files.
+ *
+ * Per column: how many cells are numbers, texts, times or missing, their range, and the most
+ * frequent values. Distinct values are counted up to a limit, and beyond it only "more" is known,
+ * so that memory depends on the columns, not on the rows. Rows that cannot be read are reported and
+ * skipped; a header that differs from the first file's ends the reading. One thread. */
 #include "data/look.h"
 
 #include <inttypes.h>
@@ -82,8 +87,8 @@ static void add_times(struct look_column *c, const char *p, size_t n)
 {
     int64_t when, last = 0;
     int hour;
-    for (int f = 1; f < MOMENT_FORMS; f++)
-        if ((c->times & 1u << f) && moment_read((enum moment_form)f, p, n, &when, &hour))
+    for (int f = 1; f < TIMESTAMP_FORMS; f++)
+        if ((c->times & 1u << f) && timestamp_read((enum timestamp_form)f, p, n, &when, &hour))
             last = when; /* forms of digits alone give the same number */
         else
             c->times &= ~(1u << f);
@@ -119,11 +124,11 @@ static enum skiff_status add_cell(struct look *l, struct look_column *c, const c
 
 static void make_columns(struct look *l, int n)
 {
-    l->columns = mem_must((size_t)n * sizeof *l->columns);
+    l->columns = mem_alloc_or_die((size_t)n * sizeof *l->columns);
     size_t most = COUNTERS / (size_t)n;
     for (; l->ncolumns < n; l->ncolumns++) {
         struct look_column *c = &l->columns[l->ncolumns];
-        c->times = (1u << MOMENT_FORMS) - 2;
+        c->times = (1u << TIMESTAMP_FORMS) - 2;
         c->seen.most = most > LOOK_DISTINCT ? LOOK_DISTINCT : most < 4096 ? 4096 : most;
         c->seen.texts = LOOK_VALUES;
         c->when.most = TIMES;
@@ -160,7 +165,7 @@ static enum skiff_status name_columns(struct look *l, struct csv *csv, const str
             n = (size_t)snprintf(position, sizeof position, "%d", i + 1);
             cell = position;
         }
-        l->columns[i].name = mem_must(n + 1);
+        l->columns[i].name = mem_alloc_or_die(n + 1);
         memcpy(l->columns[i].name, cell, n);
     }
     return SKIFF_OK;
@@ -247,7 +252,7 @@ static enum skiff_status add_row(struct look *l, struct csv *csv, const struct l
     if (l->form.format != LOOK_CSV) {
         if (!l->ncolumns) {
             make_columns(l, 1);
-            l->columns[0].name = mem_must_strdup("label");
+            l->columns[0].name = mem_strdup_or_die("label");
         }
         return add_svm(l, row, err);
     }
@@ -271,7 +276,7 @@ static void finish(struct look *l)
         c->distinct = (int64_t)c->seen.distinct;
         c->more = c->seen.full;
         for (; c->nvalues < (int)n && c->nvalues < LOOK_VALUES; c->nvalues++)
-            c->values[c->nvalues] = (struct look_value){mem_must_strdup(sorted[c->nvalues]->text),
+            c->values[c->nvalues] = (struct look_value){mem_strdup_or_die(sorted[c->nvalues]->text),
                                                         sorted[c->nvalues]->count};
         if (c->whole + c->real + c->text == 0)
             c->times = 0;
@@ -281,7 +286,7 @@ static void finish(struct look *l)
     }
 }
 
-/* A row that cannot be read: it is told, and left out. */
+/* Reports a row that cannot be read and skips it. */
 static enum skiff_status bad_row(struct look *l, const struct look_config *config,
                                  const struct look_rows *rows, const struct look_row *row,
                                  struct skiff_error *why, struct skiff_error *err)

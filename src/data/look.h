@@ -14,17 +14,17 @@
 #include "data/files.h"
 #include "data/moment.h"
 
-/* LOOK_LINES is never guessed: any form with a row a line, of which nothing is looked at. */
+/* LOOK_LINES is never guessed: any format with one row a line; its cells are not examined. */
 enum look_format { LOOK_CSV, LOOK_LIBSVM, LOOK_LIBFFM, LOOK_LINES };
-const char *look_format_name(enum look_format format); /* as readers are called */
+const char *look_format_name(enum look_format format); /* reader names */
 
-/* How the rows are to be read. */
+/* The format of the rows. */
 struct look_form {
     enum look_format format;
     char separator;
     bool header;
     bool decimal_comma; /* csv: numbers are written 3,5 */
-    char comment;       /* lines that begin with it hold no row; 0: none */
+    char comment;       /* comment lines begin with it; 0: none */
 };
 
 #define LOOK_VALUES 12 /* of a column, kept with their texts */
@@ -43,11 +43,11 @@ struct look_column {
     int64_t full_at;                       /* which were found in so many cells */
     bool counts_up;                        /* whole numbers, each larger than the one before */
     size_t longest;                        /* bytes of a cell */
-    unsigned times;                        /* bit f: all values can be read as moment_form f */
+    unsigned times;                        /* bit f: all values can be read as timestamp_form f */
     struct look_value values[LOOK_VALUES]; /* the first ones that were found, frequent ones first */
     int nvalues;
     struct value_counts seen;
-    struct number_sample when; /* of columns that are times: what moment_read gives */
+    struct number_sample when; /* of columns that are times: what timestamp_read gives */
     double last;
 };
 
@@ -73,10 +73,10 @@ bool look_number(const char *p, size_t n, double *out, bool *whole);
 
 struct look_config {
     const struct file_list *files;
-    /* what the user said; has_* false: it is found out */
+    /* set by the user; has_* false: detected */
     bool has_format, has_separator, has_header;
     struct look_form form;
-    /* Called for every row that cannot be read, and now and then with the bytes that were read;
+    /* Called for every row that cannot be read, and periodically with the number of bytes read;
      * either may be NULL. */
     void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
     void (*on_progress)(void *arg, int64_t bytes);
@@ -85,9 +85,9 @@ struct look_config {
 };
 
 /* The form of a column of times: the first that all its values have. */
-static inline enum moment_form look_time_form(const struct look_column *c)
+static inline enum timestamp_form look_time_form(const struct look_column *c)
 {
-    return c->times ? (enum moment_form)__builtin_ctz(c->times) : MOMENT_NONE;
+    return c->times ? (enum timestamp_form)__builtin_ctz(c->times) : TIMESTAMP_NONE;
 }
 
 /* From the first 1000 rows of the first file. */
@@ -97,7 +97,7 @@ enum skiff_status look_run(const struct look_config *config, struct look *out,
                            struct skiff_error *err);
 void look_deinit(struct look *l);
 
-/* ---- rows one by one, for all who read files in such a form ---- */
+/* ---- rows one by one, for everything that reads files in such a format ---- */
 
 struct look_row {
     const char *line; /* the row as it stands there; holds until the next call */
@@ -113,14 +113,14 @@ struct look_rows {
     int file; /* the next one */
     bool begun;
     int64_t bytes_before;
-    int64_t told;
+    int64_t reported;
 };
 
 enum skiff_status look_rows_open(struct look_rows *r, const struct look_config *config,
                                  struct look_form form, struct skiff_error *err);
 void look_rows_close(struct look_rows *r);
-/* The next row of the files, header lines among them; empty lines and comments are passed over.
- * END behind the last. */
+/* The next row of the files, including header lines; skips empty lines and comments. END behind the
+ * last. */
 enum skiff_status look_rows_next(struct look_rows *r, struct look_row *out,
                                  struct skiff_error *err);
 const char *look_rows_file(const struct look_rows *r); /* that the last row is from */

@@ -15,15 +15,15 @@
 #define ROWS 1000
 #define BYTES ((size_t)4 << 20)
 
-struct lines {
+struct head_lines {
     struct buf text; /* all of them, each with a pad behind it */
     size_t start[ROWS], n[ROWS];
     int count;
     int hashes; /* lines before the first that does not begin with # */
 };
 
-static enum skiff_status take_line(struct lines *l, const char *file, const struct look_row *row,
-                                   struct skiff_error *err)
+static enum skiff_status take_line(struct head_lines *l, const char *file,
+                                   const struct look_row *row, struct skiff_error *err)
 {
     if (memchr(row->line, 0, row->n))
         return error_set(err, SKIFF_FORMAT,
@@ -46,7 +46,7 @@ static enum skiff_status take_line(struct lines *l, const char *file, const stru
     return SKIFF_OK;
 }
 
-static enum skiff_status take_lines(const struct look_config *config, struct lines *l,
+static enum skiff_status take_lines(const struct look_config *config, struct head_lines *l,
                                     struct skiff_error *err)
 {
     struct look_rows rows;
@@ -68,7 +68,7 @@ static enum skiff_status take_lines(const struct look_config *config, struct lin
     return status < 0 ? status : SKIFF_OK;
 }
 
-static const char *line_at(const struct lines *l, int i)
+static const char *line_at(const struct head_lines *l, int i)
 {
     return l->text.data + l->start[i];
 }
@@ -99,7 +99,7 @@ static int svm_parts(const char *line, size_t n, int *tokens)
     return parts;
 }
 
-static bool guess_svm(const struct lines *l, struct look_form *out)
+static bool guess_svm(const struct head_lines *l, struct look_form *out)
 {
     int seen[3] = {0}, rows = 0;
     for (int i = l->hashes; i < l->count; i++) {
@@ -119,7 +119,7 @@ static bool guess_svm(const struct lines *l, struct look_form *out)
 
 /* ---- csv ---- */
 
-static int cells_of(const struct lines *l, int i, char separator)
+static int cells_of(const struct head_lines *l, int i, char separator)
 {
     struct csv csv = {.separator = separator};
     const char *at = line_at(l, i), *end = at + l->n[i], *cell;
@@ -132,7 +132,7 @@ static int cells_of(const struct lines *l, int i, char separator)
 }
 
 /* The number of cells that most rows have; 0 when fewer than nine in ten agree. */
-static int usual_cells(const struct lines *l, char separator)
+static int usual_cells(const struct head_lines *l, char separator)
 {
     int best = 0, votes = 0, agree = 0, rows = l->count - l->hashes;
     for (int i = l->hashes; i < l->count; i++) { /* the majority, then how many it is */
@@ -146,7 +146,7 @@ static int usual_cells(const struct lines *l, char separator)
     return 10 * agree >= 9 * rows ? best : 0;
 }
 
-static char guess_separator(const struct lines *l, int *cells)
+static char guess_separator(const struct head_lines *l, int *cells)
 {
     static const char candidates[] = {'\t', ',', ';', '|', ' '};
     char best = ',';
@@ -168,8 +168,8 @@ struct cell_kind {
 };
 
 /* Cells of a row; quoted ones are copied into `copies`. Returns how many. */
-static int kinds_of(const struct lines *l, int i, char separator, struct cell_kind *out, int most,
-                    struct buf *copies)
+static int kinds_of(const struct head_lines *l, int i, char separator, struct cell_kind *out,
+                    int most, struct buf *copies)
 {
     struct csv csv = {.separator = separator};
     const char *at = line_at(l, i), *end = at + l->n[i];
@@ -185,9 +185,9 @@ static int kinds_of(const struct lines *l, int i, char separator, struct cell_ki
         k->missing = look_is_missing(k->text, k->n);
         k->comma = csv_has_decimal_comma(k->text, k->n);
         k->number = k->comma || look_number(k->text, k->n, &x, &whole);
-        size_t place = copies->len;
+        size_t offset = copies->len;
         buf_add(copies, k->text, k->n);
-        k->text = copies->data + place;
+        k->text = copies->data + offset;
     }
     csv_deinit(&csv);
     return count;
@@ -198,10 +198,10 @@ struct below {
 };
 
 /* What stands below each cell of the first row. */
-static void look_below(const struct lines *l, char separator, const struct cell_kind *first,
+static void look_below(const struct head_lines *l, char separator, const struct cell_kind *first,
                        int cells, struct below *out)
 {
-    struct cell_kind *row = mem_must((size_t)cells * sizeof *row);
+    struct cell_kind *row = mem_alloc_or_die((size_t)cells * sizeof *row);
     struct buf copies = BUF_INIT;
     for (int i = l->hashes + 1; i < l->count; i++) {
         int n = kinds_of(l, i, separator, row, cells, &copies);
@@ -217,10 +217,10 @@ static void look_below(const struct lines *l, char separator, const struct cell_
     free(row);
 }
 
-static bool guess_header(const struct lines *l, char separator, int cells)
+static bool guess_header(const struct head_lines *l, char separator, int cells)
 {
-    struct cell_kind *first = mem_must((size_t)cells * sizeof *first);
-    struct below *below = mem_must((size_t)cells * sizeof *below);
+    struct cell_kind *first = mem_alloc_or_die((size_t)cells * sizeof *first);
+    struct below *below = mem_alloc_or_die((size_t)cells * sizeof *below);
     struct buf copies = BUF_INIT;
     int n = kinds_of(l, l->hashes, separator, first, cells, &copies);
     bool number = false, proof = false, again = false;
@@ -239,10 +239,10 @@ static bool guess_header(const struct lines *l, char separator, int cells)
 
 /* Some column has numbers with decimal commas, and nothing but numbers. Between commas, 1,234 would
  * rather be a thousand. */
-static bool guess_decimal_comma(const struct lines *l, char separator, int cells)
+static bool guess_decimal_comma(const struct head_lines *l, char separator, int cells)
 {
-    struct cell_kind *first = mem_must((size_t)cells * sizeof *first);
-    struct below *below = mem_must((size_t)cells * sizeof *below);
+    struct cell_kind *first = mem_alloc_or_die((size_t)cells * sizeof *first);
+    struct below *below = mem_alloc_or_die((size_t)cells * sizeof *below);
     struct buf copies = BUF_INIT;
     bool found = false;
     int n = kinds_of(l, l->hashes, separator, first, cells, &copies);
@@ -255,7 +255,7 @@ static bool guess_decimal_comma(const struct lines *l, char separator, int cells
     return found;
 }
 
-static void guess_csv(struct lines *l, const struct look_config *config, struct look_form *out)
+static void guess_csv(struct head_lines *l, const struct look_config *config, struct look_form *out)
 {
     int cells;
     *out = (struct look_form){.format = LOOK_CSV};
@@ -278,7 +278,7 @@ static void guess_csv(struct lines *l, const struct look_config *config, struct 
 enum skiff_status look_guess(const struct look_config *config, struct look_form *out,
                              struct skiff_error *err)
 {
-    struct lines *l = mem_must(sizeof *l);
+    struct head_lines *l = mem_alloc_or_die(sizeof *l);
     enum skiff_status status = take_lines(config, l, err);
     if (status == SKIFF_OK) {
         if (config->has_format && config->form.format != LOOK_CSV)

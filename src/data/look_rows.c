@@ -6,12 +6,13 @@
 #include "data/look.h"
 #include "data/source.h"
 
-#define TELL_BYTES ((int64_t)8 << 20)
+#define REPORT_BYTES ((int64_t)8 << 20)
 
 enum skiff_status look_rows_open(struct look_rows *r, const struct look_config *config,
                                  struct look_form form, struct skiff_error *err)
 {
-    *r = (struct look_rows){.config = config, .form = form, .source = mem_must(sizeof *r->source)};
+    *r = (struct look_rows){
+        .config = config, .form = form, .source = mem_alloc_or_die(sizeof *r->source)};
     enum skiff_status status = source_open(r->source, NULL, 0, err);
     if (status < 0) {
         free(r->source);
@@ -35,7 +36,7 @@ const char *look_rows_file(const struct look_rows *r)
 
 int64_t look_rows_bytes(const struct look_rows *r)
 {
-    return r->bytes_before + (r->source->stream ? stream_tell(r->source->stream) : 0);
+    return r->bytes_before + (r->source->stream ? stream_report(r->source->stream) : 0);
 }
 
 static enum skiff_status next_file(struct look_rows *r, struct skiff_error *err)
@@ -51,11 +52,11 @@ static enum skiff_status next_file(struct look_rows *r, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static void tell(struct look_rows *r)
+static void report(struct look_rows *r)
 {
     int64_t bytes = look_rows_bytes(r);
-    if (r->config->on_progress && bytes - r->told >= TELL_BYTES) {
-        r->told = bytes;
+    if (r->config->on_progress && bytes - r->reported >= REPORT_BYTES) {
+        r->reported = bytes;
         r->config->on_progress(r->config->arg, bytes);
     }
 }
@@ -76,7 +77,7 @@ enum skiff_status look_rows_next(struct look_rows *r, struct look_row *out, stru
         }
         if (r->config->stop && atomic_load(r->config->stop))
             return error_set(err, SKIFF_STATE, "%s: reading was stopped", look_rows_file(r));
-        tell(r);
+        report(r);
         if (out->n == 0 || (r->form.comment && out->line[0] == r->form.comment))
             continue;
         out->number = r->source->line;

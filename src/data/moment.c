@@ -4,20 +4,20 @@
 
 #include "data/text.h"
 
-static const char *const names[MOMENT_FORMS] = {"none", "yymmddhh", "yyyymmddhh",
-                                                "iso",  "seconds",  "milliseconds"};
+static const char *const names[TIMESTAMP_FORMS] = {"none", "yymmddhh", "yyyymmddhh",
+                                                   "iso",  "seconds",  "milliseconds"};
 
-const char *moment_form_name(enum moment_form form)
+const char *timestamp_form_name(enum timestamp_form form)
 {
     return names[form];
 }
 
-enum moment_form moment_form_of(const char *name, size_t n)
+enum timestamp_form timestamp_form_of(const char *name, size_t n)
 {
-    for (int i = 1; i < MOMENT_FORMS; i++)
+    for (int i = 1; i < TIMESTAMP_FORMS; i++)
         if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
-            return (enum moment_form)i;
-    return MOMENT_NONE;
+            return (enum timestamp_form)i;
+    return TIMESTAMP_NONE;
 }
 
 static bool digits(const char *p, size_t n, int64_t *out)
@@ -80,20 +80,20 @@ static bool read_unix(const char *p, size_t n, int64_t per_second, int64_t *when
     return true;
 }
 
-bool moment_read(enum moment_form form, const char *text, size_t n, int64_t *when, int *hour)
+bool timestamp_read(enum timestamp_form form, const char *text, size_t n, int64_t *when, int *hour)
 {
     switch (form) {
-    case MOMENT_NONE:
+    case TIMESTAMP_NONE:
         return false;
-    case MOMENT_YYMMDDHH:
+    case TIMESTAMP_YYMMDDHH:
         return read_compact(text, n, 8, when, hour);
-    case MOMENT_YYYYMMDDHH:
+    case TIMESTAMP_YYYYMMDDHH:
         return read_compact(text, n, 10, when, hour);
-    case MOMENT_ISO:
+    case TIMESTAMP_ISO:
         return read_iso(text, n, when, hour);
-    case MOMENT_SECONDS:
+    case TIMESTAMP_SECONDS:
         return read_unix(text, n, 1, when, hour);
-    case MOMENT_MILLIS:
+    case TIMESTAMP_MILLIS:
         return read_unix(text, n, 1000, when, hour);
     }
     return false;

@@ -1,3 +1,9 @@
+/* Looking up slot names (names.h) in an open-addressing table.
+ *
+ * The names of the few slots are known in advance, and readers look them up for every value. So
+ * the first 8 bytes are compared as one integer, and the text only behind them. Names that match
+ * no slot are recorded once each, the first few of them, and compared with slot names to find
+ * misspellings. */
 #include "data/names.h"
 
 #include <limits.h>
@@ -104,8 +110,9 @@ enum skiff_status name_table_init(struct name_table *t, const struct schema *sch
         bytes += 2 * strlen(schema->slots[i].name) + 64;
     while (cap < 4 * (uint32_t)schema->count)
         cap *= 2;
-    *t = (struct name_table){
-        .entries = mem_must(cap * sizeof *t->entries), .mask = cap - 1, .texts = mem_must(bytes)};
+    *t = (struct name_table){.entries = mem_alloc_or_die(cap * sizeof *t->entries),
+                             .mask = cap - 1,
+                             .texts = mem_alloc_or_die(bytes)};
     for (uint32_t i = 0; i < cap; i++)
         t->entries[i].slot = -1;
     if (!slots) {

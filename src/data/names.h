@@ -18,15 +18,15 @@ struct name_entry {
     const char *text;
 };
 
-/* Names of no slot that were met, the first few of them. */
+/* The first few names in the file that match no slot. */
 #define STRANGE_MAX 16
 struct strange_names {
-    char name[STRANGE_MAX][40]; /* longer ones are cut */
+    char name[STRANGE_MAX][40]; /* longer ones are truncated */
     int64_t line[STRANGE_MAX];  /* of the first */
-    int like[STRANGE_MAX];      /* the slot whose name it looks like, misspelt; -1: none */
+    int like[STRANGE_MAX];      /* the slot whose name it resembles (a misspelling); -1: none */
     int n;
 };
-/* Its position, -1: not there; and one behind the others, -1: no room. */
+/* Its index, -1: not found; and the last one, -1: full. */
 int strange_names_find(const struct strange_names *s, const char *name, size_t n);
 int strange_names_add(struct strange_names *s, const char *name, size_t n);
 
@@ -44,11 +44,11 @@ enum skiff_status name_table_init(struct name_table *t, const struct schema *sch
 void name_table_deinit(struct name_table *t);
 /* The slot, or -1. 8 bytes at p may be read. */
 int name_table_find(const struct name_table *t, const char *p, size_t n);
-/* Notes a name that is no slot's; its position among the strange ones, -1: there are many. */
+/* Records a name that matches no slot; returns its index among the unknown names, -1: too many. */
 int name_table_strange(struct name_table *t, const char *p, size_t n, int64_t line);
-/* "label or click": the names of the slot in the file. Returns out. */
+/* "label or click": the slot's names in the file. Returns out. */
 const char *name_table_names(const struct name_table *t, int slot, char out[static 96]);
-/* The one of them that a strange name looks like. */
+/* The slot name that an unknown name resembles. */
 const char *name_table_meant(const struct name_table *t, int strange);
 
 #endif

@@ -10,7 +10,7 @@
  *   - Nor when we are killed and can do nothing: a keeper in the group reads from a pipe whose
  *     other end only we hold, and kills the group when that ends. (PR_SET_PDEATHSIG would not do:
  *     it tells of the end of the thread that started the child, and is not passed on to children.)
- *   - Success is judged by the exit status when the output has ended, not when standard error is
+ *   - The exit status decides about success when the output has ended, not when standard error is
  *     closed: something that the command left in the background may hold that open for ever.
  *   - Progress is the offset of the input file, which the child moves, because the descriptor is
  *     shared. */
@@ -35,7 +35,7 @@
 
 #define TAIL 2048 /* bytes of standard error that are kept */
 #define KILL_AFTER_MS 200
-#define LIFE_FD 3 /* of the keeper: its pipe from us */
+#define LIFETIME_FD 3 /* of the keeper: its pipe from us */
 #define SIGPIPE_STATUS (128 + SIGPIPE)
 
 extern char **environ;
@@ -46,7 +46,7 @@ struct stream_pipe {
     pid_t pid;     /* 0: reaped */
     int in;        /* the file: its offset, which the child moves, is our progress */
     int out, err;  /* -1: closed */
-    int life;      /* when this end of the keeper's pipe closes, the group is killed */
+    int lifetime;  /* when this end of the keeper's pipe closes, the group is killed */
     bool ended;
     const atomic_bool *stop;
     char tail[TAIL]; /* the end of standard error */
@@ -89,7 +89,7 @@ static void pipe_script(const char *command, const char *path, struct buf *scrip
     buf_printf(script,
                "( read -r -u %d || kill -KILL 0 ) </dev/null >/dev/null 2>&1 & exec %d<&-; "
                "%s( %s\n); s=$?; { kill -KILL %%1; wait %%1; } 2>/dev/null; exit $s",
-               LIFE_FD, LIFE_FD, decoder, command);
+               LIFETIME_FD, LIFETIME_FD, decoder, command);
 }
 
 static enum skiff_status pipe_input(const char *path, const atomic_bool *stop, int *out,
@@ -110,7 +110,7 @@ static char **pipe_environment(void)
     size_t n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **out = mem_must((n + 2) * sizeof *out);
+    char **out = mem_alloc_or_die((n + 2) * sizeof *out);
     for (size_t i = 0; i < n; i++)
         if (strncmp(environ[i], "SKIFF_SECRET", 12))
             out[kept++] = environ[i];
@@ -119,9 +119,9 @@ static char **pipe_environment(void)
     return out;
 }
 
-/* posix_spawn: no copy of a large trainer is made. The child has its own process group, so that all
- * of a pipeline can be ended, and default signals, whatever ours are. */
-static int pipe_spawn(const char *script, int in, int out, int errors, int life, pid_t *pid)
+/* posix_spawn: a large trainer is not copied. The child has its own process group, so that a
+ * complete pipeline can be killed, and default signals, whatever ours are. */
+static int pipe_spawn(const char *script, int in, int out, int errors, int lifetime, pid_t *pid)
 {
     char *argv[] = {"bash", "-o", "pipefail", "-c", (char *)script, NULL};
     posix_spawn_file_actions_t files;
@@ -134,7 +134,7 @@ static int pipe_spawn(const char *script, int in, int out, int errors, int life,
     posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
-    posix_spawn_file_actions_adddup2(&files, life, LIFE_FD);
+    posix_spawn_file_actions_adddup2(&files, lifetime, LIFETIME_FD);
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
@@ -148,7 +148,7 @@ static int pipe_spawn(const char *script, int in, int out, int errors, int life,
     return r;
 }
 
-/* Takes what there is of standard error; keeps the end of it. */
+/* Reads the available standard error; keeps the end of it. */
 static void pipe_drain_errors(struct stream_pipe *s)
 {
     char buf[4096];
@@ -206,20 +206,22 @@ static enum skiff_status pipe_verdict(struct stream_pipe *s, int status, struct 
     struct buf words = BUF_INIT;
     enum skiff_status code = SKIFF_OK;
     if (WIFSIGNALED(status) && WTERMSIG(status) != SIGPIPE)
-        code = error_set(err, SKIFF_IO,
-                         "%s: pipe command `%s` was killed by signal %d (%s); its last words: %s",
-                         s->base.name, s->command, WTERMSIG(status), strsignal(WTERMSIG(status)),
-                         pipe_last_words(s, &words));
+        code = error_set(
+            err, SKIFF_IO,
+            "%s: pipe command `%s` was killed by signal %d (%s); the end of its standard error: %s",
+            s->base.name, s->command, WTERMSIG(status), strsignal(WTERMSIG(status)),
+            pipe_last_words(s, &words));
     else if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != SIGPIPE_STATUS)
-        code = error_set(err, SKIFF_IO,
-                         "%s: pipe command `%s` ended with exit status %d; its last words: %s",
-                         s->base.name, s->command, WEXITSTATUS(status), pipe_last_words(s, &words));
+        code = error_set(
+            err, SKIFF_IO,
+            "%s: pipe command `%s` ended with exit status %d; the end of its standard error: %s",
+            s->base.name, s->command, WEXITSTATUS(status), pipe_last_words(s, &words));
     buf_deinit(&words);
     return code;
 }
 
-/* Standard output has ended: waits for the process and judges it. Something it left in the
- * background may still hold standard error open, so that is not waited for. */
+/* Standard output has ended: waits for the process and checks its exit status. Something that it
+ * left in the background may still hold standard error open, so that is not waited for. */
 static enum skiff_status pipe_finish(struct stream_pipe *s, struct skiff_error *err)
 {
     int status;
@@ -303,13 +305,13 @@ static void pipe_close(struct stream *base)
     close_fd(&s->err);
     if (s->pid > 0)
         pipe_kill(s);
-    close_fd(&s->life);
+    close_fd(&s->lifetime);
     free(s->command);
     free(s->base.name);
     free(s);
 }
 
-static int64_t pipe_tell(struct stream *base)
+static int64_t pipe_report(struct stream *base)
 {
     off_t at = lseek(((struct stream_pipe *)base)->in, 0, SEEK_CUR);
     return at < 0 ? 0 : at;
@@ -322,8 +324,8 @@ static bool pipe_ready(struct stream *base)
     return s->out < 0 || poll(&p, 1, 0) != 0;
 }
 
-static const struct stream_class pipe_class = {"pipe",    pipe_read, pipe_close,
-                                               pipe_tell, false,     pipe_ready};
+static const struct stream_class pipe_class = {"pipe",      pipe_read, pipe_close,
+                                               pipe_report, false,     pipe_ready};
 
 enum skiff_status pipe_open(const char *command, const char *path, const atomic_bool *stop,
                             struct stream **out, struct skiff_error *err)
@@ -331,35 +333,35 @@ enum skiff_status pipe_open(const char *command, const char *path, const atomic_
     enum skiff_status status = SKIFF_OK;
     struct buf script = BUF_INIT;
     struct stat st;
-    int to[2] = {-1, -1}, errors[2] = {-1, -1}, life[2] = {-1, -1}, in = -1, r;
+    int to[2] = {-1, -1}, errors[2] = {-1, -1}, lifetime[2] = {-1, -1}, in = -1, r;
     pid_t pid = 0;
     TRY_OUT(pipe_input(path, stop, &in, err));
     if (fstat(in, &st) == 0 && S_ISDIR(st.st_mode)) {
         status = error_set(err, SKIFF_IO, "%s: is a folder, a file was expected", path);
         goto out;
     }
-    if (pipe2(to, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0 || pipe2(life, O_CLOEXEC) < 0 ||
-        fcntl(errors[0], F_SETFL, O_NONBLOCK) < 0) {
+    if (pipe2(to, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0 ||
+        pipe2(lifetime, O_CLOEXEC) < 0 || fcntl(errors[0], F_SETFL, O_NONBLOCK) < 0) {
         status = error_set_sys(err, "%s: cannot make a pipe for `%s`", path, command);
         goto out;
     }
     pipe_script(command, path, &script);
-    r = pipe_spawn(script.data, in, to[1], errors[1], life[0], &pid);
+    r = pipe_spawn(script.data, in, to[1], errors[1], lifetime[0], &pid);
     if (r != 0) {
         errno = r;
         status = error_set_sys(err, "%s: cannot start bash for pipe command `%s`", path, command);
         goto out;
     }
-    struct stream_pipe *s = mem_must(sizeof *s);
-    s->base = (struct stream){&pipe_class, mem_must_strdup(path)};
-    s->command = mem_must_strdup(command);
+    struct stream_pipe *s = mem_alloc_or_die(sizeof *s);
+    s->base = (struct stream){&pipe_class, mem_strdup_or_die(path)};
+    s->command = mem_strdup_or_die(command);
     s->pid = pid;
     s->in = in;
     s->out = to[0];
     s->err = errors[0];
-    s->life = life[1];
+    s->lifetime = lifetime[1];
     s->stop = stop;
-    in = to[0] = errors[0] = life[1] = -1;
+    in = to[0] = errors[0] = lifetime[1] = -1;
     *out = &s->base;
 out:
     close_fd(&in);
@@ -367,8 +369,8 @@ out:
     close_fd(&to[1]);
     close_fd(&errors[0]);
     close_fd(&errors[1]);
-    close_fd(&life[0]);
-    close_fd(&life[1]);
+    close_fd(&lifetime[0]);
+    close_fd(&lifetime[1]);
     buf_deinit(&script);
     return status;
 }

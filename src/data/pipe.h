@@ -12,7 +12,7 @@
 
 #include "data/stream.h"
 
-/* Starts the command. The path "-" gives it our standard input. stop may be NULL. */
+/* Starts the command. For the path "-" it inherits our standard input. stop may be NULL. */
 enum skiff_status pipe_open(const char *command, const char *path, const atomic_bool *stop,
                             struct stream **out, struct skiff_error *err);
 

@@ -367,7 +367,7 @@ static enum skiff_status prepare_folders(const struct prepare *r, struct skiff_e
 enum skiff_status prepare_run(const struct prepare_config *config, struct prepare_report *out,
                               struct skiff_error *err)
 {
-    struct prepare *r = mem_must(sizeof *r);
+    struct prepare *r = mem_alloc_or_die(sizeof *r);
     struct buf path = BUF_INIT;
     enum skiff_status status;
     r->config = config;
@@ -382,7 +382,7 @@ enum skiff_status prepare_run(const struct prepare_config *config, struct prepar
         goto out;
     }
     for (int i = 0; i < CRITEO_NUMBERS; i++)
-        r->numbers[i].above = mem_must(NUMBER_BUCKETS * sizeof *r->numbers[i].above);
+        r->numbers[i].above = mem_alloc_or_die(NUMBER_BUCKETS * sizeof *r->numbers[i].above);
     TRY_OUT(prepare_folders(r, err));
     for (int i = 0; i < config->files->count; i++)
         TRY_OUT(prepare_file(r, i, err));

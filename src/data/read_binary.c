@@ -26,7 +26,7 @@ static enum skiff_status binary_create(const struct reader_config *config,
                                        const struct schema *schema, struct reader **out,
                                        struct skiff_error *err)
 {
-    struct reader_binary *r = mem_must(sizeof *r);
+    struct reader_binary *r = mem_alloc_or_die(sizeof *r);
     r->base = (struct reader){&read_binary, schema};
     *out = &r->base;
     return SKIFF_OK;
@@ -52,8 +52,8 @@ static uint64_t u64_at(const char *p)
 }
 
 /* A piece that must be there. */
-static enum skiff_status must_read(struct source *s, size_t n, const char **p, const char *what,
-                                   struct skiff_error *err)
+static enum skiff_status read_or_fail(struct source *s, size_t n, const char **p, const char *what,
+                                      struct skiff_error *err)
 {
     enum skiff_status status = source_bytes(s, n, p, err);
     if (status == SKIFF_END)
@@ -82,7 +82,7 @@ static enum skiff_status binary_begin(struct reader *base, struct source *s,
     const char *p;
     s->max_line = BINARY_PAYLOAD_MAX;
     *r = (struct reader_binary){.base = r->base};
-    TRY(must_read(s, BINARY_HEADER, &p, "its header", err));
+    TRY(read_or_fail(s, BINARY_HEADER, &p, "its header", err));
     if (memcmp(p, BINARY_MAGIC, 8) != 0)
         return error_set(err, SKIFF_FORMAT, "not a file of binary samples: it must begin with %s",
                          BINARY_MAGIC);
@@ -95,7 +95,7 @@ static enum skiff_status binary_begin(struct reader *base, struct source *s,
     if (n > BINARY_SCHEMA_MAX)
         return error_set(err, SKIFF_FORMAT, "a schema of %zu bytes: at most %zu are read", n,
                          BINARY_SCHEMA_MAX);
-    TRY(must_read(s, n + 8, &p, "the end of its header", err));
+    TRY(read_or_fail(s, n + 8, &p, "the end of its header", err));
     struct buf whole = BUF_INIT;
     buf_add(&whole, head, sizeof head);
     buf_add(&whole, p, n);
@@ -111,13 +111,13 @@ static enum skiff_status next_block(struct reader_binary *r, struct source *s,
                                     struct skiff_error *err)
 {
     const char *p;
-    TRY(must_read(s, BINARY_BLOCK_HEADER, &p, "its end block: it was not finished", err));
+    TRY(read_or_fail(s, BINARY_BLOCK_HEADER, &p, "its end block: it was not finished", err));
     uint32_t rows = u32_at(p + 4), bytes = u32_at(p + 8);
     uint64_t sum = u64_at(p + 16);
     if (memcmp(p, BINARY_BLOCK_MAGIC, 4) != 0 || bytes > BINARY_PAYLOAD_MAX || u32_at(p + 12) != 0)
         return error_set(err, SKIFF_FORMAT, "damaged behind row %" PRIu64 ": no block begins there",
                          r->rows);
-    TRY(must_read(s, bytes, &p, "the end of a block", err));
+    TRY(read_or_fail(s, bytes, &p, "the end of a block", err));
     if (hash_xxh64(p, bytes, rows) != sum)
         return error_set(err, SKIFF_FORMAT,
                          "damaged behind row %" PRIu64 ": the checksum does not fit", r->rows);
@@ -150,9 +150,9 @@ static enum skiff_status binary_read(struct reader *base, struct source *s, stru
             if (r->ended)
                 return SKIFF_END;
         }
-        size_t room = (size_t)(r->end - r->at);
-        size_t n = room < 4 ? 0 : u32_at(r->at);
-        if (room < 4 || n > room - 4)
+        size_t capacity = (size_t)(r->end - r->at);
+        size_t n = capacity < 4 ? 0 : u32_at(r->at);
+        if (capacity < 4 || n > capacity - 4)
             return error_set(err, SKIFF_FORMAT, "row %" PRIu64 " goes over the end of its block",
                              r->rows);
         TRY(record_read(r->at + 4, n, b, err));

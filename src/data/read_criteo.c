@@ -161,7 +161,7 @@ static enum skiff_status criteo_create(const struct reader_config *config,
                                        const struct schema *schema, struct reader **out,
                                        struct skiff_error *err)
 {
-    struct reader_criteo *r = mem_must(sizeof *r);
+    struct reader_criteo *r = mem_alloc_or_die(sizeof *r);
     int slots[CRITEO_CATEGORIES];
     enum skiff_status status;
     r->base = (struct reader){&read_criteo, schema};

@@ -42,7 +42,7 @@ struct target {
 };
 
 /* A line of the first form of columns, cut: `name` is to be found in the header. */
-struct wanted {
+struct wanted_column {
     char *name;
     struct target to;
 };
@@ -65,7 +65,7 @@ struct reader_csv {
     int nmarks;
     struct columns stats;
     bool has_stats;
-    struct wanted *wanted; /* by name; none: columns go by position or by slot names */
+    struct wanted_column *wanted; /* by name; none: columns go by position or by slot names */
     int nwanted;
     bool bound;  /* columns are known without a header */
     int *filled; /* per slot: columns so far */
@@ -99,13 +99,13 @@ static void csv_no_columns(struct reader_csv *r)
 {
     r->ncolumns = r->ntargets = 0;
     memset(r->filled, 0, (size_t)r->base.schema->count * sizeof *r->filled);
-    r->first = mem_must_grow(r->first, sizeof *r->first);
+    r->first = mem_grow_or_die(r->first, sizeof *r->first);
     r->first[0] = 0;
 }
 
 static void csv_add_target(struct reader_csv *r, struct target t)
 {
-    r->targets = mem_must_grow(r->targets, ((size_t)r->ntargets + 1) * sizeof *r->targets);
+    r->targets = mem_grow_or_die(r->targets, ((size_t)r->ntargets + 1) * sizeof *r->targets);
     r->targets[r->ntargets++] = t;
     r->filled[t.slot]++;
 }
@@ -114,7 +114,7 @@ static void csv_add_target(struct reader_csv *r, struct target t)
 static void csv_end_column(struct reader_csv *r)
 {
     r->ncolumns++;
-    r->first = mem_must_grow(r->first, ((size_t)r->ncolumns + 1) * sizeof *r->first);
+    r->first = mem_grow_or_die(r->first, ((size_t)r->ncolumns + 1) * sizeof *r->first);
     r->first[r->ncolumns] = r->ntargets;
 }
 
@@ -215,9 +215,9 @@ static enum skiff_status csv_words(struct reader_csv *r, char *columns, struct s
 
 static void csv_want(struct reader_csv *r, const char *name, size_t n, int slot)
 {
-    r->wanted = mem_must_grow(r->wanted, ((size_t)r->nwanted + 1) * sizeof *r->wanted);
-    struct wanted *w = &r->wanted[r->nwanted++];
-    *w = (struct wanted){mem_must(n + 1), {.slot = slot, .at = r->filled[slot]++}};
+    r->wanted = mem_grow_or_die(r->wanted, ((size_t)r->nwanted + 1) * sizeof *r->wanted);
+    struct wanted_column *w = &r->wanted[r->nwanted++];
+    *w = (struct wanted_column){mem_alloc_or_die(n + 1), {.slot = slot, .at = r->filled[slot]++}};
     memcpy(w->name, name, n);
 }
 
@@ -259,7 +259,7 @@ static enum skiff_status csv_assignments(struct reader_csv *r, char *columns,
             TRY(csv_assignment(r, line, err));
     TRY(csv_check_columns(r, err));
     for (int i = 0; i < r->nwanted; i++) {
-        struct wanted *w = &r->wanted[i];
+        struct wanted_column *w = &r->wanted[i];
         TRY(csv_column_stats(r, w->to.slot, w->name, strlen(w->name), &w->to.stats, err));
     }
     return SKIFF_OK;
@@ -268,7 +268,7 @@ static enum skiff_status csv_assignments(struct reader_csv *r, char *columns,
 static enum skiff_status csv_columns(struct reader_csv *r, const char *columns,
                                      struct skiff_error *err)
 {
-    char *copy = mem_must_strdup(columns);
+    char *copy = mem_strdup_or_die(columns);
     enum skiff_status status =
         strchr(columns, '=') ? csv_assignments(r, copy, err) : csv_words(r, copy, err);
     free(copy);
@@ -303,9 +303,9 @@ static enum skiff_status csv_named_column(struct reader_csv *r, const char *name
     return SKIFF_OK;
 }
 
-/* A column that the header does not have: tells the nearest one, and which ones there are. */
+/* A column that the header lacks: the error names the most similar one, and all columns. */
 static enum skiff_status csv_no_column(struct reader_csv *r, const char *line, const char *end,
-                                       const struct wanted *w, struct skiff_error *err)
+                                       const struct wanted_column *w, struct skiff_error *err)
 {
     struct buf all = BUF_INIT;
     struct near near = near_to(w->name);
@@ -325,13 +325,13 @@ static enum skiff_status csv_no_column(struct reader_csv *r, const char *line, c
     }
     enum skiff_status status = error_set(
         err, SKIFF_NOT_FOUND, "there is no column \"%.60s\" (slot \"%s\")%s%s%s; columns are: %s",
-        w->name, r->base.schema->slots[w->to.slot].name, *best ? "; did you mean \"" : "", best,
-        *best ? "\"?" : "", all.data);
+        w->name, r->base.schema->slots[w->to.slot].name, *best ? " (did you mean \"" : "", best,
+        *best ? "\"?)" : "", all.data);
     buf_deinit(&all);
     return status;
 }
 
-/* After all columns: a slot that lacks one tells which, and which ones there are. */
+/* After all columns: the error for a slot that lacks one. */
 static enum skiff_status csv_check_names(struct reader_csv *r, const char *line, const char *end,
                                          struct skiff_error *err)
 {
@@ -599,7 +599,7 @@ static int csv_label_column(const struct reader_csv *r)
     return -1;
 }
 
-/* Which column of a line is not there: the label's, or -1 (all are there, or the line is bad). */
+/* Which column a line lacks: the label's, or -1 (none, or the line is bad). */
 static int csv_absent(struct reader_csv *r, const char *text, const char *end)
 {
     const char *at = text, *cell;
@@ -655,7 +655,7 @@ static enum skiff_status csv_line(struct reader *base, const char *text, size_t 
 static enum skiff_status csv_prefixes(struct reader_csv *r, struct skiff_error *err)
 {
     const struct schema *schema = r->base.schema;
-    r->prefix = mem_must((size_t)schema->count * sizeof *r->prefix);
+    r->prefix = mem_alloc_or_die((size_t)schema->count * sizeof *r->prefix);
     for (int i = 0; i < schema->count; i++) {
         size_t n = strlen(schema->slots[i].name);
         if (r->hashed && n > HASH_PREFIX_MAX)
@@ -672,9 +672,9 @@ static void csv_marks(struct reader_csv *r, const char *missing)
 {
     if (!missing)
         return;
-    char *at = r->missing = mem_must_strdup(missing);
+    char *at = r->missing = mem_strdup_or_die(missing);
     for (char *mark; (mark = strsep(&at, "\n"));) {
-        r->marks = mem_must_grow(r->marks, ((size_t)r->nmarks + 1) * sizeof *r->marks);
+        r->marks = mem_grow_or_die(r->marks, ((size_t)r->nmarks + 1) * sizeof *r->marks);
         r->marks[r->nmarks++] = mark;
     }
 }
@@ -709,7 +709,7 @@ static enum skiff_status csv_id(struct reader_csv *r, const char *id, struct ski
     if (!r->header)
         return error_set(err, SKIFF_INVALID,
                          "id: %s: without a header line it is a column's number, from 1", id);
-    r->id_name = mem_must_strdup(id);
+    r->id_name = mem_strdup_or_die(id);
     return SKIFF_OK;
 }
 
@@ -727,7 +727,7 @@ static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_
     r->skip_label = config->skip_label;
     r->width = config->width;
     r->needed = row_label(config, r->base.schema);
-    r->filled = mem_must((size_t)r->base.schema->count * sizeof *r->filled);
+    r->filled = mem_alloc_or_die((size_t)r->base.schema->count * sizeof *r->filled);
     csv_no_columns(r);
     csv_marks(r, config->missing);
     TRY(label_rule_init(&r->rule, config->positive, config->negative, err));
@@ -745,7 +745,7 @@ static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_
 static enum skiff_status csv_create(const struct reader_config *config, const struct schema *schema,
                                     struct reader **out, struct skiff_error *err)
 {
-    struct reader_csv *r = mem_must(sizeof *r);
+    struct reader_csv *r = mem_alloc_or_die(sizeof *r);
     r->base = (struct reader){&read_csv, schema};
     enum skiff_status status = csv_settings(r, config, err);
     if (status < 0)

@@ -39,15 +39,15 @@ static enum skiff_status libffm_create(const struct reader_config *config,
                                        const struct schema *schema, struct reader **out,
                                        struct skiff_error *err)
 {
-    struct reader_libffm *r = mem_must(sizeof *r);
+    struct reader_libffm *r = mem_alloc_or_die(sizeof *r);
     r->base = (struct reader){&read_libffm, schema};
     r->label = schema_label(schema);
     r->fields = schema_find(schema, "fields");
     r->field_base = config->field_base;
     r->mod = config->hash_size;
     r->skip_label = config->skip_label;
-    r->ids = mem_must((size_t)schema->count * sizeof *r->ids);
-    r->values = mem_must((size_t)schema->count * sizeof *r->values);
+    r->ids = mem_alloc_or_die((size_t)schema->count * sizeof *r->ids);
+    r->values = mem_alloc_or_die((size_t)schema->count * sizeof *r->values);
     for (int i = 0; i < schema->count; i++) {
         const struct slot *s = &schema->slots[i];
         bool label = i == r->label;

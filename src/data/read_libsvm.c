@@ -56,7 +56,7 @@ static enum skiff_status libsvm_stats(struct reader_libsvm *r, const char *path,
                              "%s: column \"%.60s\": a libsvm file has numbers by index, 0 to %d",
                              path, r->stats.at[i].name, LIBSVM_STATS_MAX);
         if (index >= r->nindices) {
-            r->by_index = mem_must_grow(r->by_index, ((size_t)index + 1) * sizeof *r->by_index);
+            r->by_index = mem_grow_or_die(r->by_index, ((size_t)index + 1) * sizeof *r->by_index);
             while (r->nindices <= index)
                 r->by_index[r->nindices++] = NULL;
         }
@@ -65,7 +65,7 @@ static enum skiff_status libsvm_stats(struct reader_libsvm *r, const char *path,
     if (!scaled || r->dense < 0)
         return SKIFF_OK;
     int64_t width = r->base.schema->slots[r->dense].width;
-    r->zeros = mem_must((size_t)width * sizeof *r->zeros);
+    r->zeros = mem_alloc_or_die((size_t)width * sizeof *r->zeros);
     for (int64_t k = 0; k < width; k++) {
         int64_t index = k + r->index_base;
         if (index >= 0 && index < r->nindices && r->by_index[index])
@@ -104,23 +104,23 @@ static enum skiff_status libsvm_create(const struct reader_config *config,
                                  .skip_label = config->skip_label};
     for (int i = 0; i < schema->count; i++) {
         const struct slot *s = &schema->slots[i];
-        int *place = s->ragged                ? s->dtype == DTYPE_INT64 ? &made.ids : &made.values
-                     : s->dtype == DTYPE_FP32 ? &made.dense
-                                              : NULL;
+        int *cell = s->ragged                ? s->dtype == DTYPE_INT64 ? &made.ids : &made.values
+                    : s->dtype == DTYPE_FP32 ? &made.dense
+                                             : NULL;
         if (i == made.label && !s->ragged && s->width == 1)
             continue;
-        if (!place || *place >= 0)
+        if (!cell || *cell >= 0)
             return error_set(
                 err, SKIFF_INVALID,
                 "slot \"%s\" cannot be filled: there is a label, one ragged int64 slot "
                 "(indices), one ragged float32 slot (values), one dense float32 slot",
                 s->name);
-        *place = i;
+        *cell = i;
     }
     if (made.label >= 0 && schema->slots[made.label].ragged)
         return error_set(err, SKIFF_INVALID, "slot \"%s\" is the label: it must be dense, width 1",
                          schema->slots[made.label].name);
-    struct reader_libsvm *r = mem_must(sizeof *r);
+    struct reader_libsvm *r = mem_alloc_or_die(sizeof *r);
     *r = made;
     enum skiff_status status = libsvm_settings(r, config, err);
     if (status < 0)

@@ -34,7 +34,7 @@ static enum skiff_status multislot_create(const struct reader_config *config,
                                           const struct schema *schema, struct reader **out,
                                           struct skiff_error *err)
 {
-    struct reader_multislot *r = mem_must(sizeof *r);
+    struct reader_multislot *r = mem_alloc_or_die(sizeof *r);
     r->base = (struct reader){&read_multislot, schema};
     r->skip = config->parse_ins_id + config->parse_content + config->parse_logkey;
     r->keep_ins_id = config->parse_ins_id && config->keep_ins_id;
@@ -185,7 +185,7 @@ static inline enum skiff_status read_slot(struct reader *r, int slot, const char
                              "slot \"%s\" (%d of %d): expected %" PRIu64
                              " values, but the line ends before",
                              r->schema->slots[slot].name, slot + 1, r->schema->count, count);
-        if (!column_room(c, count))
+        if (!column_reserve(c, count))
             return reader_no_memory(r->schema, slot, err);
         at_value = c->count;
     } else {
@@ -218,7 +218,7 @@ static enum skiff_status read_slots(struct reader_multislot *r, bool lacks, cons
     return SKIFF_OK;
 }
 
-/* Tries first what the line before was; a failure is told as of such a line. */
+/* Tries first what the line before was; a failure is reported as one of such a line. */
 static enum skiff_status read_either(struct reader_multislot *r, const char *p, const char *end,
                                      struct batch *b, struct skiff_error *err)
 {

@@ -1,8 +1,8 @@
 /* The list of readers, and their settings by name.
  *
  * Settings are one table of name, kind and place in struct reader_config, so that a config file,
- * Dataset's methods and tests set them alike, and an unknown name or a wrong value is told in one
- * way. */
+ * Dataset's methods and tests set them alike, and an unknown name or a wrong value is reported
+ * in one way. */
 #include "data/reader.h"
 
 #include <stdio.h>
@@ -144,7 +144,7 @@ enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct
 
 /* ---- configuration ---- */
 
-const char *reader_read_char(void *place, const char *text)
+const char *reader_read_char(void *target, const char *text)
 {
     static const char *const names[] = {"tab", "\\t", "comma", "space", "pipe", "semicolon"};
     static const char chars[] = "\t\t, |;";
@@ -157,16 +157,16 @@ const char *reader_read_char(void *place, const char *text)
         }
     if (!good)
         return "one character, or tab, comma, space, pipe, semicolon";
-    *(char *)place = c;
+    *(char *)target = c;
     return NULL;
 }
 
-static const char *reader_read_decimal(void *place, const char *text)
+static const char *reader_read_decimal(void *target, const char *text)
 {
     char c;
     if (reader_read_char(&c, text) || (c != '.' && c != ','))
         return ". or comma";
-    *(char *)place = c;
+    *(char *)target = c;
     return NULL;
 }
 
@@ -176,37 +176,37 @@ static const char *const hashes[] = {"xxh64", "python", NULL};
 static const char *const norms[] = {"documents", "quantile", "none", NULL};
 
 static const struct option rows[] = {
-    {"format", OPTION_COPY, AT(format), .help = "the form of the samples: the name of a reader"},
+    {"format", OPTION_COPY, AT(format), .help = "the format of the samples: the name of a reader"},
     {"hash", OPTION_CHOICE, AT(hash), .words = hashes, .standard = "xxh64",
      .help = "how a categorical value becomes an id"},
     {"hash_size", OPTION_LONG, AT(hash_size), .low = 0, .high = INT64_MAX,
      .given = AT(has_hash_size), .help = "ids are taken modulo this; 0: all 64 bits"},
     {"normalise", OPTION_CHOICE, AT(normalise), .words = norms, .standard = "documents",
-     .given = AT(has_normalise), .help = "criteo, csv, libsvm: what is done with numbers"},
+     .given = AT(has_normalise), .help = "criteo, csv, libsvm: how numbers are scaled"},
     {"stats", OPTION_COPY, AT(stats), .value = "FILE",
-     .help = "criteo, csv, libsvm: what skiff prepare or skiff init learnt"},
+     .help = "criteo, csv, libsvm: statistics that skiff prepare or skiff init wrote"},
     {"positive", OPTION_COPY, AT(positive), .help = "csv, libsvm, libffm: the label that is 1"},
     {"negative", OPTION_COPY, AT(negative), .help = "csv, libsvm, libffm: the label that is 0"},
     {"label", OPTION_NOT, AT(no_label), .help = "criteo: lines begin with a label"},
     {"parse_ins_id", OPTION_BOOL, AT(parse_ins_id), .help = "multislot: lines begin with an id"},
-    {"parse_content", OPTION_BOOL, AT(parse_content), .help = "multislot: then comes a text"},
-    {"parse_logkey", OPTION_BOOL, AT(parse_logkey), .help = "multislot: then comes a log key"},
+    {"parse_content", OPTION_BOOL, AT(parse_content), .help = "multislot: a text follows"},
+    {"parse_logkey", OPTION_BOOL, AT(parse_logkey), .help = "multislot: a log key follows"},
     {"slots", OPTION_COPY, AT(slots), .help = "slot_text, sign_slot: names in the file"},
     {"columns", OPTION_COPY, AT(columns), .help = "csv: slots and their columns"},
     {"missing", OPTION_COPY, AT(missing), .help = "csv: texts that stand for a missing value"},
     {"comment", OPTION_OTHER, AT(comment), .read = reader_read_char,
-     .help = "csv: lines that begin with it are passed over"},
+     .help = "csv: lines that begin with it are skipped"},
     {"separator", OPTION_OTHER, AT(separator), .read = reader_read_char, .standard = ",",
-     .help = "csv: between columns"},
+     .help = "csv: the separator of columns"},
     {"header", OPTION_BOOL, AT(header), .standard = "true",
      .help = "csv: the first line names columns"},
     {"width", OPTION_LONG, AT(width), .standard = "0",
-     .help =
-         "csv without a header line: columns of a row with its label; 0: as the first line has"},
+     .help = "csv without a header line: columns of a row with its label; 0: taken from the first "
+             "line"},
     {"decimal", OPTION_OTHER, AT(decimal), .read = reader_read_decimal, .standard = ".",
      .help = "csv: . or comma: how numbers are written"},
     {"multi", OPTION_OTHER, AT(multi), .read = reader_read_char,
-     .help = "csv: between values of one cell"},
+     .help = "csv: the separator of values in one cell"},
     {"id", OPTION_COPY, AT(id), .value = "COLUMN",
      .help = "csv: the column of the rows' ids, by name, or by number from 1"},
     {"index_base", OPTION_LONG, AT(index_base), .standard = "1", .help = "libsvm: the first index"},

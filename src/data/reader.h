@@ -1,8 +1,8 @@
 /* Reader: one text or binary form of samples. reader_list.h has one line per reader, read_<name>.c
- * the code, data_read_test.c runs what must hold for all of them.
+ * the code, and data_read_test.c the rules that all of them must pass.
  *
- * A reader belongs to one thread; many readers may be made of one config. It holds no file: scan.h
- * brings source and batch. */
+ * A reader belongs to one thread; many readers may be made of one config. It opens no file: scan.h
+ * provides source and batch. */
 #ifndef DATA_READER_H
 #define DATA_READER_H
 
@@ -18,7 +18,7 @@ enum normalise {
     NORMALISE_NONE,
 };
 
-/* Everything the user can say about a format. Owned strings; reader_config_set names the keys. */
+/* All settings of a format. Owned strings; reader_config_set lists the keys. */
 struct reader_config {
     char *format; /* name of a reader; NULL: multislot */
     /* ids of categorical values */
@@ -33,8 +33,8 @@ struct reader_config {
     char *positive, *negative;
     /* criteo */
     bool no_label; /* test files: 39 columns */
-    /* For predictions: files may have the label or not, and what it says is not looked at; the
-     * label's slot is 0. No key. */
+    /* For predictions: files may lack the label, and its value is ignored; the label's slot is 0.
+     * No key. */
     bool skip_label;
     /* multislot */
     bool parse_ins_id, parse_content, parse_logkey;
@@ -58,15 +58,15 @@ struct reader_config {
 void reader_config_init(struct reader_config *c);
 void reader_config_deinit(struct reader_config *c);
 void reader_config_copy(struct reader_config *to, const struct reader_config *from);
-/* The keys, in terms of struct reader_config. */
+/* The keys, as offsets in struct reader_config. */
 extern const struct options reader_options;
-/* Sets one of them from text. NOT_FOUND names the known keys; INVALID tells what the value may
- * be. */
+/* Sets one of them from text. NOT_FOUND lists the known keys; INVALID says which values are
+ * allowed. */
 enum skiff_status reader_config_set(struct reader_config *c, const char *key, const char *value,
                                     struct skiff_error *err);
 
 /* One character, or a word for one (tab, comma, ...), for OPTION_OTHER. */
-const char *reader_read_char(void *place, const char *text);
+const char *reader_read_char(void *target, const char *text);
 
 struct reader {
     const struct reader_class *class;
@@ -110,14 +110,14 @@ enum skiff_status reader_create(const struct reader_config *config, const struct
                                 struct reader **out, struct skiff_error *err);
 void reader_destroy(struct reader *r);
 
-/* For readers: a value that is not what its slot needs. Returns FORMAT. */
+/* For readers: reports a value that does not fit its slot. Returns FORMAT. */
 enum skiff_status reader_bad(const struct schema *schema, int slot, const char *expected,
                              const char *found, size_t n, struct skiff_error *err);
 /* The row has no label. Returns NOT_FOUND. */
 enum skiff_status reader_no_label(const struct schema *schema, int slot, const char *name,
                                   struct skiff_error *err);
 enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct skiff_error *err);
-/* The same with a word of advice behind it. */
+/* The same with a hint appended. */
 enum skiff_status reader_bad_advice(const struct schema *schema, int slot, const char *expected,
                                     const char *found, size_t n, const char *advice,
                                     struct skiff_error *err);

@@ -106,7 +106,7 @@ static inline bool put_values(struct batch *b, struct column *c, const char *val
 {
     size_t size = value_size(c), at = (size_t)b->rows * c->width;
     if (c->ragged) {
-        if (!column_room(c, n))
+        if (!column_reserve(c, n))
             return false;
         at = c->count;
         c->count += n;

@@ -1,4 +1,4 @@
-/* Record: one sample as bytes, for memory, files and other workers.
+/* Record: one sample as bytes, for memory, files and messages to other workers.
  *
  * Slot by slot in the order of the schema: a dense slot its values, a ragged slot a u32 count and
  * its values; float32 and int64 little-endian, without padding. */

@@ -1,3 +1,8 @@
+/* Checking values against rules (rules.h).
+ *
+ * Nearly all rows are valid. So a column is first checked without branches: a bit is collected
+ * that is set when any value breaks the rule. Only then does a second, slow pass find the value
+ * and its row, and word the error. */
 #include "data/rules.h"
 
 #include <inttypes.h>
@@ -22,7 +27,7 @@ const char *bad_kind_text(enum bad_kind kind)
 
 void rules_init(struct data_rules *r, int count)
 {
-    *r = (struct data_rules){mem_must((size_t)count * sizeof *r->slots + 1), count};
+    *r = (struct data_rules){mem_alloc_or_die((size_t)count * sizeof *r->slots + 1), count};
 }
 
 void rules_deinit(struct data_rules *r)
@@ -39,7 +44,7 @@ void rules_copy(struct data_rules *to, const struct data_rules *from)
     for (int i = 0; i < from->count; i++) {
         to->slots[i] = from->slots[i];
         if (from->slots[i].why)
-            to->slots[i].why = mem_must_strdup(from->slots[i].why);
+            to->slots[i].why = mem_strdup_or_die(from->slots[i].why);
     }
 }
 
@@ -50,7 +55,7 @@ void rules_limit(struct data_rules *r, int slot, int64_t limit, const char *why)
         return;
     free(s->why);
     s->limit = limit;
-    s->why = why ? mem_must_strdup(why) : NULL;
+    s->why = why ? mem_strdup_or_die(why) : NULL;
 }
 
 /* ---- finding ---- */
@@ -149,18 +154,18 @@ bool rules_breach(const struct data_rules *r, const struct batch *b, int64_t row
 /* ---- wording ---- */
 
 static void expected_text(const struct slot_rule *rule, enum bad_kind kind, enum dtype dtype,
-                          char *out, size_t room)
+                          char *out, size_t capacity)
 {
     const char *because = rule->why ? " (" : "", *why = rule->why ? rule->why : "";
     const char *end = rule->why ? ")" : "";
     if (kind == BAD_NUMBER)
-        snprintf(out, room, "a number, not nan or inf");
+        snprintf(out, capacity, "a number, not nan or inf");
     else if (kind == BAD_LABEL && dtype == DTYPE_FP32)
-        snprintf(out, room, "a number from 0 to 1%s%s%s", because, why, end);
+        snprintf(out, capacity, "a number from 0 to 1%s%s%s", because, why, end);
     else if (kind == BAD_LABEL && rule->limit == 2)
-        snprintf(out, room, "0 or 1%s%s%s", because, why, end);
+        snprintf(out, capacity, "0 or 1%s%s%s", because, why, end);
     else
-        snprintf(out, room, "%s from 0 to %" PRId64 "%s%s%s",
+        snprintf(out, capacity, "%s from 0 to %" PRId64 "%s%s%s",
                  kind == BAD_LABEL ? "a class" : "an id", rule->limit - 1, because, why, end);
 }
 

@@ -8,7 +8,7 @@
 
 #include "data/batch.h"
 
-/* What can be wrong with a sample, for counting; bad_kind_text has the words. */
+/* Kinds of bad samples, for counting; bad_kind_text has their names. */
 enum bad_kind {
     BAD_FORM, /* the line cannot be read */
     BAD_EMPTY_LINE,
@@ -38,13 +38,14 @@ struct data_rules {
 void rules_init(struct data_rules *r, int count);
 void rules_deinit(struct data_rules *r);
 void rules_copy(struct data_rules *to, const struct data_rules *from);
-/* Values of the slot are 0 .. limit - 1, if nobody has said less before. `why` is copied. */
+/* Limits values of the slot to 0 .. limit - 1, unless a lower limit is set already. `why` is
+ * copied. */
 void rules_limit(struct data_rules *r, int slot, int64_t limit, const char *why);
 
-/* Whether rows from `from` on keep to the rules; one pass over the columns without branches. */
+/* Whether rows from `from` on satisfy the rules; one pass over the columns without branches. */
 bool rules_hold(const struct data_rules *r, const struct batch *b, int64_t from);
 
-/* The first value of a row that does not. */
+/* The first value that breaks a rule. */
 struct breach {
     enum bad_kind kind;
     int slot;
@@ -52,8 +53,8 @@ struct breach {
 };
 bool rules_breach(const struct data_rules *r, const struct batch *b, int64_t row,
                   struct breach *out);
-/* Words it: slot, expected, found. found: the value as it is written in the file, or NULL. Returns
- * RANGE. */
+/* Sets the error message: slot, expected, found. found: the value as written in the file, or NULL.
+ * Returns RANGE. */
 enum skiff_status rules_word(const struct data_rules *r, const struct batch *b,
                              const struct breach *breach, const char *found,
                              struct skiff_error *err);

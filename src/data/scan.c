@@ -1,13 +1,13 @@
-/* From files to rows in batches: opening (file, cache, pipe, piece), the rule for bad lines, line
- * numbers.
+/* From files to rows in batches: opening (file, cache, pipe, piece), bad lines, line numbers.
  *
- * A piece of a file begins at any byte. The line that the byte before it belongs to is the piece's
- * in front, so reading starts one byte early and drops the first line; the last line is read to its
- * end, beyond the piece. So every line is read once, by whoever has its first byte, without looking
- * for line ends beforehand. Line numbers of a piece are counted only when a bad line asks for one.
+ * A piece of a file begins at any byte. The line that contains the byte before it belongs to the
+ * previous piece, so reading starts one byte early and drops the first line; the last line is read
+ * to its end, beyond the piece. So every line is read once, by the piece that has its first byte,
+ * without a search for line ends beforehand. Line numbers of a piece are counted only when a bad
+ * line needs one.
  *
- * A cache is written while the file is read, and counts when it is complete and its key fits; one
- * that cannot be written is no failure. */
+ * A cache is written while the file is read, and used when it is complete and its key matches;
+ * failing to write one is not an error. */
 #include "data/scan.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "data/scan_cache.h"
 #include "data/scan_rules.h"
 
-#define EMPTY_AT_ONCE (1 << 20) /* empty lines that are passed over without looking up */
+#define EMPTY_AT_ONCE (1 << 20) /* empty lines that are skipped at once */
 
 void bad_lines_init(struct bad_lines *bad, int64_t limit)
 {
@@ -35,7 +35,7 @@ void bad_lines_deinit(struct bad_lines *bad)
 enum skiff_status scan_open(struct scan *s, const struct scan_plan *plan, struct skiff_error *err)
 {
     struct reader_config binary = {.format = "binary"};
-    *s = (struct scan){.plan = plan, .file = -1, .writer = {.fd = -1}};
+    *s = (struct scan){.plan = plan, .file = -1};
     TRY(reader_create(plan->reader, plan->schema, &s->reader, err));
     enum skiff_status status = reader_create(&binary, plan->schema, &s->binary, err);
     if (status < 0)
@@ -46,7 +46,7 @@ enum skiff_status scan_open(struct scan *s, const struct scan_plan *plan, struct
 static void scan_close_file(struct scan *s)
 {
     if (s->active)
-        s->bytes_before += stream_tell(s->source.stream);
+        s->bytes_before += stream_report(s->source.stream);
     if (s->has_source)
         source_next(&s->source, NULL);
     binary_writer_close(&s->writer);
@@ -77,7 +77,7 @@ static enum skiff_status scan_begin(struct scan *s, struct stream *stream, struc
     s->has_source = true;
     s->source.max_line = s->plan->max_line ? s->plan->max_line : SOURCE_MAX_LINE;
     s->source.unpack_ratio = s->plan->unpack_ratio ? s->plan->unpack_ratio : SOURCE_UNPACK_RATIO;
-    s->sample_line = s->told = s->samples = 0;
+    s->sample_line = s->reported = s->samples = 0;
     s->active = reader;
     if (reader->class->begin) {
         enum skiff_status status = reader->class->begin(reader, &s->source, err);
@@ -112,7 +112,7 @@ enum skiff_status scan_open_file(struct scan *s, const struct file_list *files, 
     scan_close_file(s);
     s->path = files->paths[file];
     s->piece = s->lines_before = 0;
-    bool cached = s->plan->cache && cache_place(s->plan, s->path, &cache, &key);
+    bool cached = s->plan->cache && cache_path(s->plan, s->path, &cache, &key);
     if (cached && scan_open_cached(s, cache.data, key)) {
         s->file = file;
         goto out;
@@ -237,7 +237,7 @@ enum skiff_status idle_check(const char *path, int64_t lines, int64_t limit,
                      path, lines, limit);
 }
 
-/* Lines of which a file gave no sample: told now and then, and at its beginning not without end. */
+/* Lines of a file that gave no sample: reported periodically, and limited at its beginning. */
 static enum skiff_status scan_idle(struct scan *s, struct skiff_error *err)
 {
     struct bad_lines *bad = s->plan->bad;
@@ -246,10 +246,10 @@ static enum skiff_status scan_idle(struct scan *s, struct skiff_error *err)
         return error_set(err, SKIFF_STATE, "%s: reading was stopped", s->path);
     if (!s->sample_line)
         TRY(idle_check(s->path, lines, s->plan->idle_lines, err));
-    if (!s->told)
-        s->told = now;
-    if (bad && bad->on_idle && now - s->told >= SCAN_TELL_SECONDS * CLOCK_SECOND) {
-        s->told = now;
+    if (!s->reported)
+        s->reported = now;
+    if (bad && bad->on_idle && now - s->reported >= SCAN_REPORT_SECONDS * CLOCK_SECOND) {
+        s->reported = now;
         pthread_mutex_lock(&bad->lock);
         bad->on_idle(bad->arg, s->path, lines);
         pthread_mutex_unlock(&bad->lock);
@@ -286,26 +286,26 @@ static enum bad_kind kind_of(enum skiff_status status, size_t n)
                                        : BAD_FORM;
 }
 
-/* Names that the reader has met since the last call, and that are no slot's. */
-static void scan_tell_strange(struct scan *s)
+/* Reports names that the reader has found since the last call and that match no slot. */
+static void scan_report_strange(struct scan *s)
 {
     struct bad_lines *bad = s->plan->bad;
     const struct strange_names *names =
         s->active->class->strange ? s->active->class->strange(s->active) : NULL;
-    if (__builtin_expect(!names || names->n == s->strange_told, 1))
+    if (__builtin_expect(!names || names->n == s->strange_reported, 1))
         return;
-    for (; s->strange_told < names->n && bad && bad->on_odd; s->strange_told++) {
-        const char *name = names->name[s->strange_told];
-        int64_t line = scan_line_number(s, names->line[s->strange_told]);
-        if (names->like[s->strange_told] >= 0)
-            continue; /* of rows that lack that slot it is told */
+    for (; s->strange_reported < names->n && bad && bad->on_odd; s->strange_reported++) {
+        const char *name = names->name[s->strange_reported];
+        int64_t line = scan_line_number(s, names->line[s->strange_reported]);
+        if (names->like[s->strange_reported] >= 0)
+            continue; /* rows that lack that slot are reported */
         pthread_mutex_lock(&bad->lock);
         if (strange_names_find(&bad->strange, name, strlen(name)) < 0 &&
             strange_names_add(&bad->strange, name, strlen(name)) >= 0)
             bad->on_odd(bad->arg, s->path, line, name);
         pthread_mutex_unlock(&bad->lock);
     }
-    s->strange_told = names->n;
+    s->strange_reported = names->n;
 }
 
 static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max_rows,
@@ -314,7 +314,7 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
     enum skiff_status (*parse)(struct reader *, const char *, size_t, struct batch *,
                                struct skiff_error *) = s->active->class->line;
     int64_t rows = b->rows; /* at the last bad line */
-    int64_t judged = rows;
+    int64_t evaluated = rows;
     while (!batch_is_full(b, max_rows)) {
         struct skiff_error why;
         const char *line;
@@ -339,11 +339,11 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
         if (b->rows > rows) {
             rows = b->rows;
             s->sample_line = before;
-            s->told = 0;
+            s->reported = 0;
         }
         if (!s->writing) { /* in the order of the lines; a cache gets all rows first */
-            TRY(scan_judge(s, b, judged, SKIFF_OK, err));
-            judged = rows = b->rows;
+            TRY(scan_check(s, b, evaluated, SKIFF_OK, err));
+            evaluated = rows = b->rows;
         }
         TRY(scan_bad_line(s, s->source.line, kind_of(status, n), &why, err));
         batch_holes(b, 1);
@@ -352,11 +352,11 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
         TRY(scan_idle(s, err));
     }
     s->sample_line = s->source.line;
-    s->told = 0;
+    s->reported = 0;
     return SKIFF_OK;
 }
 
-/* What was read goes into the cache, too. */
+/* Writes the rows that were read to the cache, too. */
 static void scan_cache_rows(struct scan *s, const struct batch *b, int64_t from, bool ended)
 {
     if (!s->writing)
@@ -369,11 +369,11 @@ static void scan_cache_rows(struct scan *s, const struct batch *b, int64_t from,
     s->writing = status == SKIFF_OK && !ended;
 }
 
-/* What is odd but not bad. */
-static void scan_tell(struct scan *s, bool ended)
+/* Reports what is suspicious but not an error. */
+static void scan_report(struct scan *s, bool ended)
 {
     struct bad_lines *bad = s->plan->bad;
-    scan_tell_strange(s);
+    scan_report_strange(s);
     if (!ended || s->samples || s->source.line || !bad || !bad->on_odd)
         return;
     pthread_mutex_lock(&bad->lock);
@@ -381,11 +381,11 @@ static void scan_tell(struct scan *s, bool ended)
     pthread_mutex_unlock(&bad->lock);
 }
 
-static void scan_note_place(const struct scan *s, struct batch *b, int64_t from)
+static void scan_record_position(const struct scan *s, struct batch *b, int64_t from)
 {
     if (b->rows == from)
         return;
-    b->last = (struct batch_place){s->path, s->piece, !scan_has_lines(s)};
+    b->last = (struct batch_position){s->path, s->piece, !scan_has_lines(s)};
     if (from == 0)
         b->first = b->last;
 }
@@ -413,11 +413,11 @@ enum skiff_status scan_rows(struct scan *s, struct batch *b, int64_t max_rows,
     s->samples += b->rows - from;
     if (status >= 0) {
         scan_cache_rows(s, b, from, status == SKIFF_END);
-        status = scan_judge(s, b, from, status, err);
+        status = scan_check(s, b, from, status, err);
     }
-    scan_tell(s, status == SKIFF_END);
-    scan_note_place(s, b, from);
-    atomic_store_explicit(&s->bytes_done, s->bytes_before + stream_tell(s->source.stream),
+    scan_report(s, status == SKIFF_END);
+    scan_record_position(s, b, from);
+    atomic_store_explicit(&s->bytes_done, s->bytes_before + stream_report(s->source.stream),
                           memory_order_relaxed);
     if (status == SKIFF_END)
         scan_close_file(s);

@@ -6,7 +6,7 @@
  * Cache: with plan.cache, the samples of a file are also written to a binary file (binary.h), and
  * later scans read that in its place. It is hidden beside the file (.NAME.skiffcache), or in
  * cache_dir. It counts only when its key fits: schema, format and all its settings, pipe command,
- * size and time of the file. A cache that cannot be written is no failure: it is told by
+ * size and time of the file. A cache that cannot be written is no failure: it is reported by
  * scan.cache_error. Standard input is never cached. */
 #ifndef DATA_SCAN_H
 #define DATA_SCAN_H
@@ -22,23 +22,23 @@
 struct bad_lines {
     int64_t limit; /* this many are counted and skipped; one more is an error; -1: no limit */
     atomic_llong count;
-    enum bad_kind kind; /* of the line that on_bad is told */
+    enum bad_kind kind; /* of the line that on_bad gets */
     /* Called for every bad line, one call at a time, with file, line and what was wrong (the
      * message begins with both already); of empty lines in a row for the first. May be NULL. Must
      * not call into the scan. */
     void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
-    /* Called when a file goes on without giving a sample, at most every SCAN_TELL_SECONDS, with the
-     * lines read since the last sample; may be NULL, otherwise as on_bad. */
+    /* Called when a file continues without giving a sample, at most every SCAN_REPORT_SECONDS, with
+     * the lines read since the last sample; may be NULL, otherwise as on_bad. */
     void (*on_idle)(void *arg, const char *file, int64_t lines);
-    /* Called once for a name that is no slot's, with its first line, and for a file that holds
-     * nothing (name NULL); otherwise as on_bad. */
+    /* Called once for a name that matches no slot, with its first line, and for a file without
+     * content (name NULL); otherwise as on_bad. */
     void (*on_odd)(void *arg, const char *file, int64_t line, const char *name);
     void *arg;
-    struct strange_names strange; /* that on_odd was told */
+    struct strange_names strange; /* that on_odd was called for */
     pthread_mutex_t lock;
 };
 
-#define SCAN_TELL_SECONDS 5
+#define SCAN_REPORT_SECONDS 5
 #define SCAN_IDLE_LINES \
     10000000 /* a file that begins with so many lines and no sample is refused */
 
@@ -63,13 +63,13 @@ struct scan_plan {
     const struct data_rules
         *rules; /* NULL: any value is good; a row that breaks one is a bad line */
     struct bad_lines *bad;
-    const atomic_bool *stop; /* NULL, or: reading fails with STATE soon after it is set */
+    const atomic_bool *stop; /* NULL, or: reading fails with STATE soon after it becomes true */
 };
 
 /* Lines in the first `bytes` bytes of a file. */
 int64_t scan_count_lines(const char *path, int64_t bytes);
 /* "FILE lines 1-32", "FILE:900 to NEXT:24"; nothing for a batch that is not from files. */
-void batch_place_text(const struct batch *b, struct buf *out);
+void batch_position_text(const struct batch *b, struct buf *out);
 
 /* A part of a plain file, cut anywhere: the lines that begin in it. */
 struct file_piece {
@@ -92,17 +92,17 @@ struct scan {
     bool has_source;
     int file;             /* position of the open file, or -1 */
     const char *path;     /* of the open file, as the user knows it */
-    int64_t piece;        /* where the open piece begins; 0: at the beginning of the file */
+    int64_t piece;        /* start of the open piece; 0: the beginning of the file */
     int64_t lines_before; /* lines in front of the piece; -1: not counted yet */
-    int64_t sample_line;  /* of the source, that gave the last sample; 0: none yet */
-    int64_t told;         /* when on_idle was called, or the last sample came; 0: not known */
-    int64_t samples;      /* that the open file has given, or its cache */
-    int strange_told;     /* of the reader's strange names */
+    int64_t sample_line;  /* line of the source that gave the last sample; 0: none yet */
+    int64_t reported;     /* when on_idle was called, or the last sample came; 0: not known */
+    int64_t samples;      /* samples of the open file, or its cache */
+    int strange_reported; /* of the reader's unknown names */
     struct binary_writer writer;
     bool writing;
     struct skiff_error cache_error; /* code 0: none */
     atomic_llong bytes_done;        /* of files as they lie on disk; for progress */
-    int64_t bytes_before;           /* of the files that are through */
+    int64_t bytes_before;           /* of finished files */
 };
 
 enum skiff_status scan_open(struct scan *s, const struct scan_plan *plan, struct skiff_error *err);

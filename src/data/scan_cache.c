@@ -7,7 +7,7 @@
 #include "data/hash.h"
 #include "data/pipe.h"
 
-/* Everything that decides what a file's samples are. */
+/* Hashes everything that determines a file's samples. */
 static uint64_t cache_key(const struct scan_plan *plan, const struct stat *st)
 {
     const struct reader_config *c = plan->reader;
@@ -33,8 +33,8 @@ static uint64_t cache_key(const struct scan_plan *plan, const struct stat *st)
     return key;
 }
 
-bool cache_place(const struct scan_plan *plan, const char *path, struct buf *out_path,
-                 uint64_t *out_key)
+bool cache_path(const struct scan_plan *plan, const char *path, struct buf *out_path,
+                uint64_t *out_key)
 {
     struct stat st;
     if (strcmp(path, "-") == 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode))

@@ -44,8 +44,8 @@ static bool find_value(const char *line, size_t n, const struct column *c, size_
     return false;
 }
 
-/* Ids above 2^63 are kept as negative numbers, those above 2^64 as 2^64 - 1, 1e39 as inf: the line
- * is read once more to tell what stands there. False: it cannot be had (a pipe, a cache). */
+/* Ids above 2^63 are stored as negative numbers, those above 2^64 as 2^64 - 1, 1e39 as inf: read
+ * the line again to print the original text. False: not possible (a pipe, a cache). */
 static bool as_written(struct scan *s, int64_t line, const struct column *c, size_t at,
                        char out[static 64])
 {
@@ -69,9 +69,9 @@ static bool as_written(struct scan *s, int64_t line, const struct column *c, siz
 
 /* ---- rows that break a rule ---- */
 
-#define WRITTEN_MAX 32 /* bad lines that are read once more; others are told by their values */
+#define WRITTEN_MAX 32 /* bad lines that are read again; for others the stored value is printed */
 
-static enum skiff_status judge_row(struct scan *s, const struct batch *b, int64_t row,
+static enum skiff_status check_row(struct scan *s, const struct batch *b, int64_t row,
                                    const struct breach *breach, struct skiff_error *err)
 {
     const struct bad_lines *bad = s->plan->bad;
@@ -85,33 +85,33 @@ static enum skiff_status judge_row(struct scan *s, const struct batch *b, int64_
     return scan_bad_line(s, line, breach->kind, &why, err);
 }
 
-enum skiff_status scan_judge(struct scan *s, struct batch *b, int64_t from,
+enum skiff_status scan_check(struct scan *s, struct batch *b, int64_t from,
                              enum skiff_status status, struct skiff_error *err)
 {
     struct breach breach;
     if (!s->plan->rules || __builtin_expect(rules_hold(s->plan->rules, b, from), 1))
         return status;
-    bool *keep = mem_must((size_t)(b->rows - from) + 1);
-    enum skiff_status judged = SKIFF_OK;
-    for (int64_t row = from; judged == SKIFF_OK && row < b->rows; row++) {
+    bool *keep = mem_alloc_or_die((size_t)(b->rows - from) + 1);
+    enum skiff_status evaluated = SKIFF_OK;
+    for (int64_t row = from; evaluated == SKIFF_OK && row < b->rows; row++) {
         keep[row - from] = !rules_breach(s->plan->rules, b, row, &breach);
         if (!keep[row - from])
-            judged = judge_row(s, b, row, &breach, err);
+            evaluated = check_row(s, b, row, &breach, err);
     }
-    if (judged == SKIFF_OK)
+    if (evaluated == SKIFF_OK)
         batch_keep(b, from, keep);
     free(keep);
-    return judged < 0 ? judged : status;
+    return evaluated < 0 ? evaluated : status;
 }
 
 /* ---- where a batch comes from ---- */
 
-static int64_t line_of(const struct batch_place *p, int64_t line)
+static int64_t line_of(const struct batch_position *p, int64_t line)
 {
     return line + (p->samples ? 0 : scan_count_lines(p->path, p->piece));
 }
 
-void batch_place_text(const struct batch *b, struct buf *out)
+void batch_position_text(const struct batch *b, struct buf *out)
 {
     if (!b->rows || !b->first.path)
         return;

@@ -1,12 +1,12 @@
-/* Rows against the rules of a plan, as bad lines; what it shares with scan.c. */
+/* Rows that break a rule of the plan become bad lines; functions shared with scan.c. */
 #ifndef DATA_SCAN_RULES_H
 #define DATA_SCAN_RULES_H
 
 #include "data/scan.h"
 
-/* Takes the rows from `from` on that break a rule out of the batch, as bad lines are left out.
- * Gives `status`, or the failure when there are too many. */
-enum skiff_status scan_judge(struct scan *s, struct batch *b, int64_t from,
+/* Removes the rows from `from` on that break a rule from the batch, as bad lines are. Returns
+ * `status`, or the error when there are too many. */
+enum skiff_status scan_check(struct scan *s, struct batch *b, int64_t from,
                              enum skiff_status status, struct skiff_error *err);
 
 /* Whether the open file has lines; a cache and binary files have samples. */
@@ -14,7 +14,7 @@ bool scan_has_lines(const struct scan *s);
 /* The number in the file of a line of its piece. The lines before a piece are counted when the
  * first one is asked for: bad lines are rare. */
 int64_t scan_line_number(struct scan *s, int64_t line);
-/* Counts a bad line and tells it; OK when it may be skipped. */
+/* Counts and reports a bad line; OK when it may be skipped. */
 enum skiff_status scan_bad_line(struct scan *s, int64_t line, enum bad_kind kind,
                                 struct skiff_error *why, struct skiff_error *err);
 

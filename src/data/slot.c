@@ -57,7 +57,7 @@ enum skiff_status schema_add(struct schema *s, const char *name, enum dtype dtyp
         return error_set(err, SKIFF_DTYPE,
                          "slot %s: only float32 and int64 can be read from data, found %s", name,
                          dtype_name(dtype));
-    struct slot slot = {.name = mem_must_strdup(name),
+    struct slot slot = {.name = mem_strdup_or_die(name),
                         .dtype = dtype,
                         .ragged = lod_level > 0,
                         .shape = SHAPE(-1, 1),
@@ -69,7 +69,7 @@ enum skiff_status schema_add(struct schema *s, const char *name, enum dtype dtyp
             return status;
         }
     }
-    s->slots = mem_must_grow(s->slots, ((size_t)s->count + 1) * sizeof *s->slots);
+    s->slots = mem_grow_or_die(s->slots, ((size_t)s->count + 1) * sizeof *s->slots);
     s->slots[s->count++] = slot;
     return SKIFF_OK;
 }

@@ -1,3 +1,10 @@
+/* Finding lines in a stream (source.h), in place in one buffer.
+ *
+ * The unread rest moves to the front when the buffer is refilled, and the buffer doubles only when
+ * that rest leaves less than a block free, which takes a long line; lines are at most max_line.
+ * TEXT_PAD bytes behind the data are always readable, since the parsers of numbers read 8 bytes at
+ * a time. A line that is too long is skipped to its end, so that reading can continue after the
+ * error, unless there is no end within SOURCE_ENDLESS_LINE. One user at a time. */
 #include "data/source.h"
 
 #include <inttypes.h>
@@ -47,7 +54,7 @@ void source_close(struct source *s)
 
 static enum skiff_status check_ratio(const struct source *s, struct skiff_error *err)
 {
-    int64_t packed = stream_tell(s->stream);
+    int64_t packed = stream_report(s->stream);
     if (!s->stream->class->unpacks || s->unpack_ratio < 0 || s->read <= SOURCE_UNPACK_FREE ||
         s->read / s->unpack_ratio <= packed)
         return SKIFF_OK;

@@ -12,9 +12,9 @@
 #include "data/stream.h"
 
 #define SOURCE_MAX_LINE ((size_t)16 << 20)
-/* A line that has not ended after so many bytes is no line: the stream is refused. */
+/* A line that has not ended after so many bytes is not a line: the stream is refused. */
 #define SOURCE_ENDLESS_LINE ((int64_t)1 << 30)
-/* Compressed content: beyond its first so many bytes at most so many times what lies on disk. */
+/* Compressed content: beyond the first so many bytes, at most so many times the size on disk. */
 #define SOURCE_UNPACK_FREE ((int64_t)64 << 20)
 #define SOURCE_UNPACK_RATIO 200
 
@@ -50,8 +50,8 @@ enum skiff_status source_line(struct source *s, const char **line, size_t *n,
 /* Would source_line give a line, or the end, without waiting for the stream? */
 bool source_ready(const struct source *s);
 
-/* Passes over empty lines that come next, at most so many, at the speed of memory. *out: how many;
- * they count as handed out. */
+/* Skips empty lines that come next, at most so many, at memory speed. *out: how many; they count as
+ * read. */
 enum skiff_status source_skip_empty(struct source *s, int64_t most, int64_t *out,
                                     struct skiff_error *err);
 

@@ -1,3 +1,9 @@
+/* Splitting a table into train and test rows (split.h), and learning from the train rows in the
+ * same pass.
+ *
+ * A line is written as it was read, never rebuilt from its cells. Whether a row goes to test
+ * depends only on the seed and its number, or on its time, so that a second run splits alike.
+ * Output files are written directly; an interrupted split leaves an incomplete folder. */
 #define _GNU_SOURCE
 #include "data/split.h"
 
@@ -12,7 +18,7 @@
 #include "data/svm.h"
 
 /* A folder that is being written. */
-struct side {
+struct split_writer {
     const char *folder;
     FILE *file;
     int parts;
@@ -29,7 +35,7 @@ struct twin {
 struct split {
     const struct split_config *config;
     struct twin *twins; /* csv: of each column */
-    struct side train, test;
+    struct split_writer train, test;
     struct csv csv;
     struct learn *learn;
     struct buf header, cells; /* cells: those of the row, each with a pad behind it */
@@ -37,7 +43,7 @@ struct split {
     int64_t row, bad, unlabelled;
 };
 
-static enum skiff_status close_side(struct side *s, struct skiff_error *err)
+static enum skiff_status close_side(struct split_writer *s, struct skiff_error *err)
 {
     FILE *file = s->file;
     s->file = NULL;
@@ -46,7 +52,7 @@ static enum skiff_status close_side(struct side *s, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static enum skiff_status write_line(struct side *s, const char *line, size_t n,
+static enum skiff_status write_line(struct split_writer *s, const char *line, size_t n,
                                     struct skiff_error *err)
 {
     if (fwrite(line, 1, n, s->file) != n || fputc('\n', s->file) == EOF)
@@ -55,7 +61,8 @@ static enum skiff_status write_line(struct side *s, const char *line, size_t n,
     return SKIFF_OK;
 }
 
-static enum skiff_status next_part(const struct split *r, struct side *s, struct skiff_error *err)
+static enum skiff_status next_part(const struct split *r, struct split_writer *s,
+                                   struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     const struct look_form *form = &r->config->form;
@@ -74,7 +81,7 @@ static enum skiff_status next_part(const struct split *r, struct side *s, struct
     return status;
 }
 
-static enum skiff_status write_row(const struct split *r, struct side *s,
+static enum skiff_status write_row(const struct split *r, struct split_writer *s,
                                    const struct look_row *row, bool positive,
                                    struct skiff_error *err)
 {
@@ -173,7 +180,7 @@ static bool goes_to_test(const struct split *r, const struct look_row *row)
         return false;
     if (c->time >= 0) {
         cell_at(r, row, c->time, &text, &n);
-        return moment_read(c->time_form, text, n, &when, &hour) && when >= c->from;
+        return timestamp_read(c->time_form, text, n, &when, &hour) && when >= c->from;
     }
     uint32_t w[4];
     philox(c->seed, 0, (uint64_t)r->row, w);
@@ -277,14 +284,14 @@ enum skiff_status split_run(const struct split_config *config, struct split_repo
 {
     struct split r = {
         .config = config,
-        .twins = mem_must(((size_t)config->ncolumns + 1) * sizeof *r.twins),
+        .twins = mem_alloc_or_die(((size_t)config->ncolumns + 1) * sizeof *r.twins),
         .train = {.folder = config->train,
                   .part_bytes = config->train_part ? config->train_part : SPLIT_PART_BYTES},
         .test = {.folder = config->test, .part_bytes = SPLIT_PART_BYTES},
         .csv = {.separator = config->form.separator, .decimal_comma = config->form.decimal_comma},
         .learn = config->learn ? learn_create(config->learn) : NULL,
-        .start = mem_must(((size_t)config->ncolumns + 1) * sizeof(size_t)),
-        .length = mem_must(((size_t)config->ncolumns + 1) * sizeof(size_t))};
+        .start = mem_alloc_or_die(((size_t)config->ncolumns + 1) * sizeof(size_t)),
+        .length = mem_alloc_or_die(((size_t)config->ncolumns + 1) * sizeof(size_t))};
     enum skiff_status status;
     TRY_OUT(split_all(&r, err));
     TRY_OUT(close_side(&r.train, err));

@@ -23,7 +23,7 @@ struct split_config {
     double share;             /* of the rows that go to test */
     uint64_t seed;
     int time; /* column; -1: by text */
-    enum moment_form time_form;
+    enum timestamp_form time_form;
     int64_t from;                     /* rows of this time and later go to test */
     const struct learn_config *learn; /* csv: a column each; libsvm: by index; NULL: nothing */
     int64_t first_index;              /* libsvm: of learn's first column */
@@ -36,7 +36,7 @@ struct split_side {
 struct split_report {
     struct split_side train, test;
     int64_t bad, unlabelled;
-    int twin;               /* csv: a column that says the label by itself; -1: none */
+    int twin;               /* csv: a column that gives the label away by itself; -1: none */
     struct columns columns; /* the caller's (columns_deinit) */
 };
 

@@ -1,14 +1,13 @@
 #define _GNU_SOURCE
 #include "data/stats.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
+#include "fs/fs.h"
 
 #define FIRST_LINE "skiff-stats 1"
 
@@ -32,21 +31,10 @@ void stats_print(const struct criteo_stats *s, struct buf *out)
 enum skiff_status stats_write(const struct criteo_stats *s, const char *path,
                               struct skiff_error *err)
 {
-    struct buf text = BUF_INIT, temp = BUF_INIT;
-    enum skiff_status status = SKIFF_OK;
-    FILE *f = NULL;
+    struct buf text = BUF_INIT;
     stats_print(s, &text);
-    buf_printf(&temp, "%s.tmp.%ld", path, (long)getpid());
-    f = fopen(temp.data, "we");
-    bool ok = f && fwrite(text.data, 1, text.len, f) == text.len && fflush(f) == 0;
-    if (f && fclose(f) != 0)
-        ok = false;
-    if (!ok || rename(temp.data, path) != 0) {
-        status = error_set_sys(err, "%s: cannot write", path);
-        unlink(temp.data);
-    }
+    enum skiff_status status = fs_write_file(NULL, path, text.data, text.len, err);
     buf_deinit(&text);
-    buf_deinit(&temp);
     return status;
 }
 

@@ -37,7 +37,7 @@ struct criteo_stats {
     struct category_stats categories[CRITEO_CATEGORIES];
 };
 
-/* The file appears at once (temporary file, rename). */
+/* Atomic (fs_write_file): on failure an old file stays as it is. */
 enum skiff_status stats_write(const struct criteo_stats *s, const char *path,
                               struct skiff_error *err);
 enum skiff_status stats_read(const char *path, struct criteo_stats *out, struct skiff_error *err);

@@ -37,7 +37,7 @@ struct stream_raw {
     const atomic_bool *stop;
     const char *bytes; /* memory: what is left */
     size_t left;
-    char head[HEAD]; /* read ahead to know the kind */
+    char head[HEAD]; /* bytes already read to detect the format */
     size_t head_len, head_at;
     int64_t fetched;
 };
@@ -109,7 +109,7 @@ static void raw_close(struct stream *base)
     free(s);
 }
 
-static int64_t raw_tell(struct stream *base)
+static int64_t raw_report(struct stream *base)
 {
     return ((struct stream_raw *)base)->fetched;
 }
@@ -121,8 +121,8 @@ static bool raw_ready(struct stream *base)
     return s->fd < 0 || !s->waits || s->head_at < s->head_len || poll(&p, 1, 0) != 0;
 }
 
-static const struct stream_class raw_class = {"plain",  raw_read, raw_close,
-                                              raw_tell, false,    raw_ready};
+static const struct stream_class raw_class = {"plain",    raw_read, raw_close,
+                                              raw_report, false,    raw_ready};
 
 static const struct stream_decoder *decoder_of(const char *head, size_t n)
 {
@@ -157,7 +157,7 @@ static enum skiff_status stream_decode(struct stream_raw *s, struct stream **out
             break;
         s->head_len += got;
         if (!may_be_packed(s->head[0]))
-            break; /* plain: do not wait for more of a slow terminal */
+            break; /* plain: do not wait for more from a slow terminal */
     }
     const struct stream_decoder *decoder = decoder_of(s->head, s->head_len);
     if (decoder)
@@ -171,7 +171,7 @@ enum skiff_status stream_open_fd(int fd, const char *name, const atomic_bool *st
 {
     struct stat st;
     if (fstat(fd, &st) < 0) {
-        enum skiff_status status = error_set_sys(err, "%s: cannot look at the file", name);
+        enum skiff_status status = error_set_sys(err, "%s: cannot stat the file", name);
         if (fd > STDIN_FILENO)
             close(fd);
         return status;
@@ -182,8 +182,8 @@ enum skiff_status stream_open_fd(int fd, const char *name, const atomic_bool *st
     }
     if (S_ISREG(st.st_mode))
         posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    struct stream_raw *s = mem_must(sizeof *s);
-    s->base = (struct stream){&raw_class, mem_must_strdup(name)};
+    struct stream_raw *s = mem_alloc_or_die(sizeof *s);
+    s->base = (struct stream){&raw_class, mem_strdup_or_die(name)};
     s->fd = fd;
     s->waits = !S_ISREG(st.st_mode);
     s->stop = stop;
@@ -195,8 +195,8 @@ static enum skiff_status open_remote(const char *path, const atomic_bool *stop, 
 {
     struct fs_reader *reader;
     TRY(fs_open(NULL, path, stop, &reader, err));
-    struct stream_raw *s = mem_must(sizeof *s);
-    s->base = (struct stream){&raw_class, mem_must_strdup(path)};
+    struct stream_raw *s = mem_alloc_or_die(sizeof *s);
+    s->base = (struct stream){&raw_class, mem_strdup_or_die(path)};
     s->fd = -1;
     s->reader = reader;
     return stream_decode(s, out, err);
@@ -229,8 +229,8 @@ enum skiff_status stream_open_at(const char *path, int64_t offset, const atomic_
             close(fd);
         return status;
     }
-    struct stream_raw *s = mem_must(sizeof *s);
-    s->base = (struct stream){&raw_class, mem_must_strdup(path)};
+    struct stream_raw *s = mem_alloc_or_die(sizeof *s);
+    s->base = (struct stream){&raw_class, mem_strdup_or_die(path)};
     s->fd = fd;
     s->stop = stop;
     *out = &s->base;
@@ -255,8 +255,8 @@ bool stream_is_plain(const char *path, int64_t *out_bytes)
 enum skiff_status stream_open_memory(const void *bytes, size_t n, const char *name,
                                      struct stream **out, struct skiff_error *err)
 {
-    struct stream_raw *s = mem_must(sizeof *s);
-    s->base = (struct stream){&raw_class, mem_must_strdup(name)};
+    struct stream_raw *s = mem_alloc_or_die(sizeof *s);
+    s->base = (struct stream){&raw_class, mem_strdup_or_die(name)};
     s->fd = -1;
     s->bytes = bytes;
     s->left = n;

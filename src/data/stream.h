@@ -27,7 +27,7 @@ struct stream_class {
      * May wait for a child to die (it is killed), nothing else. */
     void (*close)(struct stream *s);
     /* Bytes of the file, as it lies on disk, that have been read so far; for progress. */
-    int64_t (*tell)(struct stream *s);
+    int64_t (*report)(struct stream *s);
     bool unpacks; /* a few bytes of the file may give very many: the source watches the ratio */
     /* Would read give something, or the end, at once? NULL: it is not known, and taken to be so. */
     bool (*ready)(struct stream *s);
@@ -92,9 +92,9 @@ static inline void stream_close(struct stream *s)
         s->class->close(s);
 }
 
-static inline int64_t stream_tell(struct stream *s)
+static inline int64_t stream_report(struct stream *s)
 {
-    return s ? s->class->tell(s) : 0;
+    return s ? s->class->report(s) : 0;
 }
 
 #define STREAM_WAIT_MS 50

@@ -91,19 +91,19 @@ static void gzip_close(struct stream *base)
     free(s);
 }
 
-static int64_t gzip_tell(struct stream *base)
+static int64_t gzip_report(struct stream *base)
 {
-    return stream_tell(((struct stream_gzip *)base)->below);
+    return stream_report(((struct stream_gzip *)base)->below);
 }
 
-static const struct stream_class gzip_class = {"gzip",    gzip_read, gzip_close,
-                                               gzip_tell, true,      NULL};
+static const struct stream_class gzip_class = {"gzip",      gzip_read, gzip_close,
+                                               gzip_report, true,      NULL};
 
 enum skiff_status stream_gzip_open(struct stream *below, struct stream **out,
                                    struct skiff_error *err)
 {
-    struct stream_gzip *s = mem_must(sizeof *s);
-    s->base = (struct stream){&gzip_class, mem_must_strdup(below->name)};
+    struct stream_gzip *s = mem_alloc_or_die(sizeof *s);
+    s->base = (struct stream){&gzip_class, mem_strdup_or_die(below->name)};
     s->below = below;
     s->opened = inflateInit2(&s->z, 15 + 16) == Z_OK;
     if (!s->opened) {

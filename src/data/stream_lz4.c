@@ -12,7 +12,7 @@ struct stream_lz4 {
     LZ4F_dctx *z;
     size_t at, filled;
     bool inside; /* a frame has begun and not ended */
-    char room[STREAM_BLOCK];
+    char capacity[STREAM_BLOCK];
 };
 
 static enum skiff_status lz4_read(struct stream *base, void *buf, size_t n, size_t *got,
@@ -23,7 +23,7 @@ static enum skiff_status lz4_read(struct stream *base, void *buf, size_t n, size
     while (made == 0) {
         bool bottom = false;
         if (s->at == s->filled) {
-            TRY(stream_read(s->below, s->room, sizeof s->room, &s->filled, err));
+            TRY(stream_read(s->below, s->capacity, sizeof s->capacity, &s->filled, err));
             s->at = 0;
             bottom = s->filled == 0;
             if (bottom && !s->inside)
@@ -31,7 +31,7 @@ static enum skiff_status lz4_read(struct stream *base, void *buf, size_t n, size
         }
         size_t used = s->filled - s->at;
         made = n;
-        size_t r = LZ4F_decompress(s->z, buf, &made, s->room + s->at, &used, NULL);
+        size_t r = LZ4F_decompress(s->z, buf, &made, s->capacity + s->at, &used, NULL);
         if (LZ4F_isError(r))
             return error_set(err, SKIFF_FORMAT, "%s: not valid lz4 data: %s", s->base.name,
                              LZ4F_getErrorName(r));
@@ -53,18 +53,18 @@ static void lz4_close(struct stream *base)
     free(s);
 }
 
-static int64_t lz4_tell(struct stream *base)
+static int64_t lz4_report(struct stream *base)
 {
-    return stream_tell(((struct stream_lz4 *)base)->below);
+    return stream_report(((struct stream_lz4 *)base)->below);
 }
 
-static const struct stream_class lz4_class = {"lz4", lz4_read, lz4_close, lz4_tell, true, NULL};
+static const struct stream_class lz4_class = {"lz4", lz4_read, lz4_close, lz4_report, true, NULL};
 
 enum skiff_status stream_lz4_open(struct stream *below, struct stream **out,
                                   struct skiff_error *err)
 {
-    struct stream_lz4 *s = mem_must(sizeof *s);
-    s->base = (struct stream){&lz4_class, mem_must_strdup(below->name)};
+    struct stream_lz4 *s = mem_alloc_or_die(sizeof *s);
+    s->base = (struct stream){&lz4_class, mem_strdup_or_die(below->name)};
     s->below = below;
     if (LZ4F_isError(LZ4F_createDecompressionContext(&s->z, LZ4F_VERSION))) {
         lz4_close(&s->base);

@@ -14,7 +14,7 @@ struct stream_xz {
     struct stream *below;
     lzma_stream z;
     bool bottom; /* all of the file has been read */
-    uint8_t room[STREAM_BLOCK];
+    uint8_t capacity[STREAM_BLOCK];
 };
 
 static enum skiff_status xz_fail(struct stream_xz *s, lzma_ret r, struct skiff_error *err)
@@ -35,8 +35,8 @@ static enum skiff_status xz_read(struct stream *base, void *buf, size_t n, size_
     while (s->z.avail_out == n) {
         if (!s->z.avail_in && !s->bottom) {
             size_t filled;
-            TRY(stream_read(s->below, s->room, sizeof s->room, &filled, err));
-            s->z.next_in = s->room;
+            TRY(stream_read(s->below, s->capacity, sizeof s->capacity, &filled, err));
+            s->z.next_in = s->capacity;
             s->z.avail_in = filled;
             s->bottom = filled == 0;
         }
@@ -59,17 +59,17 @@ static void xz_close(struct stream *base)
     free(s);
 }
 
-static int64_t xz_tell(struct stream *base)
+static int64_t xz_report(struct stream *base)
 {
-    return stream_tell(((struct stream_xz *)base)->below);
+    return stream_report(((struct stream_xz *)base)->below);
 }
 
-static const struct stream_class xz_class = {"xz", xz_read, xz_close, xz_tell, true, NULL};
+static const struct stream_class xz_class = {"xz", xz_read, xz_close, xz_report, true, NULL};
 
 enum skiff_status stream_xz_open(struct stream *below, struct stream **out, struct skiff_error *err)
 {
-    struct stream_xz *s = mem_must(sizeof *s);
-    s->base = (struct stream){&xz_class, mem_must_strdup(below->name)};
+    struct stream_xz *s = mem_alloc_or_die(sizeof *s);
+    s->base = (struct stream){&xz_class, mem_strdup_or_die(below->name)};
     s->below = below;
     s->z = (lzma_stream)LZMA_STREAM_INIT;
     if (lzma_stream_decoder(&s->z, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK) {

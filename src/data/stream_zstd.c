@@ -12,7 +12,7 @@ struct stream_zstd {
     ZSTD_DStream *z;
     ZSTD_inBuffer in;
     bool inside; /* a frame has begun and not ended */
-    char room[STREAM_BLOCK];
+    char capacity[STREAM_BLOCK];
 };
 
 static enum skiff_status zstd_read(struct stream *base, void *buf, size_t n, size_t *got,
@@ -24,8 +24,8 @@ static enum skiff_status zstd_read(struct stream *base, void *buf, size_t n, siz
         bool bottom = false;
         if (s->in.pos == s->in.size) {
             size_t filled;
-            TRY(stream_read(s->below, s->room, sizeof s->room, &filled, err));
-            s->in = (ZSTD_inBuffer){s->room, filled, 0};
+            TRY(stream_read(s->below, s->capacity, sizeof s->capacity, &filled, err));
+            s->in = (ZSTD_inBuffer){s->capacity, filled, 0};
             bottom = filled == 0;
             if (bottom && !s->inside)
                 break;
@@ -52,19 +52,19 @@ static void zstd_close(struct stream *base)
     free(s);
 }
 
-static int64_t zstd_tell(struct stream *base)
+static int64_t zstd_report(struct stream *base)
 {
-    return stream_tell(((struct stream_zstd *)base)->below);
+    return stream_report(((struct stream_zstd *)base)->below);
 }
 
-static const struct stream_class zstd_class = {"zstd",    zstd_read, zstd_close,
-                                               zstd_tell, true,      NULL};
+static const struct stream_class zstd_class = {"zstd",      zstd_read, zstd_close,
+                                               zstd_report, true,      NULL};
 
 enum skiff_status stream_zstd_open(struct stream *below, struct stream **out,
                                    struct skiff_error *err)
 {
-    struct stream_zstd *s = mem_must(sizeof *s);
-    s->base = (struct stream){&zstd_class, mem_must_strdup(below->name)};
+    struct stream_zstd *s = mem_alloc_or_die(sizeof *s);
+    s->base = (struct stream){&zstd_class, mem_strdup_or_die(below->name)};
     s->below = below;
     s->z = ZSTD_createDStream();
     if (!s->z) {

@@ -8,7 +8,7 @@ const char *svm_cut_comment(const char *text, const char *end)
     return hash ? hash : end;
 }
 
-/* 0 or 1, by what the user said. */
+/* 0 or 1, as the user has set it. */
 static enum skiff_status svm_ruled(const struct schema *schema, int slot,
                                    const struct label_rule *rule, const char *p, size_t n,
                                    struct batch *b, struct skiff_error *err)

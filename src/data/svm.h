@@ -21,8 +21,8 @@ struct svm_token {
     float value;
 };
 
-/* The token p[0..n): `parts` whole numbers and a value, colons between them. FORMAT names the
- * token. */
+/* Parses the token p[0..n): `parts` whole numbers and a value, with colons between them. FORMAT
+ * names the token. */
 enum skiff_status svm_token(const char *p, size_t n, int parts, struct svm_token *out,
                             struct skiff_error *err);
 /* Whether the token's indices can be used: from 0 on, and there is a number above them. */

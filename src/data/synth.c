@@ -62,31 +62,31 @@ struct synth_model {
     double log_size[CRITEO_CATEGORIES];
 };
 
-/* ---- draws: numbers of (seed, place), four words at a time ---- */
+/* ---- draws: numbers of (seed, index), four words at a time ---- */
 
-struct draws {
-    uint64_t key, place, at;
+struct synth_rng {
+    uint64_t key, index, at;
     uint32_t words[4];
     int left;
 };
 
-static double draw(struct draws *d) /* (0, 1) */
+static double draw(struct synth_rng *d) /* (0, 1) */
 {
     if (d->left == 0) {
-        philox(d->key, d->place, d->at++, d->words);
+        philox(d->key, d->index, d->at++, d->words);
         d->left = 4;
     }
     return (d->words[--d->left] + 0.5) * 0x1p-32;
 }
 
-static double draw_normal(struct draws *d)
+static double draw_normal(struct synth_rng *d)
 {
     double u = draw(d), v = draw(d);
     return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
 /* A weight of either sign, never near 0, so that models of different seeds are about as hard. */
-static double draw_weight(struct draws *d)
+static double draw_weight(struct synth_rng *d)
 {
     double w = 0.5 + draw(d);
     return draw(d) < 0.5 ? -w : w;
@@ -94,16 +94,16 @@ static double draw_weight(struct draws *d)
 
 /* ---- the row ---- */
 
-struct row {
+struct synth_row {
     int64_t number[CRITEO_NUMBERS];
     bool number_missing[CRITEO_NUMBERS];
     int64_t rank[CRITEO_CATEGORIES]; /* -1: missing */
     double click;                    /* the draw that decides it */
 };
 
-static void row_draw(const struct synth_model *m, int64_t at, struct row *r)
+static void row_draw(const struct synth_model *m, int64_t at, struct synth_row *r)
 {
-    struct draws d = {.key = m->seed, .place = (uint64_t)at};
+    struct synth_rng d = {.key = m->seed, .index = (uint64_t)at};
     r->click = draw(&d);
     for (int i = 0; i < CRITEO_NUMBERS; i++) {
         double z = draw_normal(&d);
@@ -121,7 +121,7 @@ static void row_draw(const struct synth_model *m, int64_t at, struct row *r)
     }
 }
 
-static double row_score(const struct synth_model *m, const struct row *r)
+static double row_score(const struct synth_model *m, const struct synth_row *r)
 {
     double s = 0;
     for (int i = 0; i < CRITEO_NUMBERS; i++) {
@@ -150,11 +150,11 @@ static double sigmoid(double x)
  * clicks, by halving the interval. */
 static void model_calibrate(struct synth_model *m)
 {
-    double *scores = mem_must(CALIBRATE_ROWS * sizeof *scores), low = -20, high = 20;
+    double *scores = mem_alloc_or_die(CALIBRATE_ROWS * sizeof *scores), low = -20, high = 20;
     double mean = 0, square = 0;
     m->scale = 1;
     for (int i = 0; i < CALIBRATE_ROWS; i++) {
-        struct row r;
+        struct synth_row r;
         row_draw(m, -1 - (int64_t)i, &r); /* rows that are never written */
         scores[i] = row_score(m, &r);
         mean += scores[i] / CALIBRATE_ROWS;
@@ -178,8 +178,8 @@ static void model_calibrate(struct synth_model *m)
 
 struct synth_model *synth_model_create(uint64_t seed)
 {
-    struct synth_model *m = mem_must(sizeof *m);
-    struct draws d = {.key = ~seed};
+    struct synth_model *m = mem_alloc_or_die(sizeof *m);
+    struct synth_rng d = {.key = ~seed};
     m->seed = seed;
     for (int c = 0; c < CRITEO_CATEGORIES; c++) {
         m->log_size[c] = log((double)vocabulary[c] + 1);
@@ -221,7 +221,7 @@ static uint32_t value_word(int column, int64_t rank)
 
 double synth_row(const struct synth_model *m, int64_t row, struct buf *out, int *out_click)
 {
-    struct row r;
+    struct synth_row r;
     row_draw(m, row, &r);
     double p = sigmoid(row_score(m, &r));
     *out_click = r.click < p;
@@ -249,7 +249,7 @@ double synth_row(const struct synth_model *m, int64_t row, struct buf *out, int 
 void best_auc_init(struct best_auc *a)
 {
     *a = (struct best_auc){0};
-    a->clicks = mem_must(4 * BUCKETS * sizeof *a->clicks);
+    a->clicks = mem_alloc_or_die(4 * BUCKETS * sizeof *a->clicks);
     a->others = a->clicks + BUCKETS;
     a->drawn_clicks = a->others + BUCKETS;
     a->drawn_others = a->drawn_clicks + BUCKETS;
@@ -263,8 +263,8 @@ void best_auc_deinit(struct best_auc *a)
 
 void best_auc_add(struct best_auc *a, double p, int click)
 {
-    double logit = log(p / (1 - p)), place = (logit + LOGIT_MAX) / (2 * LOGIT_MAX) * BUCKETS;
-    int b = place < 0 ? 0 : place >= BUCKETS ? BUCKETS - 1 : (int)place;
+    double logit = log(p / (1 - p)), index = (logit + LOGIT_MAX) / (2 * LOGIT_MAX) * BUCKETS;
+    int b = index < 0 ? 0 : index >= BUCKETS ? BUCKETS - 1 : (int)index;
     a->clicks[b] += p;
     a->others[b] += 1 - p;
     if (click)

@@ -1,4 +1,4 @@
-/* What the tests of this room share. Include after cmocka. */
+/* What the tests of this module share. Include after cmocka. */
 #ifndef DATA_TEST_HELP_H
 #define DATA_TEST_HELP_H
 
@@ -15,7 +15,7 @@
 #define UNUSED __attribute__((unused))
 
 /* A fresh folder below TMPDIR; removed by temp_remove. */
-UNUSED static void temp_make(char out[static 256])
+UNUSED static void temp_create(char out[static 256])
 {
     const char *base = getenv("TMPDIR");
     snprintf(out, 256, "%s/skiff-data-XXXXXX", base && strlen(base) < 200 ? base : "/tmp");
@@ -60,7 +60,7 @@ UNUSED static int open_fds(void)
 
 /* "ids:i dense:f3 label:i1": name, i (int64) or f (float32), width of a dense slot or nothing for a
  * ragged one. */
-UNUSED static void schema_make(struct schema *s, const char *text)
+UNUSED static void schema_create(struct schema *s, const char *text)
 {
     char *copy = strdup(text), *at = copy;
     schema_init(s);

@@ -1,3 +1,9 @@
+/* Rows of named values (tokens.h): values come in any order and may be missing.
+ *
+ * A dense slot counts its values in the current row, so that the end of the row can refuse a slot
+ * with too few. A missing slot is padded, with two exceptions: a row without its label is refused,
+ * and so is one in which an unknown name resembles that of the missing slot, which is reported as a
+ * misspelling instead of training on zeros. One thread for each reader. */
 #include "data/tokens.h"
 
 #include <inttypes.h>
@@ -9,7 +15,7 @@
 void row_fill_init(struct row_fill *f, const struct schema *schema)
 {
     f->count = schema->count;
-    f->dense = mem_must((size_t)schema->count * sizeof *f->dense + 1);
+    f->dense = mem_alloc_or_die((size_t)schema->count * sizeof *f->dense + 1);
 }
 
 void row_fill_deinit(struct row_fill *f)
@@ -40,7 +46,7 @@ enum skiff_status row_fill_put(struct row_fill *f, struct batch *b, int slot, co
     struct column *c = &b->columns[slot];
     size_t at = c->count;
     if (c->ragged) {
-        if (!column_room(c, 1))
+        if (!column_reserve(c, 1))
             return reader_no_memory(b->schema, slot, err);
     } else {
         if ((size_t)f->dense[slot] == c->width)
@@ -124,7 +130,7 @@ enum skiff_status named_reader_create(size_t size, const struct reader_class *of
                                       const struct schema *schema, const char *label_name,
                                       struct reader **out, struct skiff_error *err)
 {
-    struct named_reader *r = mem_must(size);
+    struct named_reader *r = mem_alloc_or_die(size);
     r->base = (struct reader){of, schema};
     r->mod = config->hash_size;
     r->skip = config->skip_label ? schema_label(schema) : -1;

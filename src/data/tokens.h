@@ -9,7 +9,7 @@
 struct row_fill {
     int *dense; /* per slot */
     int count;
-    int strange; /* a name of this row that is no slot's and looks like one; -1: none */
+    int strange; /* a name of this row that matches no slot but resembles one; -1: none */
 };
 
 void row_fill_init(struct row_fill *f, const struct schema *schema);
@@ -21,7 +21,7 @@ void row_fill_begin(struct row_fill *f, struct batch *b);
  * behind it is no digit. */
 enum skiff_status row_fill_put(struct row_fill *f, struct batch *b, int slot, const char *p,
                                size_t n, uint64_t mod, struct skiff_error *err);
-/* A name of the row that is no slot's. */
+/* Records a name of the row that matches no slot. */
 void row_fill_strange(struct row_fill *f, const struct batch *b, struct name_table *names,
                       const char *p, size_t n);
 /* Before the end of a row of named values: INVALID when a slot has no value and a strange name
@@ -40,7 +40,7 @@ struct named_reader {
     struct name_table names;
     struct row_fill fill;
     uint64_t mod; /* ids modulo this; 0: as they are */
-    int skip;     /* slot of a label that is not looked at, or -1 */
+    int skip;     /* slot of a label that is ignored, or -1 */
     int label;    /* slot that every row must have, or -1 */
 };
 

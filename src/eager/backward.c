@@ -1,11 +1,12 @@
-/* The walk back through the notes.
+/* The backward walk over the tape.
  *
- * First the notes that can be reached are counted: how many gradients each output and each leaf
- * waits for. Then the notes that wait for nothing are taken, first come, first served: that is
- * Paddle's order, and with it gradients are added up in Paddle's order, to the last bit (where a
- * gradient is zero but for rounding, Adam makes steps of the rounding). A note's hooks are called
- * with the summed gradients, its recipe is run, and what it gives is delivered. A leaf that has all
- * of its pieces gets them at once. With create_graph the recipe's ops are noted as well. */
+ * First all reachable nodes are counted: how many gradients each output and each leaf waits for.
+ * Then nodes that wait for nothing are taken in first-in, first-out order. This is Paddle's
+ * order, so gradients are summed in Paddle's order, to the last bit. (Where a gradient is zero
+ * except for rounding, Adam takes steps of the rounding error.) A node's hooks receive the
+ * summed gradients, its gradient function runs, and the results are delivered. A leaf is
+ * complete as soon as its last part arrives. With create_graph, the gradient ops are recorded on
+ * the tape as well. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,35 +14,35 @@
 #include "eager/eager.h"
 #include "tensor/math.h"
 
-struct capture { /* grad(): what is asked for, and where it ends up */
+struct capture { /* grad(): the requested gradients, and where their results go */
     struct skiff_eager_tensor *tensor;
     struct skiff_eager_tensor **out;
 };
 
-/* Leaves and notes during a walk, and what they had to remember for the walk around this one (whose
- * hook, or own gradient, has called backward). */
+/* Leaves and nodes of a walk, and their state in the enclosing walk (the one whose hook, or
+ * custom gradient, called backward). */
 struct leaf_state {
-    struct skiff_eager_tensor *tensor; /* a reference */
+    struct skiff_eager_tensor *tensor; /* owned reference */
     struct skiff_eager_tensor *pending;
     uint64_t walk;
     int waits_for;
 };
-struct note_state {
-    struct note *note; /* a reference */
+struct tape_node_state {
+    struct tape_node *node; /* owned reference */
     uint64_t walk;
     int waits_for;
     bool walked, queued;
 };
 
-struct walk {
+struct backward_walk {
     struct skiff_eager *e;
-    struct note **ready; /* in the order in which they became ready; `first` is the next */
+    struct tape_node **ready; /* in the order in which they became ready; `first` is the next */
     int first, nready, cap;
-    struct note_state *known; /* all that were reached */
+    struct tape_node_state *known; /* all nodes that were reached */
     int nknown, known_cap;
-    struct leaf_state *leaves; /* reached */
+    struct leaf_state *leaves; /* all leaves that were reached */
     int nleaves, leaves_cap;
-    bool overlaps; /* an outer walk is at the same notes */
+    bool overlaps; /* an outer walk is at the same nodes */
     struct capture *captures;
     int ncaptures;
     struct skiff_eager_tensor *const *no_grad;
@@ -49,13 +50,13 @@ struct walk {
     bool retain, create, into_leaves;
 };
 
-/* ---- the queue of notes that are ready ---- */
+/* ---- the queue of ready nodes ---- */
 
-static void ready_push(struct walk *w, struct note *n)
+static void ready_push(struct backward_walk *w, struct tape_node *n)
 {
     if (w->nready == w->cap) {
         w->cap = w->cap ? 2 * w->cap : 64;
-        w->ready = mem_must_grow(w->ready, (size_t)w->cap * sizeof(*w->ready));
+        w->ready = mem_grow_or_die(w->ready, (size_t)w->cap * sizeof(*w->ready));
     }
     w->ready[w->nready++] = n;
     n->queued = true;
@@ -63,15 +64,16 @@ static void ready_push(struct walk *w, struct note *n)
 
 /* ---- counting ---- */
 
-static void know_note(struct walk *w, struct note *n)
+static void know_note(struct backward_walk *w, struct tape_node *n)
 {
     if (n->walk == w->e->walks)
         return;
     if (w->nknown == w->known_cap) {
         w->known_cap = w->known_cap ? 2 * w->known_cap : 64;
-        w->known = mem_must_grow(w->known, (size_t)w->known_cap * sizeof(*w->known));
+        w->known = mem_grow_or_die(w->known, (size_t)w->known_cap * sizeof(*w->known));
     }
-    w->known[w->nknown++] = (struct note_state){n, n->walk, n->waits_for, n->walked, n->queued};
+    w->known[w->nknown++] =
+        (struct tape_node_state){n, n->walk, n->waits_for, n->walked, n->queued};
     w->overlaps = w->overlaps || n->walked;
     n->refs++;
     n->walk = w->e->walks;
@@ -80,13 +82,13 @@ static void know_note(struct walk *w, struct note *n)
     n->queued = false;
 }
 
-static void know_leaf(struct walk *w, struct skiff_eager_tensor *t)
+static void know_leaf(struct backward_walk *w, struct skiff_eager_tensor *t)
 {
     if (t->walk == w->e->walks)
         return;
     if (w->nleaves == w->leaves_cap) {
         w->leaves_cap = w->leaves_cap ? 2 * w->leaves_cap : 32;
-        w->leaves = mem_must_grow(w->leaves, (size_t)w->leaves_cap * sizeof(*w->leaves));
+        w->leaves = mem_grow_or_die(w->leaves, (size_t)w->leaves_cap * sizeof(*w->leaves));
     }
     w->leaves[w->nleaves++] =
         (struct leaf_state){skiff_eager_tensor_ref(t), t->pending, t->walk, t->waits_for};
@@ -96,15 +98,15 @@ static void know_leaf(struct walk *w, struct skiff_eager_tensor *t)
 }
 
 /* `known` is both the queue of the walk and its result. */
-static void count_waits(struct walk *w)
+static void count_waits(struct backward_walk *w)
 {
     for (int i = 0; i < w->nknown; i++) {
-        struct note *n = w->known[i].note;
+        struct tape_node *n = w->known[i].node;
         for (int k = 0; k < n->nin; k++) {
             struct edge *edge = &n->edges[k];
-            if (edge->note) {
-                know_note(w, edge->note);
-                edge->note->waits_for++;
+            if (edge->node) {
+                know_note(w, edge->node);
+                edge->node->waits_for++;
             } else if (edge->leaf) {
                 know_leaf(w, edge->leaf);
                 edge->leaf->waits_for++;
@@ -113,7 +115,7 @@ static void count_waits(struct walk *w)
     }
 }
 
-/* ---- adding up ---- */
+/* ---- summing ---- */
 
 static enum skiff_status op1(struct skiff_eager *e, const char *type, const char *slot, int n,
                              struct skiff_eager_tensor *const *ins,
@@ -137,11 +139,11 @@ static enum skiff_status op1(struct skiff_eager *e, const char *type, const char
     return status;
 }
 
-/* May it be written to? Rows always, float32 tensors by our own loop. */
+/* May it be written to? True for rows and for float32 tensors, which our own loop sums. */
 static bool is_only_ours(const struct skiff_eager_tensor *t)
 {
-    const struct skiff_tensor *v = &t->box->value;
-    return t->refs == 1 && t->box->refs == 1 &&
+    const struct skiff_tensor *v = &t->storage->value;
+    return t->refs == 1 && t->storage->refs == 1 &&
            (v->kind == VALUE_ROWS || (v->kind == VALUE_TENSOR && v->tensor.dtype == DTYPE_FP32));
 }
 
@@ -155,8 +157,8 @@ static bool are_alike(const struct skiff_tensor *a, const struct skiff_tensor *b
     return same;
 }
 
-/* *sum += more; takes `more` over. */
-static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
+/* sum += more; takes ownership of `more`. */
+static enum skiff_status add_up(struct backward_walk *w, struct skiff_eager_tensor **sum,
                                 struct skiff_eager_tensor *more, struct skiff_error *err)
 {
     if (!*sum) {
@@ -164,7 +166,7 @@ static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
         return SKIFF_OK;
     }
     struct skiff_eager_tensor *pair[2] = {*sum, more}, *total;
-    struct skiff_tensor *a = &(*sum)->box->value, *b = &more->box->value;
+    struct skiff_tensor *a = &(*sum)->storage->value, *b = &more->storage->value;
     enum skiff_status status = SKIFF_OK;
     if (!w->create && is_only_ours(*sum) && are_alike(a, b)) {
         if (a->kind == VALUE_ROWS)
@@ -184,8 +186,8 @@ static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
     return status;
 }
 
-/* Calls the hooks with numbers above `from`, up to `to`. Hooks may remove themselves and others:
- * the next one is looked for by its number. */
+/* Calls the hooks with numbers above `from`, up to `to`. Hooks may remove themselves and others,
+ * so the next one is looked up by its number. */
 static enum skiff_status call_hooks(struct hook *const *hooks, int64_t from, int64_t to,
                                     bool into_leaves, struct skiff_eager_tensor **grad,
                                     struct skiff_error *err)
@@ -199,7 +201,7 @@ static enum skiff_status call_hooks(struct hook *const *hooks, int64_t from, int
             return SKIFF_OK;
         last = h->number;
         if (!(*grad)->user)
-            (*grad)->stop_gradient = false; /* as hooks of Paddle see it */
+            (*grad)->stop_gradient = false; /* as Paddle's hooks see it */
         struct skiff_eager_tensor *other = h->call(h->user, *grad, &failed, err);
         if (failed)
             return err->code;
@@ -211,13 +213,13 @@ static enum skiff_status call_hooks(struct hook *const *hooks, int64_t from, int
     }
 }
 
-/* Is this place one that grad() asks for? */
-static void capture_at(struct walk *w, const struct note *n, int out,
+/* Is this target one that grad() asks for? */
+static void capture_at(struct backward_walk *w, const struct tape_node *n, int out,
                        const struct skiff_eager_tensor *leaf, struct skiff_eager_tensor *grad)
 {
     for (int i = 0; i < w->ncaptures; i++) {
         const struct skiff_eager_tensor *t = w->captures[i].tensor;
-        bool here = n ? t->note == n && t->out == out : t == leaf;
+        bool here = n ? t->node == n && t->out == out : t == leaf;
         if (!here)
             continue;
         skiff_eager_tensor_unref(*w->captures[i].out);
@@ -226,8 +228,9 @@ static void capture_at(struct walk *w, const struct note *n, int out,
     }
 }
 
-/* A gradient that a tensor keeps; one that the caller or a hook holds is not changed. stop_gradient
- * is as in Paddle: false for gradients of kernels and hooks, unchanged for those of a PyLayer. */
+/* Gradient that a tensor keeps. A gradient that the caller or a hook holds is not modified.
+ * stop_gradient is as in Paddle: false for gradients of kernels and hooks, unchanged for those
+ * of a PyLayer. */
 static struct skiff_eager_tensor *own_gradient(struct skiff_eager_tensor *grad)
 {
     if (!grad->user)
@@ -237,12 +240,12 @@ static struct skiff_eager_tensor *own_gradient(struct skiff_eager_tensor *grad)
     return own;
 }
 
-static bool is_barred(const struct walk *w, const struct note *n, int out,
+static bool is_barred(const struct backward_walk *w, const struct tape_node *n, int out,
                       const struct skiff_eager_tensor *leaf)
 {
     for (int i = 0; i < w->nno_grad; i++) {
         const struct skiff_eager_tensor *t = w->no_grad[i];
-        if (n ? t->note == n && t->out == out : t == leaf)
+        if (n ? t->node == n && t->out == out : t == leaf)
             return true;
     }
     return false;
@@ -250,7 +253,7 @@ static bool is_barred(const struct walk *w, const struct note *n, int out,
 
 /* ---- delivering ---- */
 
-static enum skiff_status finish_leaf(struct walk *w, struct skiff_eager_tensor *t,
+static enum skiff_status finish_leaf(struct backward_walk *w, struct skiff_eager_tensor *t,
                                      struct skiff_error *err)
 {
     struct skiff_eager_tensor *grad = t->pending;
@@ -275,11 +278,11 @@ static enum skiff_status finish_leaf(struct walk *w, struct skiff_eager_tensor *
     return status;
 }
 
-/* Takes `grad` over; NULL: nothing has come along this edge. */
-static enum skiff_status deliver(struct walk *w, struct edge *edge, struct skiff_eager_tensor *grad,
-                                 struct skiff_error *err)
+/* Takes ownership of `grad`; NULL if no gradient arrived along this edge. */
+static enum skiff_status deliver(struct backward_walk *w, struct edge *edge,
+                                 struct skiff_eager_tensor *grad, struct skiff_error *err)
 {
-    struct note *n = edge->note;
+    struct tape_node *n = edge->node;
     struct skiff_eager_tensor *t = edge->leaf;
     if (grad && is_barred(w, n, edge->out, t)) {
         skiff_eager_tensor_unref(grad);
@@ -292,28 +295,28 @@ static enum skiff_status deliver(struct walk *w, struct edge *edge, struct skiff
     return t && --t->waits_for == 0 ? finish_leaf(w, t, err) : SKIFF_OK;
 }
 
-/* ---- one note ---- */
+/* ---- one node ---- */
 
-static enum skiff_status zeros(struct skiff_eager *e, const struct note_out *o,
+static enum skiff_status zeros(struct skiff_eager *e, const struct tape_node_out *o,
                                struct skiff_eager_tensor **out, struct skiff_error *err)
 {
     struct skiff_eager_tensor *t = skiff_eager_tensor_create(e);
-    enum skiff_status status = value_as_tensor(&t->box->value, o->dtype, &o->shape, err);
+    enum skiff_status status = value_as_tensor(&t->storage->value, o->dtype, &o->shape, err);
     if (status == SKIFF_OK)
-        memset(t->box->value.tensor.data, 0, tensor_bytes(&t->box->value.tensor));
+        memset(t->storage->value.tensor.data, 0, tensor_bytes(&t->storage->value.tensor));
     *out = t;
     return status;
 }
 
-static enum skiff_status saved_tensor(struct note *n, int at, const struct edge *edge,
+static enum skiff_status saved_tensor(struct tape_node *n, int at, const struct edge *edge,
                                       struct skiff_eager_tensor **out, struct skiff_error *err)
 {
-    struct saved *s = &n->saved[at];
-    if (!s->box) {
+    struct saved_value *s = &n->saved[at];
+    if (!s->storage) {
         *out = NULL;
         return SKIFF_OK;
     }
-    if (s->version != s->box->version)
+    if (s->version != s->storage->version)
         return error_set(err, SKIFF_STATE,
                          "op %s: %s %s was changed in place after the op had used it, and its "
                          "gradient needs the old value: received tensor_version:%u != "
@@ -321,23 +324,23 @@ static enum skiff_status saved_tensor(struct note *n, int at, const struct edge 
                          n->call->kernel.kind->type, at < n->nin ? "input" : "output",
                          at < n->nin ? n->call->in_slots[at]->name
                                      : n->call->out_slots[at - n->nin]->name,
-                         s->box->version, s->version);
-    *out = tensor_at(n->engine, s->box, edge);
-    if ((*out)->box != s->box && s->form && edge->leaf)
+                         s->storage->version, s->version);
+    *out = tensor_at(n->engine, s->storage, edge);
+    if ((*out)->storage != s->storage && s->form && edge->leaf)
         return error_set(err, SKIFF_UNSUPPORTED,
                          "op %s: derivatives of second order need the leaf itself, but the unpack "
                          "hook of saved tensors gave a copy of it; let the hooks pass leaves on",
                          n->call->kernel.kind->type);
-    if ((*out)->box != s->box) { /* the leaf has another memory by now */
+    if ((*out)->storage != s->storage) { /* the leaf has a different storage now */
         skiff_eager_tensor_unref(*out);
         struct edge none = {0};
-        *out = tensor_at(n->engine, s->box, &none);
+        *out = tensor_at(n->engine, s->storage, &none);
     }
     return SKIFF_OK;
 }
 
-/* grad() of Paddle 1.x leaves nothing behind. */
-static void retain_output(const struct walk *w, struct note_out *o)
+/* Paddle 1.x: grad() leaves no gradient behind. */
+static void retain_output(const struct backward_walk *w, struct tape_node_out *o)
 {
     if (!o->retain || (w->e->generation == 1 && !w->into_leaves))
         return;
@@ -346,26 +349,26 @@ static void retain_output(const struct walk *w, struct note_out *o)
     skiff_eager_tensor_unref(own);
 }
 
-struct cooking { /* a recipe at work */
-    struct walk *w;
-    struct note *n;
+struct cooking { /* a gradient function being run */
+    struct backward_walk *w;
+    struct tape_node *n;
     struct skiff_eager_tensor **locals;
     struct skiff_eager_tensor **in_grads;
 };
 
-static enum skiff_status ingredient(struct cooking *c, struct place p,
+static enum skiff_status ingredient(struct cooking *c, struct grad_arg p,
                                     struct skiff_eager_tensor **out, struct skiff_error *err)
 {
-    struct note *n = c->n;
-    struct edge self = {.note = c->w->create ? n : NULL, .out = p.index};
+    struct tape_node *n = c->n;
+    struct edge self = {.node = c->w->create ? n : NULL, .out = p.index};
     struct edge none = {0};
     *out = NULL;
     switch (p.from) {
-    case FROM_IN:
+    case SOURCE_IN:
         return saved_tensor(n, p.index, c->w->create ? &n->edges[p.index] : &none, out, err);
-    case FROM_OUT:
+    case SOURCE_OUT:
         return saved_tensor(n, n->nin + p.index, &self, out, err);
-    case FROM_OUT_GRAD:
+    case SOURCE_OUT_GRAD:
         if (!n->outs[p.index].grad) {
             TRY(zeros(n->engine, &n->outs[p.index], &n->outs[p.index].grad, err));
             n->outs[p.index].grad->stop_gradient = !c->w->into_leaves;
@@ -374,7 +377,7 @@ static enum skiff_status ingredient(struct cooking *c, struct place p,
         }
         *out = skiff_eager_tensor_ref(n->outs[p.index].grad);
         return SKIFF_OK;
-    case FROM_LOCAL:
+    case SOURCE_LOCAL:
         *out = skiff_eager_tensor_ref(c->locals[p.index]);
         return SKIFF_OK;
     default:
@@ -382,29 +385,29 @@ static enum skiff_status ingredient(struct cooking *c, struct place p,
     }
 }
 
-static struct skiff_eager_tensor *vessel(struct cooking *c, struct place p)
+static struct skiff_eager_tensor *vessel(struct cooking *c, struct grad_arg p)
 {
-    struct skiff_eager_tensor **at = p.from == FROM_IN      ? &c->in_grads[p.index]
-                                     : p.from == FROM_LOCAL ? &c->locals[p.index]
-                                                            : NULL;
+    struct skiff_eager_tensor **at = p.from == SOURCE_IN      ? &c->in_grads[p.index]
+                                     : p.from == SOURCE_LOCAL ? &c->locals[p.index]
+                                                              : NULL;
     if (at && !*at)
         *at = skiff_eager_tensor_create(c->n->engine);
     return at ? *at : NULL;
 }
 
-static enum skiff_status cook_step(struct cooking *c, const struct recipe_step *s,
+static enum skiff_status cook_step(struct cooking *c, const struct grad_fn_step *s,
                                    struct skiff_error *err)
 {
     struct skiff_eager *e = c->n->engine;
-    struct call *call = s->call;
+    struct eager_call *call = s->call;
     enum skiff_status status = SKIFF_OK;
     struct skiff_eager_tensor **args =
-        mem_must((size_t)(call->nin + call->nout + 1) * sizeof(*args));
+        mem_alloc_or_die((size_t)(call->nin + call->nout + 1) * sizeof(*args));
     for (int i = 0; i < call->nin; i++)
         TRY_OUT(ingredient(c, s->ins[i], &args[i], err));
     for (int i = 0; i < call->nout; i++)
         args[call->nin + i] = vessel(c, s->outs[i]);
-    call->refs++; /* ops that are noted may empty the cache */
+    call->refs++; /* recording ops may empty the cache */
     status = op_run(e, call, args, args + call->nin, err);
     call_unref(call);
 out:
@@ -414,12 +417,12 @@ out:
     return status;
 }
 
-static enum skiff_status cook(struct walk *w, struct note *n, struct skiff_eager_tensor **in_grads,
-                              struct skiff_error *err)
+static enum skiff_status cook(struct backward_walk *w, struct tape_node *n,
+                              struct skiff_eager_tensor **in_grads, struct skiff_error *err)
 {
-    struct recipe *r = n->recipe;
+    struct grad_fn *r = n->grad_fn;
     struct cooking c = {w, n, NULL, in_grads};
-    c.locals = r->nlocals ? mem_must((size_t)r->nlocals * sizeof(*c.locals)) : NULL;
+    c.locals = r->nlocals ? mem_alloc_or_die((size_t)r->nlocals * sizeof(*c.locals)) : NULL;
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < r->nsteps && status == SKIFF_OK; i++)
         status = cook_step(&c, &r->steps[i], err);
@@ -432,10 +435,10 @@ static enum skiff_status cook(struct walk *w, struct note *n, struct skiff_eager
     return status;
 }
 
-static enum skiff_status run_own(struct note *n, struct skiff_eager_tensor **in_grads,
+static enum skiff_status run_own(struct tape_node *n, struct skiff_eager_tensor **in_grads,
                                  struct skiff_error *err)
 {
-    struct skiff_eager_tensor **grads = mem_must((size_t)(n->nout + 1) * sizeof(*grads));
+    struct skiff_eager_tensor **grads = mem_alloc_or_die((size_t)(n->nout + 1) * sizeof(*grads));
     for (int i = 0; i < n->nout; i++)
         if ((grads[i] = n->outs[i].grad) && !grads[i]->user)
             grads[i]->stop_gradient = false;
@@ -444,13 +447,14 @@ static enum skiff_status run_own(struct note *n, struct skiff_eager_tensor **in_
     return status;
 }
 
-/* Hooks, retained gradients and captures of a note's outputs. Is there any gradient at all? */
-static enum skiff_status meet_outputs(struct walk *w, struct note *n, bool *any,
+/* Runs hooks, retained gradients and captures of a node's outputs. Returns whether there is any
+ * gradient. */
+static enum skiff_status meet_outputs(struct backward_walk *w, struct tape_node *n, bool *any,
                                       struct skiff_error *err)
 {
     *any = false;
     for (int i = 0; i < n->nout; i++) {
-        struct note_out *o = &n->outs[i];
+        struct tape_node_out *o = &n->outs[i];
         if (!o->grad)
             continue;
         *any = true;
@@ -463,24 +467,26 @@ static enum skiff_status meet_outputs(struct walk *w, struct note *n, bool *any,
     return SKIFF_OK;
 }
 
-static enum skiff_status walk_note(struct walk *w, struct note *n, struct skiff_error *err)
+static enum skiff_status walk_note(struct backward_walk *w, struct tape_node *n,
+                                   struct skiff_error *err)
 {
     bool any;
     enum skiff_status status = SKIFF_OK;
-    struct skiff_eager_tensor **in_grads = mem_must((size_t)(n->nin + 1) * sizeof(*in_grads));
+    struct skiff_eager_tensor **in_grads =
+        mem_alloc_or_die((size_t)(n->nin + 1) * sizeof(*in_grads));
     TRY_OUT(meet_outputs(w, n, &any, err));
     if (any && n->packs)
         TRY_OUT(packed_open(n, err));
     if (any)
-        TRY_OUT(n->recipe ? cook(w, n, in_grads, err) : run_own(n, in_grads, err));
+        TRY_OUT(n->grad_fn ? cook(w, n, in_grads, err) : run_own(n, in_grads, err));
     for (int i = 0; i < n->nin; i++) {
         struct skiff_eager_tensor *grad = in_grads[i];
         in_grads[i] = NULL;
-        if (grad && grad->box->value.kind == VALUE_NONE) { /* the op left it out */
+        if (grad && grad->storage->value.kind == VALUE_NONE) { /* the op omitted it */
             skiff_eager_tensor_unref(grad);
             grad = NULL;
         }
-        if (n->edges[i].note || n->edges[i].leaf)
+        if (n->edges[i].node || n->edges[i].leaf)
             TRY_OUT(deliver(w, &n->edges[i], grad, err));
         else
             skiff_eager_tensor_unref(grad);
@@ -496,16 +502,16 @@ out:
     if (n->packs)
         packed_close(n);
     if (status == SKIFF_OK && !w->retain)
-        note_release(n);
+        tape_node_clear(n);
     return status;
 }
 
-/* ---- the whole ---- */
+/* ---- the complete walk ---- */
 
 static enum skiff_status ones_like(struct skiff_eager *e, const struct skiff_eager_tensor *t,
                                    struct skiff_eager_tensor **out, struct skiff_error *err)
 {
-    const struct tensor *like = &t->box->value.tensor;
+    const struct tensor *like = &t->storage->value.tensor;
     struct skiff_attr shape = {.type = SKIFF_ATTR_LONGS, .n = like->shape.ndim};
     shape.longs = like->shape.dims;
     struct skiff_op_setting attrs[3] = {
@@ -515,13 +521,13 @@ static enum skiff_status ones_like(struct skiff_eager *e, const struct skiff_eag
     return op1(e, "fill_constant", "X", 0, NULL, attrs, 3, out, err);
 }
 
-/* Finds what the walk will come to. */
-static enum skiff_status survey(struct walk *w, int n, struct skiff_eager_tensor *const *tensors,
-                                struct skiff_error *err)
+/* Finds everything that the walk will reach. */
+static enum skiff_status survey(struct backward_walk *w, int n,
+                                struct skiff_eager_tensor *const *tensors, struct skiff_error *err)
 {
     for (int i = 0; i < n; i++)
-        if (!tensors[i]->stop_gradient && tensors[i]->note)
-            know_note(w, tensors[i]->note);
+        if (!tensors[i]->stop_gradient && tensors[i]->node)
+            know_note(w, tensors[i]->node);
         else if (!tensors[i]->stop_gradient)
             know_leaf(w, tensors[i]);
     count_waits(w);
@@ -532,8 +538,9 @@ static enum skiff_status survey(struct walk *w, int n, struct skiff_eager_tensor
     return SKIFF_OK;
 }
 
-/* Puts the weights of the outputs where they belong. */
-static enum skiff_status begin(struct walk *w, int n, struct skiff_eager_tensor *const *tensors,
+/* Stores the initial gradients of the outputs. */
+static enum skiff_status begin(struct backward_walk *w, int n,
+                               struct skiff_eager_tensor *const *tensors,
                                struct skiff_eager_tensor *const *weights, struct skiff_error *err)
 {
     for (int i = 0; i < n; i++) {
@@ -546,21 +553,21 @@ static enum skiff_status begin(struct walk *w, int n, struct skiff_eager_tensor 
             TRY(ones_like(w->e, t, &weight, err));
             weight->stop_gradient = !w->into_leaves;
         }
-        TRY(add_up(w, t->note ? &t->note->outs[t->out].grad : &t->pending, weight, err));
+        TRY(add_up(w, t->node ? &t->node->outs[t->out].grad : &t->pending, weight, err));
     }
     return SKIFF_OK;
 }
 
-static enum skiff_status run(struct walk *w, struct skiff_error *err)
+static enum skiff_status run(struct backward_walk *w, struct skiff_error *err)
 {
     for (int i = 0; i < w->nleaves; i++)
         if (!w->leaves[i].tensor->waits_for)
             TRY(finish_leaf(w, w->leaves[i].tensor, err));
     for (int i = 0; i < w->nknown; i++)
-        if (!w->known[i].note->waits_for && !w->known[i].note->queued)
-            ready_push(w, w->known[i].note);
+        if (!w->known[i].node->waits_for && !w->known[i].node->queued)
+            ready_push(w, w->known[i].node);
     while (w->first < w->nready) {
-        struct note *n = w->ready[w->first++];
+        struct tape_node *n = w->ready[w->first++];
         if (n->released)
             return error_set(err, SKIFF_STATE,
                              "Trying to backward through the same graph a second time, but this "
@@ -571,7 +578,7 @@ static enum skiff_status run(struct walk *w, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static void end(struct walk *w)
+static void end(struct backward_walk *w)
 {
     for (int i = 0; i < w->nleaves; i++) {
         struct skiff_eager_tensor *t = w->leaves[i].tensor;
@@ -583,8 +590,8 @@ static void end(struct walk *w)
     }
     free(w->leaves);
     for (int i = 0; i < w->nknown; i++) {
-        struct note_state *state = &w->known[i];
-        struct note *n = state->note;
+        struct tape_node_state *state = &w->known[i];
+        struct tape_node *n = state->node;
         for (int k = 0; k < n->nout && !state->walked; k++) {
             skiff_eager_tensor_unref(n->outs[k].grad);
             n->outs[k].grad = NULL;
@@ -593,13 +600,14 @@ static void end(struct walk *w)
         n->waits_for = state->waits_for;
         n->walked = state->walked;
         n->queued = state->queued;
-        note_unref(n);
+        tape_node_unref(n);
     }
     free(w->known);
     free(w->ready);
 }
 
-static enum skiff_status walk(struct walk *w, int n, struct skiff_eager_tensor *const *tensors,
+static enum skiff_status walk(struct backward_walk *w, int n,
+                              struct skiff_eager_tensor *const *tensors,
                               struct skiff_eager_tensor *const *weights, struct skiff_error *err)
 {
     struct skiff_eager *e = w->e;
@@ -622,7 +630,7 @@ enum skiff_status skiff_eager_backward(struct skiff_eager *e, int n,
                                        struct skiff_eager_tensor *const *grads, bool retain_graph,
                                        struct skiff_error *err)
 {
-    struct walk w = {.e = e, .retain = retain_graph, .into_leaves = true};
+    struct backward_walk w = {.e = e, .retain = retain_graph, .into_leaves = true};
     e->backwards++;
     enum skiff_status status = walk(&w, n, tensors, grads, err);
     return --e->backwards ? status : reduce_finish(e, status, err);
@@ -634,13 +642,13 @@ enum skiff_status skiff_eager_grad(struct skiff_eager *e, int n,
                                    const struct skiff_eager_grad_options *o,
                                    struct skiff_eager_tensor **out, struct skiff_error *err)
 {
-    struct walk w = {.e = e,
-                     .retain = o->retain_graph || o->create_graph,
-                     .create = o->create_graph,
-                     .no_grad = o->no_grad,
-                     .nno_grad = o->nno_grad,
-                     .ncaptures = m};
-    w.captures = mem_must((size_t)(m + 1) * sizeof(*w.captures));
+    struct backward_walk w = {.e = e,
+                              .retain = o->retain_graph || o->create_graph,
+                              .create = o->create_graph,
+                              .no_grad = o->no_grad,
+                              .nno_grad = o->nno_grad,
+                              .ncaptures = m};
+    w.captures = mem_alloc_or_die((size_t)(m + 1) * sizeof(*w.captures));
     for (int i = 0; i < m; i++) {
         out[i] = NULL;
         w.captures[i] = (struct capture){inputs[i], &out[i]};

@@ -1,5 +1,5 @@
-/* Messages of ops name their arguments as the call was bound, I0, I1, ..: here they get the names
- * of the tensors, or what tells them apart without one, their shapes. */
+/* Kernels name their arguments as the call was bound: I0, I1, .. These functions replace them
+ * with the names of the tensors, or with their shapes where a tensor has no name. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,31 +9,31 @@
 
 struct blame {
     char *to, *end;
-    const struct call *call;
+    const struct eager_call *call;
     struct skiff_eager_tensor *const *ins;
 };
 
 static void put(struct blame *b, const char *text, size_t n)
 {
-    size_t room = (size_t)(b->end - b->to) - 1;
-    n = n < room ? n : room;
+    size_t capacity = (size_t)(b->end - b->to) - 1;
+    n = n < capacity ? n : capacity;
     memcpy(b->to, text, n);
     b->to += n;
     *b->to = '\0';
 }
 
-/* The number of an argument at p, and where it ends; -1: something else. */
+/* Parses the number of an argument at p and sets its end; -1 if there is none. */
 static int number_at(const struct blame *b, const char *p, const char **end)
 {
-    if ((*p != IN_LETTER && *p != OUT_LETTER) || !isdigit((unsigned char)p[1]))
+    if ((*p != IN_PREFIX && *p != OUT_PREFIX) || !isdigit((unsigned char)p[1]))
         return -1;
     char *after;
     long number = strtol(p + 1, &after, 10);
     *end = after;
-    return number < (*p == IN_LETTER ? b->call->nin : b->call->nout) ? (int)number : -1;
+    return number < (*p == IN_PREFIX ? b->call->nin : b->call->nout) ? (int)number : -1;
 }
 
-/* "(I0)" or "(I0, I1)" at p: where it ends, or NULL. */
+/* Matches "(I0)" or "(I0, I1)" at p: returns its end, or NULL. */
 static const char *list_end(const struct blame *b, const char *p)
 {
     if (*p++ != '(')
@@ -52,19 +52,19 @@ static void put_argument(struct blame *b, const char *p, bool shape_follows, boo
 {
     const char *end;
     int number = number_at(b, p, &end);
-    const struct skiff_eager_tensor *t = *p == IN_LETTER ? b->ins[number] : NULL;
+    const struct skiff_eager_tensor *t = *p == IN_PREFIX ? b->ins[number] : NULL;
     char text[160];
     if (!t)
-        return; /* of outputs the slot's name says enough */
+        return; /* for outputs, the slot's name is enough */
     if (t->name) {
         put(b, alone ? " (" : "", alone ? 2 : 0);
         put(b, t->name, strlen(t->name));
         put(b, ")", alone);
     }
-    if (shape_follows || t->box->value.kind == VALUE_NONE)
+    if (shape_follows || t->storage->value.kind == VALUE_NONE)
         return;
     put(b, " ", alone || t->name ? 1 : 0);
-    shape_text(&t->box->value.tensor.shape, text);
+    shape_text(&t->storage->value.tensor.shape, text);
     put(b, text, strlen(text));
 }
 
@@ -85,11 +85,11 @@ static void put_list(struct blame *b, const char *p, const char *end)
     }
 }
 
-/* " I1" in a sentence: the tensor's name, or X, or X[1] where the slot is a list. */
+/* Replaces " I1" in a sentence by the tensor's name, by X, or by X[1] if the slot is a list. */
 static const char *put_word(struct blame *b, const char *p)
 {
     const char *end;
-    int number = *p == ' ' && p[1] == IN_LETTER ? number_at(b, p + 1, &end) : -1, first = number;
+    int number = *p == ' ' && p[1] == IN_PREFIX ? number_at(b, p + 1, &end) : -1, first = number;
     if (number < 0 || isalnum((unsigned char)*end) || *end == '_' || !b->ins[number])
         return NULL;
     const struct op_slot *slot = b->call->in_slots[number];
@@ -106,7 +106,7 @@ static const char *put_word(struct blame *b, const char *p)
     return end;
 }
 
-void blame_tensors(const struct call *c, struct skiff_eager_tensor *const *ins,
+void blame_tensors(const struct eager_call *c, struct skiff_eager_tensor *const *ins,
                    struct skiff_error *err)
 {
     char text[sizeof err->message];

@@ -1,11 +1,11 @@
-/* Calls: an op type with its attributes and the count of its arguments, bound to its kernel.
+/* Calls: an op type with its attributes and argument counts, bound to its kernel.
  *
- * A model calls the same few hundred of them over and over. What costs time (names, attributes,
- * defaults, the kernel's own preparations) is done when one is seen for the first time; afterwards
- * a call is found by the bytes of its key and has only to be given its values. Shapes are no part
- * of the key: shape rules run every time, as they do in plans. Attributes that change all the time
- * (a slice that wanders) would fill the cache, so it is emptied when it holds MOST; what notes
- * still need lives on until they are through. */
+ * A model makes the same few hundred calls over and over. The costly work (names, attributes,
+ * defaults, the kernel's own preparation) is done when a call is first seen. Later it is found
+ * by the bytes of its key and only receives its values. Shapes are not part of the key: shape
+ * rules run every time, as they do in plans. Attributes that change in every call (a slice with
+ * a moving start) would fill the cache, so the cache is emptied when it holds MOST calls. A call
+ * that a tape node still needs lives until the node is released. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,25 +93,26 @@ static int count_slots(const struct op_slot *slots)
     return n;
 }
 
-struct side { /* inputs or outputs of a call that is being bound */
-    struct call *call;
+struct call_side { /* inputs or outputs of a call being bound */
+    struct eager_call *call;
     struct skiff_op *op;
     const struct op_slot *slots;
     bool output;
 };
 
-static const struct op_arg *side_arg(const struct side *s, const char *slot)
+static const struct op_arg *side_arg(const struct call_side *s, const char *slot)
 {
     return s->output ? op_out(s->op, slot) : op_in(s->op, slot);
 }
 
-static void rename_args(struct side *s, struct skiff_program *p, const char *slot, int first, int n)
+static void rename_args(struct call_side *s, struct skiff_program *p, const char *slot, int first,
+                        int n)
 {
     const struct op_arg *arg = side_arg(s, slot);
     const char **names = arena_alloc(&s->call->arena, (size_t)n * sizeof(*names));
     for (int i = 0; i < n; i++)
         names[i] = strcmp(arg->names[i], EMPTY_VAR) && arg->names[i][0]
-                       ? arena_printf(&s->call->arena, "%c%d", s->output ? OUT_LETTER : IN_LETTER,
+                       ? arena_printf(&s->call->arena, "%c%d", s->output ? OUT_PREFIX : IN_PREFIX,
                                       first + i)
                        : EMPTY_VAR;
     if (s->output)
@@ -121,7 +122,7 @@ static void rename_args(struct side *s, struct skiff_program *p, const char *slo
 }
 
 /* Numbers the arguments of one side in the order of the kind's slots. */
-static int bind_side(struct side *s, struct skiff_program *p, struct kernel_slot **bound,
+static int bind_side(struct call_side *s, struct skiff_program *p, struct kernel_slot **bound,
                      struct skiff_tensor ***values, const struct op_slot ***slot_of, bool **there)
 {
     struct arena *a = &s->call->arena;
@@ -162,14 +163,14 @@ static enum skiff_status check_slots(const struct skiff_op *op, struct skiff_err
 }
 
 enum skiff_status call_of_op(struct skiff_eager *e, struct skiff_program *p, struct skiff_op *op,
-                             struct call **out, struct skiff_error *err)
+                             struct eager_call **out, struct skiff_error *err)
 {
     TRY(check_slots(op, err));
-    struct call *c = mem_must(sizeof(*c));
+    struct eager_call *c = mem_alloc_or_die(sizeof(*c));
     c->refs = 1;
     c->program = program_ref(p);
     arena_init(&c->arena);
-    struct side in = {c, op, op->kind->ins, false}, to = {c, op, op->kind->outs, true};
+    struct call_side in = {c, op, op->kind->ins, false}, to = {c, op, op->kind->outs, true};
     c->nin = bind_side(&in, p, &c->kernel.in, &c->in_values, &c->in_slots, &c->in_there);
     c->nout = bind_side(&to, p, &c->kernel.out, &c->out_values, &c->out_slots, &c->out_there);
     c->out_bytes = arena_alloc(&c->arena, (size_t)(c->nout + 1) * sizeof(*c->out_bytes));
@@ -191,14 +192,14 @@ enum skiff_status call_of_op(struct skiff_eager *e, struct skiff_program *p, str
     return SKIFF_OK;
 }
 
-void call_unref(struct call *c)
+void call_unref(struct eager_call *c)
 {
     if (!c || --c->refs)
         return;
-    while (c->recipes) {
-        struct recipe *next = c->recipes->next;
-        recipe_destroy(c->recipes);
-        c->recipes = next;
+    while (c->grad_fns) {
+        struct grad_fn *next = c->grad_fns->next;
+        grad_fn_destroy(c->grad_fns);
+        c->grad_fns = next;
     }
     if (c->kernel.kind && c->kernel.kind->release)
         c->kernel.kind->release(&c->kernel);
@@ -208,7 +209,7 @@ void call_unref(struct call *c)
     free(c);
 }
 
-/* ---- making one ---- */
+/* ---- creating a call ---- */
 
 static void put_args(struct skiff_block *b, struct skiff_op *op, const struct skiff_op_arg *args,
                      int n, bool output)
@@ -248,12 +249,12 @@ static enum skiff_status build_op(struct skiff_program *p, const struct skiff_op
     return skiff_op_finish(b, op, SKIFF_NO_INFER, err);
 }
 
-struct call *call_make(struct skiff_eager *e, const struct skiff_op_call *c, int generation,
-                       struct skiff_error *err)
+struct eager_call *call_create(struct skiff_eager *e, const struct skiff_op_call *c, int generation,
+                               struct skiff_error *err)
 {
     struct skiff_program *p = program_create();
     struct skiff_op *op = NULL;
-    struct call *made = NULL;
+    struct eager_call *made = NULL;
     skiff_program_set_generation(p, generation);
     if (build_op(p, c, &op, err) == SKIFF_OK && call_of_op(e, p, op, &made, err) < 0)
         made = NULL;
@@ -267,7 +268,7 @@ static void cache_empty(struct call_cache *cache)
 {
     for (size_t i = 0; i < cache->nchains; i++)
         while (cache->chains[i]) {
-            struct call *next = cache->chains[i]->next;
+            struct eager_call *next = cache->chains[i]->next;
             call_unref(cache->chains[i]);
             cache->chains[i] = next;
         }
@@ -281,29 +282,29 @@ void cache_deinit(struct call_cache *cache)
     buf_deinit(&cache->key);
 }
 
-struct call *call_find(struct skiff_eager *e, const struct skiff_op_call *c,
-                       struct skiff_error *err)
+struct eager_call *call_find(struct skiff_eager *e, const struct skiff_op_call *c,
+                             struct skiff_error *err)
 {
     struct call_cache *cache = &e->cache;
     if (!cache->chains) {
-        cache->chains = mem_must(CHAINS * sizeof(struct call *));
+        cache->chains = mem_alloc_or_die(CHAINS * sizeof(struct eager_call *));
         cache->nchains = CHAINS;
     }
     key_make(&cache->key, c);
     uint64_t hash = hash_bytes(cache->key.data, cache->key.len);
-    struct call **chain = &cache->chains[hash % cache->nchains];
-    for (struct call *at = *chain; at; at = at->next)
+    struct eager_call **chain = &cache->chains[hash % cache->nchains];
+    for (struct eager_call *at = *chain; at; at = at->next)
         if (at->hash == hash && at->key_bytes == cache->key.len &&
             !memcmp(at->key, cache->key.data, at->key_bytes))
             return at;
-    struct call *made = call_make(e, c, GEN_2X, err);
+    struct eager_call *made = call_create(e, c, GEN_2X, err);
     if (!made)
         return NULL;
     if (cache->count == MOST)
         cache_empty(cache);
     made->hash = hash;
     made->key_bytes = cache->key.len;
-    made->key = mem_must(cache->key.len);
+    made->key = mem_alloc_or_die(cache->key.len);
     memcpy(made->key, cache->key.data, cache->key.len);
     made->next = *chain;
     *chain = made;
@@ -313,7 +314,7 @@ struct call *call_find(struct skiff_eager *e, const struct skiff_op_call *c,
 
 /* ---- running ---- */
 
-static enum skiff_status check_input(const struct call *c, int i, struct skiff_error *err)
+static enum skiff_status check_input(const struct eager_call *c, int i, struct skiff_error *err)
 {
     const struct skiff_tensor *v = c->in_values[i];
     const struct op_kind *kind = c->kernel.kind;
@@ -328,7 +329,7 @@ static enum skiff_status check_input(const struct call *c, int i, struct skiff_e
     return SKIFF_OK;
 }
 
-enum skiff_status call_run(struct skiff_eager *e, struct call *c, struct skiff_error *err)
+enum skiff_status call_run(struct skiff_eager *e, struct eager_call *c, struct skiff_error *err)
 {
     struct kernel *k = &c->kernel;
     for (int i = 0; i < c->nin; i++) {
@@ -341,7 +342,7 @@ enum skiff_status call_run(struct skiff_eager *e, struct call *c, struct skiff_e
     }
     for (int i = 0; i < c->nout; i++)
         if (c->out_values[i] && !(c->out_slots[i]->flags & SLOT_ROWWISE))
-            value_settle(c->out_values[i]);
+            value_flush(c->out_values[i]);
     if (!(k->kind->flags & OP_OWN_SHAPE)) {
         struct infer rule = {.kind = k->kind,
                              .attr = k->attr,

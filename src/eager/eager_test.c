@@ -20,8 +20,8 @@ static tensor_p make(struct skiff_eager *e, int n, const float *values, bool tra
     tensor_p t = skiff_eager_tensor_create(e);
     struct skiff_error err;
     struct shape shape = SHAPE(n);
-    assert_int_equal(value_as_tensor(&t->box->value, DTYPE_FP32, &shape, &err), SKIFF_OK);
-    memcpy(t->box->value.tensor.data, values, (size_t)n * sizeof(float));
+    assert_int_equal(value_as_tensor(&t->storage->value, DTYPE_FP32, &shape, &err), SKIFF_OK);
+    memcpy(t->storage->value.tensor.data, values, (size_t)n * sizeof(float));
     skiff_eager_set_stop_gradient(t, !trained);
     return t;
 }
@@ -38,10 +38,10 @@ static tensor_p call2(struct skiff_eager *e, const char *type, tensor_p x, tenso
 
 static float at(tensor_p t, int i)
 {
-    return tensor_f32(&t->box->value.tensor)[i];
+    return tensor_f32(&t->storage->value.tensor)[i];
 }
 
-/* d/dx (x * x + x * y) = 2 x + y; twice: it is added up. */
+/* d/dx (x * x + x * y) = 2 x + y; the second backward accumulates. */
 static void test_accumulates(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -65,7 +65,8 @@ static void test_accumulates(void **unused)
     skiff_eager_destroy(e);
 }
 
-/* grad(): of an interior tensor and of a leaf, leaves keep theirs; an unused input is told. */
+/* grad() of an interior tensor and of a leaf: leaves keep their gradients; an unused input is
+ * reported. */
 static void test_grad(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -133,7 +134,7 @@ static void test_generation_1(void **unused)
     skiff_eager_destroy(e);
 }
 
-/* A value that backward needs is overwritten: told by op and input. */
+/* Overwriting a value that backward needs is an error that names op and input. */
 static void test_overwritten(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -173,8 +174,8 @@ static struct skiff_eager_packed *keep(void *user, tensor_p t, struct skiff_erro
     return &k->base;
 }
 
-/* y = x + x; y *= x by an op that writes where it reads: the old y is gone, with hooks of saved
- * tensors, too. */
+/* y = x + x; y *= x by an op that writes in place: the old y is lost, also with hooks on saved
+ * tensors. */
 static void test_overwritten_by_itself(void **unused)
 {
     for (int hooks = 0; hooks <= 1; hooks++) {
@@ -245,7 +246,7 @@ static void test_observer(void **unused)
     skiff_eager_destroy(e);
 }
 
-/* A chain of 200,000 ops is freed without a deep stack, and 10,000 steps take no more memory than
+/* Freeing a chain of 200,000 ops needs no deep stack, and 10,000 steps take no more memory than
  * the first ones. */
 static void test_memory(void **unused)
 {
@@ -367,22 +368,22 @@ static void test_replay(void **unused)
     skiff_eager_destroy(e);
 }
 
-/* y = 2 x; y *= y in place: backward has the y that was read. Who shares the memory sees the new
- * one; a note that read the old y before is told. */
+/* y = 2 x; y *= y in place: backward reads the y before the write. A tensor that shares the
+ * memory sees the new value; a node that read the old y before reports an error. */
 static void test_in_place(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
     struct skiff_error err;
     tensor_p x = make(e, 1, (float[]){3}, true), y = call2(e, "elementwise_add", x, x);
     tensor_p twin = skiff_eager_detach(y);
-    uint64_t mark = skiff_eager_mark(e);
+    uint64_t mark = skiff_eager_tape_position(e);
     tensor_p squared = call2(e, "elementwise_mul", y, y);
     skiff_eager_take(y, squared, mark);
     assert_true(at(y, 0) == 36 && at(twin, 0) == 36 && skiff_eager_version(y) == 1);
     assert_int_equal(skiff_eager_backward(e, 1, &y, NULL, true, &err), SKIFF_OK);
     assert_true(at(x->grad, 0) == 24); /* 8 x */
     tensor_p after = call2(e, "square", y, NULL), other = call2(e, "elementwise_add", y, x);
-    skiff_eager_take(y, other, skiff_eager_mark(e));
+    skiff_eager_take(y, other, skiff_eager_tape_position(e));
     assert_true(skiff_eager_backward(e, 1, &after, NULL, false, &err) == SKIFF_STATE);
     assert_true(strstr(err.message, "op square: input X was changed in place"));
     tensor_p all[] = {x, y, twin, squared, after, other};
@@ -403,13 +404,13 @@ static void test_cleared(void **unused)
         assert_int_equal(skiff_eager_backward(e, 1, &y, NULL, false, &err), SKIFF_OK);
         assert_true(at(skiff_eager_grad_of(x), 0) == 6);
         skiff_eager_clear_grad(x, true);
-        assert_null(x->grad); /* nobody has asked yet */
+        assert_null(x->grad); /* not requested yet */
         skiff_eager_tensor_unref(y);
     }
     tensor_p zeros = skiff_eager_tensor_ref(skiff_eager_grad_of(x));
     assert_true(at(zeros, 0) == 0);
-    tensor_f32(&zeros->box->value.tensor)[0] = 42;
-    skiff_eager_clear_grad(x, true); /* held by us: we see it */
+    tensor_f32(&zeros->storage->value.tensor)[0] = 42;
+    skiff_eager_clear_grad(x, true); /* we hold it, so we see it */
     assert_true(at(zeros, 0) == 0 && skiff_eager_grad_of(x) == zeros);
     skiff_eager_clear_grad(x, false);
     assert_null(skiff_eager_grad_of(x));
@@ -418,7 +419,7 @@ static void test_cleared(void **unused)
     skiff_eager_destroy(e);
 }
 
-/* d2/dx2 (x * x * x) = 6 x; an op without a second order says so. */
+/* d2/dx2 (x * x * x) = 6 x; an op without a second derivative reports it. */
 static void test_second_order(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();

@@ -1,11 +1,11 @@
-/* Boxes, and the blocks of memory that go back and forth between them.
+/* Storages, and the memory blocks that are reused between them.
  *
- * A training step makes and drops the same tensors again and again. Their blocks are kept by size
- * and handed to the next outputs of that size (shape rules know it; of ops that have none,
- * call.out_bytes of the run before), so a steady loop asks the system for nothing. Of each class of
- * sizes no more blocks are kept than were once missing: memory that comes from elsewhere (arrays of
- * the caller, zeros) and is asked for by nobody goes back to the system. Never more than a quarter
- * of the machine's memory is kept. */
+ * A training step makes and drops the same tensors again and again. Freed blocks are kept by
+ * size class and reused for later outputs of that size. (The shape rule gives the size; for ops
+ * without one, call.out_bytes of the previous run does.) A steady loop therefore asks the system
+ * for nothing. A class keeps at most as many blocks as it once lacked, so memory that came from
+ * elsewhere (arrays of the caller, zeros) and that nobody requests returns to the system. The
+ * pool never keeps more than a quarter of the machine's memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,23 +20,23 @@ static int class_of(size_t bytes)
     return c < POOL_CLASSES ? c : POOL_CLASSES - 1;
 }
 
-/* As large as its class says, or nearly twice: what was missing in a class comes back as a block of
- * the class or of the next one. */
-static int room_in(const struct pool *p, int c)
+/* How many more blocks class c may keep. A block has the size that was missed or nearly twice that,
+ * so a request missed in a class comes back as a block of this class or of the next one. */
+static int space_in(const struct block_pool *p, int c)
 {
     return p->missed[c] + (c ? p->missed[c - 1] : 0) - p->count[c];
 }
 
-static bool pool_put(struct pool *p, void *data, size_t cap)
+static bool pool_put(struct block_pool *p, void *data, size_t cap)
 {
     int c = class_of(cap);
-    if (!cap || room_in(p, c) <= 0 || p->bytes + cap > mem_of_machine() / 4)
+    if (!cap || space_in(p, c) <= 0 || p->bytes + cap > mem_of_machine() / 4)
         return false;
     struct pool_block *b = p->spare;
     if (b)
         p->spare = b->next;
     else
-        b = mem_must(sizeof(*b));
+        b = mem_alloc_or_die(sizeof(*b));
     *b = (struct pool_block){data, cap, p->classes[c]};
     p->classes[c] = b;
     p->count[c]++;
@@ -44,8 +44,8 @@ static bool pool_put(struct pool *p, void *data, size_t cap)
     return true;
 }
 
-/* Unlinks the block at *at; gives its memory. */
-static void *pool_unlink(struct pool *p, int c, struct pool_block **at, size_t *cap)
+/* Unlinks the block at *at and returns its memory. */
+static void *pool_unlink(struct block_pool *p, int c, struct pool_block **at, size_t *cap)
 {
     struct pool_block *b = *at;
     void *data = b->data;
@@ -58,9 +58,9 @@ static void *pool_unlink(struct pool *p, int c, struct pool_block **at, size_t *
     return data;
 }
 
-/* A block of at least so many bytes and not much more. When there is none, one that does not fit
- * makes room in the class, so that blocks that nobody can use do not pile up. */
-static void *pool_take(struct pool *p, size_t bytes, size_t *cap)
+/* Returns a block of `bytes` to 2 * bytes + 256 bytes, or NULL. If the class has only blocks that
+ * do not fit, one of them is freed, so that unusable blocks do not pile up. */
+static void *pool_take(struct block_pool *p, size_t bytes, size_t *cap)
 {
     int first = class_of(bytes);
     for (int c = first; c <= first + 1 && c < POOL_CLASSES; c++) {
@@ -87,21 +87,21 @@ static void free_blocks(struct pool_block *b, bool data)
     }
 }
 
-void pool_deinit(struct pool *p)
+void pool_deinit(struct block_pool *p)
 {
     for (int c = 0; c < POOL_CLASSES; c++)
         free_blocks(p->classes[c], true);
     free_blocks(p->spare, false);
-    *p = (struct pool){0};
+    *p = (struct block_pool){0};
 }
 
-struct box *box_create(struct skiff_eager *e)
+struct storage *storage_create(struct skiff_eager *e)
 {
-    struct box *b = e->spare_boxes;
+    struct storage *b = e->spare_storages;
     if (b)
-        e->spare_boxes = b->next;
+        e->spare_storages = b->next;
     else
-        b = mem_must(sizeof(*b));
+        b = mem_alloc_or_die(sizeof(*b));
     b->engine = e;
     b->refs = 1;
     b->version = b->silent = 0;
@@ -123,7 +123,7 @@ void pool_supply(void *pool, struct tensor *t, size_t bytes)
     }
 }
 
-void box_unref(struct box *b)
+void storage_unref(struct storage *b)
 {
     if (!b || --b->refs)
         return;
@@ -134,7 +134,7 @@ void box_unref(struct box *b)
         t->cap = 0;
     }
     value_deinit(&b->value);
-    b->next = e->spare_boxes;
-    e->spare_boxes = b;
+    b->next = e->spare_storages;
+    e->spare_storages = b;
     engine_unref(e);
 }

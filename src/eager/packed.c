@@ -1,5 +1,5 @@
-/* Hooks for what notes save (paddle.autograd.saved_tensors_hooks): a note keeps what `pack` made of
- * a tensor, and the tensor's form without bytes; backward asks for the tensor again. */
+/* Hooks for saved tensors (paddle.autograd.saved_tensors_hooks): a node keeps the result of
+ * `pack` and a storage without bytes; backward calls `unpack` to get the tensor back. */
 #include <stdlib.h>
 
 #include "eager/eager.h"
@@ -11,33 +11,34 @@ struct skiff_eager_pack skiff_eager_set_pack(struct skiff_eager *e, struct skiff
     return before;
 }
 
-/* What the hook gets. It may keep it as it is: later writes in place must not change it, so it is a
- * copy. A leaf is given itself (derivatives of second order lead to it); a change of it is found by
- * its version. An output comes from no note: it would hold the note that holds it. */
-static enum skiff_status give(struct note *n, const struct edge *edge, struct saved *s,
+/* The tensor passed to the hook. The hook may keep it, and later in-place writes must not change
+ * it, so it is a copy. A leaf is passed itself, because second derivatives lead to it; a change
+ * of a leaf is found by its version. An output has no producer here: it would own the node that
+ * owns it. */
+static enum skiff_status give(struct tape_node *n, const struct edge *edge, struct saved_value *s,
                               struct skiff_eager_tensor *t, struct skiff_eager_tensor **out,
                               struct skiff_error *err)
 {
     if (edge->leaf) {
-        s->leaf_version = t->box->version;
+        s->leaf_version = t->storage->version;
         *out = skiff_eager_tensor_ref(t);
         return SKIFF_OK;
     }
-    struct box *copy = box_create(n->engine);
+    struct storage *copy = storage_create(n->engine);
     enum skiff_status status = value_copy(&copy->value, skiff_eager_value(t), err);
     *out = tensor_at(n->engine, copy, edge);
     (*out)->stop_gradient = t->stop_gradient;
-    box_unref(copy);
+    storage_unref(copy);
     return status;
 }
 
-/* Hooks run ops of their own, for which there are no hooks. */
-enum skiff_status packed_save(struct note *n, int at, struct skiff_eager_tensor *t,
+/* Hooks run ops of their own; these do not call the hooks again. */
+enum skiff_status packed_save(struct tape_node *n, int at, struct skiff_eager_tensor *t,
                               struct skiff_error *err)
 {
     static const struct edge none;
     struct skiff_eager *e = n->engine;
-    struct saved *s = &n->saved[at];
+    struct saved_value *s = &n->saved[at];
     bool output = at >= n->nin;
     struct skiff_eager_tensor *given;
     enum skiff_status status = give(n, output ? &none : &n->edges[at], s, t, &given, err);
@@ -69,22 +70,22 @@ static enum skiff_status check_form(const struct skiff_tensor *have,
         have->kind == VALUE_TENSOR ? shape_text(&have->tensor.shape, a) : "");
 }
 
-/* For one walk through the note: `box` has the value, `form` what it was before. */
-enum skiff_status packed_open(struct note *n, struct skiff_error *err)
+/* For one walk through the node: `box` has the value, `form` the shape-only storage. */
+enum skiff_status packed_open(struct tape_node *n, struct skiff_error *err)
 {
     for (int i = 0; i < n->nin + n->nout; i++) {
-        struct saved *s = &n->saved[i];
+        struct saved_value *s = &n->saved[i];
         if (!s->packed)
             continue;
         struct skiff_eager_tensor *t = s->packed->unpack(s->packed, err);
         if (!t)
             return err->code;
-        enum skiff_status status = check_form(skiff_eager_value(t), &s->box->value, err);
+        enum skiff_status status = check_form(skiff_eager_value(t), &s->storage->value, err);
         if (status == SKIFF_OK) {
-            s->form = s->box;
-            s->box = box_ref(t->box);
-            bool leaf = i < n->nin && n->edges[i].leaf && n->edges[i].leaf->box == t->box;
-            s->version = leaf ? s->leaf_version : t->box->version;
+            s->form = s->storage;
+            s->storage = storage_ref(t->storage);
+            bool leaf = i < n->nin && n->edges[i].leaf && n->edges[i].leaf->storage == t->storage;
+            s->version = leaf ? s->leaf_version : t->storage->version;
         }
         skiff_eager_tensor_unref(t);
         TRY(status);
@@ -92,19 +93,19 @@ enum skiff_status packed_open(struct note *n, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-void packed_close(struct note *n)
+void packed_close(struct tape_node *n)
 {
     for (int i = 0; i < n->nin + n->nout; i++) {
-        struct saved *s = &n->saved[i];
+        struct saved_value *s = &n->saved[i];
         if (!s->form)
             continue;
-        box_unref(s->box);
-        s->box = s->form;
+        storage_unref(s->storage);
+        s->storage = s->form;
         s->form = NULL;
     }
 }
 
-void packed_end(struct saved *s)
+void packed_end(struct saved_value *s)
 {
     struct skiff_eager_packed *p = s->packed;
     s->packed = NULL;

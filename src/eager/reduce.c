@@ -1,13 +1,14 @@
-/* Gradients averaged over the ranks of a job, while backward goes on (DataParallel).
+/* Averages gradients over the ranks of a job while backward is still running (DataParallel).
  *
- * Dense gradients are copied into buckets, in the order in which rank 0's first backward made them.
- * A full bucket is reduced by the ring's own thread as soon as those before it have been started,
- * so all ranks start the same calls in the same order, whatever order their gradients come in. When
- * the walk is over, what has not come is filled in (a gradient that is there already, or zeros),
- * and the averages are written to the gradients. Behind the gradients a bucket has one number for
- * each of them, 1 where a rank had one: where nobody had, there is none afterwards either.
+ * Dense gradients are copied into buckets, in the order in which rank 0's first backward
+ * produced them. The ring's own thread reduces a full bucket once all earlier buckets have been
+ * started. All ranks therefore start the same calls in the same order, whatever order their
+ * gradients arrive in. At the end of the walk, missing gradients are filled in (with the present
+ * gradient, or zeros), and the averages are written to the gradients. After the gradients a
+ * bucket has one number per gradient, 1 if this rank had it: if no rank had it, there is none
+ * afterwards either.
  *
- * Selected rows of all ranks are gathered, in the order of ranks, and divided by their number. */
+ * Selected rows of all ranks are gathered in rank order and divided by the number of ranks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,9 @@
 #include "eager/eager.h"
 #include "tensor/half.h"
 
-struct bucket {
+struct reduce_bucket {
     enum dtype dtype;
-    int first, count; /* places in the order */
+    int first, count; /* positions in the order */
     int left;         /* gradients that have not come yet */
     int64_t elements; /* and `count` numbers behind them */
     void *data;
@@ -29,11 +30,11 @@ struct bucket {
 
 struct reduced { /* a parameter */
     struct skiff_eager_reducer *reducer;
-    struct skiff_eager_tensor *tensor; /* a reference; NULL: another reducer has it now */
+    struct skiff_eager_tensor *tensor; /* owned reference; NULL if another reducer has taken it */
     bool sparse, ready;
-    struct bucket *bucket; /* NULL: sparse */
-    int place;             /* in the bucket */
-    int64_t at, numel;     /* its elements in the bucket */
+    struct reduce_bucket *bucket; /* NULL: sparse */
+    int index;                    /* in the bucket */
+    int64_t at, numel;            /* its elements in the bucket */
 };
 
 struct skiff_eager_reducer {
@@ -43,7 +44,7 @@ struct skiff_eager_reducer {
     struct reduced *params;
     int *order; /* of params; dense ones first */
     int ndense;
-    struct bucket *buckets;
+    struct reduce_bucket *buckets;
     int nbuckets, next; /* the next bucket to start */
     int *came, ncame;   /* in the first backward */
     bool sync, ordered;
@@ -53,7 +54,7 @@ struct skiff_eager_reducer {
     struct skiff_eager_reducer *next_touched;
 };
 
-/* Takes its parameters away from it. */
+/* Takes the parameters from `r`. */
 static void detach(struct skiff_eager_reducer *r)
 {
     for (int i = 0; i < r->n; i++) {
@@ -91,46 +92,47 @@ static void buckets_free(struct skiff_eager_reducer *r)
 
 static const struct tensor *parameter(const struct skiff_eager_reducer *r, int i)
 {
-    return &r->params[i].tensor->box->value.tensor;
+    return &r->params[i].tensor->storage->value.tensor;
 }
 
-/* Cuts the order into buckets: one type each, small first ones, so that reducing begins early. */
+/* Cuts the order into buckets of one type each. The first ones are small, so that reducing
+ * begins early. */
 static enum skiff_status buckets_cut(struct skiff_eager_reducer *r, struct skiff_error *err)
 {
     buckets_free(r);
-    r->buckets = mem_must((size_t)(r->ndense + 1) * sizeof *r->buckets);
+    r->buckets = mem_alloc_or_die((size_t)(r->ndense + 1) * sizeof *r->buckets);
     for (int i = 0; i < r->ndense; i++) {
         struct reduced *p = &r->params[r->order[i]];
         const struct tensor *t = parameter(r, r->order[i]);
-        struct bucket *b = r->nbuckets ? &r->buckets[r->nbuckets - 1] : NULL;
+        struct reduce_bucket *b = r->nbuckets ? &r->buckets[r->nbuckets - 1] : NULL;
         size_t limit = r->nbuckets > 1 ? r->bucket_bytes : r->first_bucket_bytes;
         if (!b || b->dtype != t->dtype ||
             (size_t)b->elements * dtype_size(b->dtype) + tensor_bytes(t) > limit) {
             b = &r->buckets[r->nbuckets++];
-            *b = (struct bucket){.dtype = t->dtype, .first = i};
+            *b = (struct reduce_bucket){.dtype = t->dtype, .first = i};
         }
         p->bucket = b;
-        p->place = b->count++;
+        p->index = b->count++;
         p->at = b->elements;
         b->elements += p->numel = tensor_numel(t);
     }
     for (int i = 0; i < r->nbuckets; i++) {
-        struct bucket *b = &r->buckets[i];
+        struct reduce_bucket *b = &r->buckets[i];
         size_t bytes = (size_t)(b->elements + b->count) * dtype_size(b->dtype);
         TRY(mem_alloc(bytes, "a bucket of gradients", &b->data, err));
     }
     return SKIFF_OK;
 }
 
-static void *place_of(const struct reduced *p)
+static void *index_of(const struct reduced *p)
 {
     return (char *)p->bucket->data + (size_t)p->at * dtype_size(p->bucket->dtype);
 }
 
 static void set_used(const struct reduced *p, bool used)
 {
-    struct bucket *b = p->bucket;
-    int64_t at = b->elements + p->place;
+    struct reduce_bucket *b = p->bucket;
+    int64_t at = b->elements + p->index;
     if (b->dtype == DTYPE_FP32)
         ((float *)b->data)[at] = used;
     else if (b->dtype == DTYPE_FP64)
@@ -141,8 +143,8 @@ static void set_used(const struct reduced *p, bool used)
 
 static bool was_used(const struct reduced *p)
 {
-    const struct bucket *b = p->bucket;
-    int64_t at = b->elements + p->place;
+    const struct reduce_bucket *b = p->bucket;
+    int64_t at = b->elements + p->index;
     if (b->dtype == DTYPE_FP32)
         return ((const float *)b->data)[at] != 0;
     if (b->dtype == DTYPE_FP64)
@@ -152,18 +154,18 @@ static bool was_used(const struct reduced *p)
 
 /* ---- gradients in and out ---- */
 
-/* Selected rows of a parameter that has a dense place. */
+/* Selected rows arrived for a parameter that has a dense slot. */
 static enum skiff_status add_rows(const struct reduced *p, const struct skiff_tensor *g,
                                   struct skiff_error *err)
 {
-    int64_t width = shape_cols(&p->tensor->box->value.tensor.shape, 1);
+    int64_t width = shape_cols(&p->tensor->storage->value.tensor.shape, 1);
     if (p->bucket->dtype != DTYPE_FP32)
         return error_set(err, SKIFF_UNSUPPORTED,
                          "selected rows of %s as the gradient of a parameter whose layer has no "
                          "sparse=True",
                          dtype_name(p->bucket->dtype));
     for (size_t i = 0; i < g->sel.nrows; i++) {
-        float *to = (float *)place_of(p) + g->sel.rows[i] * width;
+        float *to = (float *)index_of(p) + g->sel.rows[i] * width;
         const float *from = tensor_f32(&g->tensor) + (int64_t)i * width;
         for (int64_t k = 0; k < width; k++)
             to[k] += from[k];
@@ -173,9 +175,9 @@ static enum skiff_status add_rows(const struct reduced *p, const struct skiff_te
 
 static enum skiff_status put_gradient(struct reduced *p, struct skiff_error *err)
 {
-    const struct tensor *t = &p->tensor->box->value.tensor;
+    const struct tensor *t = &p->tensor->storage->value.tensor;
     struct skiff_eager_tensor *g = p->tensor->grad;
-    const struct skiff_tensor *v = g ? &g->box->value : NULL;
+    const struct skiff_tensor *v = g ? &g->storage->value : NULL;
     if (t->dtype != p->bucket->dtype || tensor_numel(t) != p->numel)
         return error_set(err, SKIFF_SHAPE,
                          "DataParallel: a parameter has another type or shape than when the model "
@@ -183,30 +185,30 @@ static enum skiff_status put_gradient(struct reduced *p, struct skiff_error *err
     set_used(p, v != NULL || p->tensor->cleared);
     if (v && v->kind == VALUE_TENSOR && v->tensor.dtype == t->dtype &&
         tensor_numel(&v->tensor) == tensor_numel(t)) {
-        memcpy(place_of(p), v->tensor.data, tensor_bytes(t));
+        memcpy(index_of(p), v->tensor.data, tensor_bytes(t));
         return SKIFF_OK;
     }
-    memset(place_of(p), 0, tensor_bytes(t));
+    memset(index_of(p), 0, tensor_bytes(t));
     if (v && v->kind == VALUE_ROWS)
         return add_rows(p, v, err);
     return !v ? SKIFF_OK
               : error_set(err, SKIFF_SHAPE, "a gradient is not of its parameter's type and shape");
 }
 
-/* The box that the gradient is written to: its own when nobody else reads that one. */
+/* The storage that the gradient is written to: its own if nobody else reads that one. */
 static enum skiff_status own_grad(struct skiff_eager_tensor *t, struct skiff_eager_tensor **out,
                                   struct skiff_error *err)
 {
     struct skiff_eager_tensor *g = t->grad;
-    if (!g || g->box->refs > 1 || g->box->value.kind != VALUE_TENSOR) {
+    if (!g || g->storage->refs > 1 || g->storage->value.kind != VALUE_TENSOR) {
         g = skiff_eager_tensor_create(t->engine);
         skiff_eager_set_grad(t, g);
         skiff_eager_tensor_unref(g);
     }
     g->stop_gradient = false;
-    const struct tensor *like = &t->box->value.tensor;
+    const struct tensor *like = &t->storage->value.tensor;
     *out = g;
-    return value_as_tensor(&g->box->value, like->dtype, &like->shape, err);
+    return value_as_tensor(&g->storage->value, like->dtype, &like->shape, err);
 }
 
 static enum skiff_status take_average(const struct reduced *p, struct skiff_error *err)
@@ -215,18 +217,18 @@ static enum skiff_status take_average(const struct reduced *p, struct skiff_erro
     if (!was_used(p))
         return SKIFF_OK;
     TRY(own_grad(p->tensor, &g, err));
-    memcpy(g->box->value.tensor.data, place_of(p), tensor_bytes(&g->box->value.tensor));
+    memcpy(g->storage->value.tensor.data, index_of(p), tensor_bytes(&g->storage->value.tensor));
     skiff_eager_touched(g);
     return SKIFF_OK;
 }
 
 /* ---- selected rows ---- */
 
-/* Of one rank, for each sparse parameter: number of rows, ids, values. */
+/* Message of one rank, for each sparse parameter: number of rows, ids, values. */
 static void pack_rows(struct buf *to, const struct reduced *p)
 {
-    const struct tensor *t = &p->tensor->box->value.tensor;
-    const struct skiff_tensor *v = p->tensor->grad ? &p->tensor->grad->box->value : NULL;
+    const struct tensor *t = &p->tensor->storage->value.tensor;
+    const struct skiff_tensor *v = p->tensor->grad ? &p->tensor->grad->storage->value : NULL;
     int64_t height = t->shape.dims[0], n = 0;
     size_t width = (size_t)shape_cols(&t->shape, 1) * dtype_size(t->dtype);
     bool dense = v && v->kind == VALUE_TENSOR;
@@ -241,7 +243,7 @@ static void pack_rows(struct buf *to, const struct reduced *p)
         buf_add(to, v->tensor.data, (size_t)n * width);
 }
 
-struct rows_view { /* what a rank has sent of a parameter */
+struct rows_view { /* one rank's rows of a parameter */
     int64_t n;
     const uint8_t *ids, *values;
 };
@@ -287,7 +289,7 @@ static void divide(struct tensor *t, int by)
 static enum skiff_status join_rows(const struct reduced *p, const struct rows_view *views,
                                    int ranks, struct skiff_error *err)
 {
-    const struct tensor *t = &p->tensor->box->value.tensor;
+    const struct tensor *t = &p->tensor->storage->value.tensor;
     struct shape shape = t->shape;
     size_t width = (size_t)shape_cols(&shape, 1) * dtype_size(t->dtype);
     shape.dims[0] = 0;
@@ -299,7 +301,7 @@ static enum skiff_status join_rows(const struct reduced *p, const struct rows_vi
     skiff_eager_set_grad(p->tensor, g);
     skiff_eager_tensor_unref(g);
     g->stop_gradient = false;
-    struct skiff_tensor *v = &g->box->value;
+    struct skiff_tensor *v = &g->storage->value;
     TRY(value_as_rows_shape(v, t->dtype, &shape, t->shape.dims[0], err));
     size_t at = 0;
     for (int i = 0; i < ranks; at += (size_t)views[i++].n) {
@@ -324,7 +326,7 @@ static enum skiff_status take_rows(struct skiff_eager_reducer *r, const uint8_t 
     for (int k = r->ndense; k < r->n; k++) {
         struct reduced *p = &r->params[r->order[k]];
         for (int i = 0; i < ranks; i++)
-            TRY(read_rows(&at[i], end[i], &p->tensor->box->value.tensor, &views[i], err));
+            TRY(read_rows(&at[i], end[i], &p->tensor->storage->value.tensor, &views[i], err));
         TRY(join_rows(p, views, ranks, err));
     }
     return SKIFF_OK;
@@ -356,7 +358,7 @@ static enum skiff_status gather_rows(struct skiff_eager_reducer *r, struct colle
 static void start_over(struct skiff_eager_reducer *r)
 {
     for (int i = 0; i < r->nbuckets; i++) {
-        struct bucket *b = &r->buckets[i];
+        struct reduce_bucket *b = &r->buckets[i];
         if (b->work)
             collective_wait(b->work, NULL);
         b->work = NULL;
@@ -372,7 +374,7 @@ static enum skiff_status start_full(struct skiff_eager_reducer *r, struct skiff_
 {
     struct collective *c = NULL;
     while (r->next < r->nbuckets && !r->buckets[r->next].left) {
-        struct bucket *b = &r->buckets[r->next++];
+        struct reduce_bucket *b = &r->buckets[r->next++];
         struct skiff_error why;
         TRY(rings_need(r->ring, "DataParallel", &c, err));
         b->started = true;
@@ -419,11 +421,10 @@ enum skiff_status reduce_leaf(struct skiff_eager_tensor *t, struct skiff_error *
 
 /* ---- the order ---- */
 
-/* Dense ones first; those of `first`, then the others, the last parameters before the first ones.
- */
+/* Dense parameters first: those of `first`, then the others, the last parameters first. */
 static void set_order(struct skiff_eager_reducer *r, const int *first, int n)
 {
-    bool *there = mem_must((size_t)r->n + 1);
+    bool *there = mem_alloc_or_die((size_t)r->n + 1);
     int at = 0;
     for (int sparse = 0; sparse < 2; sparse++) {
         for (int i = 0; i < n; i++)
@@ -440,7 +441,8 @@ static void set_order(struct skiff_eager_reducer *r, const int *first, int n)
     free(there);
 }
 
-/* After the first backward: the order in which rank 0's gradients came is that of all. */
+/* After the first backward: the arrival order of rank 0's gradients becomes the order of all
+ * ranks. */
 static enum skiff_status agree_on_order(struct skiff_eager_reducer *r, struct collective *c,
                                         struct skiff_error *err)
 {
@@ -453,7 +455,8 @@ static enum skiff_status agree_on_order(struct skiff_eager_reducer *r, struct co
     for (int i = 0; good && i < first[0]; i++)
         good = first[1 + i] >= 0 && first[1 + i] < r->n;
     if (!good)
-        return error_set(err, SKIFF_FORMAT, "rank 0 has sent an order that is none");
+        return error_set(err, SKIFF_FORMAT,
+                         "rank 0 has sent an order that is not a permutation of the gradients");
     set_order(r, first + 1, first[0]);
     r->ordered = true;
     return buckets_cut(r, err);
@@ -464,7 +467,7 @@ static enum skiff_status average(struct skiff_eager_reducer *r, struct collectiv
 {
     TRY(gather_rows(r, c, err));
     for (int i = 0; i < r->nbuckets; i++) {
-        struct bucket *b = &r->buckets[i];
+        struct reduce_bucket *b = &r->buckets[i];
         struct collective_work *w = b->work;
         b->work = NULL;
         wait_for_others(r, true);
@@ -509,7 +512,7 @@ enum skiff_status reduce_finish(struct skiff_eager *e, enum skiff_status status,
     return status;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 static enum skiff_status check(int n, struct skiff_eager_tensor *const *params,
                                const struct skiff_eager_reducer_options *o, struct skiff_error *err)
@@ -517,16 +520,17 @@ static enum skiff_status check(int n, struct skiff_eager_tensor *const *params,
     struct collective *c;
     TRY(rings_need(o->ring, "DataParallel", &c, err));
     for (int i = 0; i < n; i++) {
-        const struct skiff_tensor *v = &params[i]->box->value;
+        const struct skiff_tensor *v = &params[i]->storage->value;
         if (v->kind != VALUE_TENSOR || !dtype_has_gradient(v->tensor.dtype))
-            return error_set(err, SKIFF_DTYPE, "DataParallel: parameter %d is no tensor of floats",
-                             i);
+            return error_set(err, SKIFF_DTYPE,
+                             "DataParallel: parameter %d is not a floating point tensor", i);
         if (params[i]->reduced && params[i]->reduced->reducer->touched)
             return error_set(err, SKIFF_STATE,
-                             "DataParallel: a backward of these parameters is under way");
+                             "DataParallel: a backward of these parameters is still running");
         for (int k = 0; k < i; k++)
             if (params[k] == params[i])
-                return error_set(err, SKIFF_INVALID, "DataParallel: parameter %d stands twice", i);
+                return error_set(err, SKIFF_INVALID, "DataParallel: parameter %d is listed twice",
+                                 i);
     }
     return SKIFF_OK;
 }
@@ -540,20 +544,20 @@ enum skiff_status skiff_eager_reducer_create(struct skiff_eager *e, int n,
     *out = NULL;
     TRY(reserved_check(o->reserved, "skiff_eager_reducer_options", err));
     TRY(check(n, params, o, err));
-    struct skiff_eager_reducer *r = mem_must(sizeof *r);
+    struct skiff_eager_reducer *r = mem_alloc_or_die(sizeof *r);
     *r = (struct skiff_eager_reducer){.engine = e, .ring = o->ring, .n = n, .sync = true};
     e->refs++;
     r->waits = o->waits;
     r->user = o->user;
     r->bucket_bytes = o->bucket_bytes ? o->bucket_bytes : (size_t)25 << 20;
     r->first_bucket_bytes = o->first_bucket_bytes ? o->first_bucket_bytes : (size_t)1 << 20;
-    r->params = mem_must((size_t)(n + 1) * sizeof *r->params);
-    r->order = mem_must((size_t)(n + 1) * sizeof *r->order);
-    r->came = mem_must((size_t)(n + 1) * sizeof *r->came);
+    r->params = mem_alloc_or_die((size_t)(n + 1) * sizeof *r->params);
+    r->order = mem_alloc_or_die((size_t)(n + 1) * sizeof *r->order);
+    r->came = mem_alloc_or_die((size_t)(n + 1) * sizeof *r->came);
     for (int i = 0; i < n; i++) {
         struct skiff_eager_tensor *t = skiff_eager_tensor_ref(params[i]);
-        bool sparse = o->sparse && o->sparse[i] && t->box->value.tensor.shape.ndim;
-        if (t->reduced) /* the last one made has it */
+        bool sparse = o->sparse && o->sparse[i] && t->storage->value.tensor.shape.ndim;
+        if (t->reduced) /* the latest reducer owns it */
             detach(t->reduced->reducer);
         r->params[i] = (struct reduced){.reducer = r, .tensor = t, .sparse = sparse};
         t->reduced = &r->params[i];

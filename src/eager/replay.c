@@ -1,9 +1,9 @@
-/* A program whose ops run as if they were called one after the other: what tracing has written, or
- * a model that was loaded and is trained on.
+/* Runs a program as if its ops were called one after the other: a traced function, or a loaded
+ * model that is trained further.
  *
- * Ops are bound when the replay is made, so a run has no names and no attributes to look at: it
- * gives each call its tensors by number. What an op makes is let go after its last use, as it would
- * be by a caller who holds nothing; backward keeps what it needs by itself (note.c). */
+ * Ops are bound when the replay is made, so a run has no names and no attributes to look at:
+ * each call gets its tensors by number. A result is dropped after its last use, as a caller
+ * without references would drop it; backward keeps what it needs by itself (tape.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +14,11 @@
 #include "program/build.h"
 
 struct replay_step {
-    struct call *call; /* a reference */
-    int *ins, *outs;   /* by argument: its number among the variables; -1: absent */
-    bool *fresh;       /* by output: a new tensor, not one that is written to again */
-    bool quiet;        /* no gradient goes through it, whatever its inputs want */
-    int *drops;        /* variables nobody reads later */
+    struct eager_call *call; /* owned reference */
+    int *ins, *outs;         /* by argument: its number among the variables; -1: absent */
+    bool *fresh;             /* by output: a new tensor, not one that is written to again */
+    bool quiet;              /* no gradient goes through it, whatever its inputs want */
+    int *drops;              /* variables nobody reads later */
     int ndrops;
 };
 
@@ -51,9 +51,9 @@ static bool is_absent(const char *name)
     return !name[0] || !strcmp(name, EMPTY_VAR);
 }
 
-/* ---- making one ---- */
+/* ---- creating a replay ---- */
 
-/* The op's slots as those of a call. Only whether a tensor is there matters for finding it. */
+/* The op's slots as slots of a call. To find the call, only the presence of a tensor matters. */
 static struct skiff_op_arg *call_args(struct arena *a, const struct op_arg *args, int n)
 {
     static struct skiff_eager_tensor *const there = (struct skiff_eager_tensor *)&is_absent;
@@ -73,7 +73,7 @@ static bool is_left_out(const struct op_slot *slot, const struct op_arg *arg)
     return (slot->flags & SLOT_EXTRA) && !(slot->flags & SLOT_LIST) && (!arg || !arg->n);
 }
 
-/* Saved programs lack outputs that only gradients read (dropout's Mask): they are there again. */
+/* Saved programs omit outputs that only gradients read (dropout's Mask): they are added again. */
 static struct skiff_op_arg *call_outs(struct arena *a, const struct skiff_op *op, int *n)
 {
     static struct skiff_eager_tensor *const there = (struct skiff_eager_tensor *)&is_absent;
@@ -93,8 +93,8 @@ static struct skiff_op_arg *call_outs(struct arena *a, const struct skiff_op *op
     return out;
 }
 
-static struct call *bind_op(struct skiff_eager_replay *r, struct skiff_block *b,
-                            const struct skiff_op *op, struct skiff_error *err)
+static struct eager_call *bind_op(struct skiff_eager_replay *r, struct skiff_block *b,
+                                  const struct skiff_op *op, struct skiff_error *err)
 {
     struct skiff_op_setting *attrs =
         arena_alloc(&r->arena, (size_t)(op->nattrs + 1) * sizeof(*attrs));
@@ -108,7 +108,7 @@ static struct call *bind_op(struct skiff_eager_replay *r, struct skiff_block *b,
     c.ins = call_args(&r->arena, op->ins, op->nins);
     c.outs = call_outs(&r->arena, op, &c.nouts);
     c.nattrs = nattrs;
-    return call_make(r->engine, &c, b->program->generation, err);
+    return call_create(r->engine, &c, b->program->generation, err);
 }
 
 static enum skiff_status number_ins(struct skiff_eager_replay *r, const struct skiff_op *op,
@@ -121,10 +121,11 @@ static enum skiff_status number_ins(struct skiff_eager_replay *r, const struct s
         for (int j = 0; arg && j < arg->n; j++) {
             int number = is_absent(arg->names[j]) ? -1 : number_of(r, arg->names[j]);
             if (number < 0 && !is_absent(arg->names[j]))
-                return error_set(err, SKIFF_STATE,
-                                 "op %s reads variable %s, which is no input of the program and "
-                                 "which no op before it has made",
-                                 op->type, arg->names[j]);
+                return error_set(
+                    err, SKIFF_STATE,
+                    "op %s reads variable %s, which is not an input of the program and "
+                    "not a result of an earlier op",
+                    op->type, arg->names[j]);
             s->ins[at++] = number;
         }
     }
@@ -158,7 +159,7 @@ static void number_outs(struct skiff_eager_replay *r, const struct skiff_op *op,
     }
 }
 
-/* Traced under no_grad, or detached: an input wants a gradient, no output has one. */
+/* Traced under no_grad, or detached: an input wants a gradient and no output has one. */
 static bool is_quiet(const struct skiff_block *b, const struct skiff_op *op)
 {
     bool wanted = false;
@@ -202,7 +203,7 @@ static void note_last(int *last, const int *numbers, int n, int step)
             last[numbers[i]] = step;
 }
 
-/* Where each variable goes: after the last step that names it, unless it is input or result. */
+/* Frees each variable after the last step that names it, unless it is an input or a result. */
 static void make_drops(struct skiff_eager_replay *r)
 {
     int *last = arena_alloc(&r->arena, (size_t)(r->nvars + 1) * sizeof(*last));
@@ -233,7 +234,7 @@ static enum skiff_status find_outs(struct skiff_eager_replay *r, int nouts, cons
     for (r->nouts = 0; r->nouts < nouts; r->nouts++) {
         r->outs[r->nouts] = number_of(r, outs[r->nouts]);
         if (r->outs[r->nouts] < 0)
-            return error_set(err, SKIFF_STATE, "no op of the program makes its result %s",
+            return error_set(err, SKIFF_STATE, "no op of the program computes its result %s",
                              outs[r->nouts]);
     }
     return SKIFF_OK;
@@ -247,7 +248,7 @@ enum skiff_status skiff_eager_replay_create(struct skiff_eager *e, const struct 
 {
     struct skiff_error own;
     err = err ? err : &own;
-    struct skiff_eager_replay *r = mem_must(sizeof(*r));
+    struct skiff_eager_replay *r = mem_alloc_or_die(sizeof(*r));
     r->engine = e;
     e->refs++;
     arena_init(&r->arena);
@@ -323,9 +324,10 @@ enum skiff_status skiff_eager_replay_run(struct skiff_eager_replay *r,
 {
     struct skiff_error own;
     err = err ? err : &own;
-    /* own room: a hook or a kernel's callback may run the same replay again */
-    size_t room = (size_t)(r->nvars + most_args(r) + 1);
-    struct skiff_eager_tensor **vars = mem_must(room * sizeof(struct skiff_eager_tensor *));
+    /* scratch of its own: a hook or a kernel's callback may run the same replay again */
+    size_t capacity = (size_t)(r->nvars + most_args(r) + 1);
+    struct skiff_eager_tensor **vars =
+        mem_alloc_or_die(capacity * sizeof(struct skiff_eager_tensor *));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < r->nins; i++)
         vars[i] = skiff_eager_tensor_ref(ins[i]);

@@ -1,4 +1,10 @@
-/* The engine, and its tensors. */
+/* The engine and its tensors.
+ *
+ * A tensor is a handle: a storage (struct storage), the tape node that made it, and its gradient.
+ * The engine lives until its owner and all tensors and storages have released it, so a tensor
+ * may outlive skiff_eager_destroy. An in-place write replaces the contents of a storage and
+ * increments its version; tape nodes compare versions to find overwritten values. Freed storages
+ * and handles go to free lists of the engine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +13,7 @@
 
 struct skiff_eager *skiff_eager_create(void)
 {
-    struct skiff_eager *e = mem_must(sizeof(*e));
+    struct skiff_eager *e = mem_alloc_or_die(sizeof(*e));
     e->refs = 1;
     e->noting = true;
     e->generation = 2;
@@ -23,10 +29,10 @@ void engine_unref(struct skiff_eager *e)
         return;
     cache_deinit(&e->cache);
     pool_deinit(&e->pool);
-    while (e->spare_boxes) {
-        struct box *next = e->spare_boxes->next;
-        free(e->spare_boxes);
-        e->spare_boxes = next;
+    while (e->spare_storages) {
+        struct storage *next = e->spare_storages->next;
+        free(e->spare_storages);
+        e->spare_storages = next;
     }
     while (e->spare_tensors) {
         struct skiff_eager_tensor *next = e->spare_tensors->next;
@@ -62,7 +68,7 @@ void skiff_eager_set_generator(struct skiff_eager *e, const unsigned char in[SKI
 {
     memcpy(&e->generator, in, sizeof(e->generator));
     if (e->generator.i < 0 || e->generator.i > 312)
-        e->generator.i = 312; /* bytes from elsewhere: never beyond the state */
+        e->generator.i = 312; /* untrusted bytes: the index must stay within the state */
 }
 
 bool skiff_eager_set_noting(struct skiff_eager *e, bool noting)
@@ -98,7 +104,7 @@ static struct skiff_eager_tensor *tensor_alloc(struct skiff_eager *e)
     if (t)
         e->spare_tensors = t->next;
     else
-        t = mem_must(sizeof(*t));
+        t = mem_alloc_or_die(sizeof(*t));
     *t = (struct skiff_eager_tensor){.engine = e, .refs = 1, .stop_gradient = true};
     e->refs++;
     return t;
@@ -107,7 +113,7 @@ static struct skiff_eager_tensor *tensor_alloc(struct skiff_eager *e)
 struct skiff_eager_tensor *skiff_eager_tensor_create(struct skiff_eager *e)
 {
     struct skiff_eager_tensor *t = tensor_alloc(e);
-    t->box = box_create(e);
+    t->storage = storage_create(e);
     return t;
 }
 
@@ -115,7 +121,7 @@ struct skiff_eager_tensor *skiff_eager_tensor_take(struct skiff_eager *e,
                                                    struct skiff_tensor *value)
 {
     struct skiff_eager_tensor *t = skiff_eager_tensor_create(e);
-    t->box->value = *value;
+    t->storage->value = *value;
     free(value);
     return t;
 }
@@ -126,13 +132,13 @@ struct skiff_eager_tensor *skiff_eager_tensor_ref(struct skiff_eager_tensor *t)
     return t;
 }
 
-/* It no longer stands at its place in the notes. */
+/* Removes the tensor from its position on the tape. */
 static void leave_note(struct skiff_eager_tensor *t)
 {
-    if (t->note && t->note->outs[t->out].retain == t)
-        t->note->outs[t->out].retain = NULL;
-    note_unref(t->note);
-    t->note = NULL;
+    if (t->node && t->node->outs[t->out].retain == t)
+        t->node->outs[t->out].retain = NULL;
+    tape_node_unref(t->node);
+    t->node = NULL;
 }
 
 void skiff_eager_tensor_unref(struct skiff_eager_tensor *t)
@@ -142,8 +148,8 @@ void skiff_eager_tensor_unref(struct skiff_eager_tensor *t)
     struct skiff_eager *e = t->engine;
     leave_note(t);
     skiff_eager_tensor_unref(t->grad);
-    hooks_free(t->hooks);
-    box_unref(t->box);
+    hooks_deinit(t->hooks);
+    storage_unref(t->storage);
     free(t->name);
     t->next = e->spare_tensors;
     e->spare_tensors = t;
@@ -153,20 +159,20 @@ void skiff_eager_tensor_unref(struct skiff_eager_tensor *t)
 struct skiff_eager_tensor *skiff_eager_detach(struct skiff_eager_tensor *t)
 {
     struct skiff_eager_tensor *d = tensor_alloc(t->engine);
-    d->box = box_ref(t->box);
+    d->storage = storage_ref(t->storage);
     return d;
 }
 
-struct skiff_eager_tensor *tensor_at(struct skiff_eager *e, struct box *box,
+struct skiff_eager_tensor *tensor_at(struct skiff_eager *e, struct storage *storage,
                                      const struct edge *edge)
 {
     if (edge->leaf)
         return skiff_eager_tensor_ref(edge->leaf);
     struct skiff_eager_tensor *t = tensor_alloc(e);
-    t->box = box_ref(box);
-    if (edge->note) {
-        edge->note->refs++;
-        t->note = edge->note;
+    t->storage = storage_ref(storage);
+    if (edge->node) {
+        edge->node->refs++;
+        t->node = edge->node;
         t->out = edge->out;
         t->stop_gradient = false;
     }
@@ -177,41 +183,41 @@ void skiff_eager_become(struct skiff_eager_tensor *t, struct skiff_eager_tensor 
 {
     if (t == from)
         return;
-    struct box *box = box_ref(from->box);
-    struct note *note = from->note;
-    if (note)
-        note->refs++;
+    struct storage *storage = storage_ref(from->storage);
+    struct tape_node *node = from->node;
+    if (node)
+        node->refs++;
     leave_note(t);
-    box_unref(t->box);
-    t->box = box;
-    t->note = note;
+    storage_unref(t->storage);
+    t->storage = storage;
+    t->node = node;
     t->out = from->out;
     t->stop_gradient = from->stop_gradient;
 }
 
 /* ---- writing in place ---- */
 
-/* Notes made after number `since` have read or written what two boxes held: the boxes have changed
- * places. */
-static void redirect(struct note *n, uint64_t since, struct box *a, struct box *b)
+/* Nodes made after number `since` have read or written the contents of two storages: the
+ * storages have been swapped. */
+static void redirect(struct tape_node *n, uint64_t since, struct storage *a, struct storage *b)
 {
     struct skiff_eager *e = n->engine;
     if (n->number <= since || n->walk == e->walks)
         return;
     n->walk = e->walks;
     for (int i = 0; i < n->nin + n->nout; i++) {
-        struct saved *s = &n->saved[i];
-        struct box *other = s->box == a ? b : s->box == b ? a : NULL;
+        struct saved_value *s = &n->saved[i];
+        struct storage *other = s->storage == a ? b : s->storage == b ? a : NULL;
         if (!other)
             continue;
-        box_ref(other);
-        box_unref(s->box);
-        s->box = other;
+        storage_ref(other);
+        storage_unref(s->storage);
+        s->storage = other;
         s->version = other->version;
     }
     for (int i = 0; i < n->nin; i++)
-        if (n->edges[i].note)
-            redirect(n->edges[i].note, since, a, b);
+        if (n->edges[i].node)
+            redirect(n->edges[i].node, since, a, b);
 }
 
 static void swap_bytes(char *a, char *b, size_t n)
@@ -226,11 +232,12 @@ static void swap_bytes(char *a, char *b, size_t n)
     }
 }
 
-/* Who shares the memory of `a` (detached tensors, views) sees what comes; false: does not fit. */
-static bool swap_contents(struct box *a, struct box *b)
+/* Everyone who shares the memory of `a` (detached tensors, views) sees the new value; false if
+ * it does not fit. */
+static bool swap_contents(struct storage *a, struct storage *b)
 {
-    value_settle(&a->value);
-    value_settle(&b->value);
+    value_flush(&a->value);
+    value_flush(&b->value);
     if (a->refs == 1) {
         struct skiff_tensor value = a->value;
         a->value = b->value;
@@ -247,29 +254,29 @@ static bool swap_contents(struct box *a, struct box *b)
     return true;
 }
 
-uint64_t skiff_eager_mark(const struct skiff_eager *e)
+uint64_t skiff_eager_tape_position(const struct skiff_eager *e)
 {
-    return e->notes;
+    return e->nodes;
 }
 
 void skiff_eager_take(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from, uint64_t since)
 {
-    if (t == from || t->box == from->box)
+    if (t == from || t->storage == from->storage)
         return;
-    if (!swap_contents(t->box, from->box)) {
+    if (!swap_contents(t->storage, from->storage)) {
         bool stop = t->stop_gradient;
         skiff_eager_become(t, from);
-        t->stop_gradient = t->note ? t->stop_gradient : stop;
+        t->stop_gradient = t->node ? t->stop_gradient : stop;
         return;
     }
-    t->box->version++;
-    if (!from->note)
+    t->storage->version++;
+    if (!from->node)
         return;
     t->engine->walks++;
-    redirect(from->note, since, t->box, from->box);
-    from->note->refs++;
+    redirect(from->node, since, t->storage, from->storage);
+    from->node->refs++;
     leave_note(t);
-    t->note = from->note;
+    t->node = from->node;
     t->out = from->out;
     t->stop_gradient = false;
     if (t->engine->generation == 1)
@@ -278,32 +285,32 @@ void skiff_eager_take(struct skiff_eager_tensor *t, struct skiff_eager_tensor *f
 
 void skiff_eager_replace(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from)
 {
-    struct box *box = t->box;
-    unsigned version = box->version;
-    skiff_eager_take(t, from, skiff_eager_mark(t->engine));
-    if (t->box == box)
-        box->silent += box->version - version;
+    struct storage *storage = t->storage;
+    unsigned version = storage->version;
+    skiff_eager_take(t, from, skiff_eager_tape_position(t->engine));
+    if (t->storage == storage)
+        storage->silent += storage->version - version;
 }
 
 struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t)
 {
-    value_show(&t->box->value);
-    return &t->box->value;
+    value_show(&t->storage->value);
+    return &t->storage->value;
 }
 
 const struct skiff_tensor *skiff_eager_form(const struct skiff_eager_tensor *t)
 {
-    return &t->box->value;
+    return &t->storage->value;
 }
 
 void skiff_eager_touched(struct skiff_eager_tensor *t)
 {
-    t->box->version++;
+    t->storage->version++;
 }
 
 unsigned skiff_eager_version(const struct skiff_eager_tensor *t)
 {
-    return t->box->version - t->box->silent;
+    return t->storage->version - t->storage->silent;
 }
 
 bool skiff_eager_stop_gradient(const struct skiff_eager_tensor *t)
@@ -318,7 +325,7 @@ void skiff_eager_set_stop_gradient(struct skiff_eager_tensor *t, bool stop)
 
 bool skiff_eager_is_leaf(const struct skiff_eager_tensor *t)
 {
-    return !t->note || t->stop_gradient;
+    return !t->node || t->stop_gradient;
 }
 
 struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t)
@@ -326,27 +333,27 @@ struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t)
     struct skiff_error err;
     if (t->grad || !t->cleared)
         return t->grad;
-    const struct tensor *like = &t->box->value.tensor;
+    const struct tensor *like = &t->storage->value.tensor;
     struct skiff_eager_tensor *zeros = skiff_eager_tensor_create(t->engine);
-    if (value_as_tensor(&zeros->box->value, like->dtype, &like->shape, &err) < 0) {
+    if (value_as_tensor(&zeros->storage->value, like->dtype, &like->shape, &err) < 0) {
         skiff_eager_tensor_unref(zeros);
         return NULL;
     }
-    memset(zeros->box->value.tensor.data, 0, tensor_bytes(&zeros->box->value.tensor));
+    memset(zeros->storage->value.tensor.data, 0, tensor_bytes(&zeros->storage->value.tensor));
     zeros->stop_gradient = false;
     return t->grad = zeros;
 }
 
-/* Zeros are only made when somebody looks at them: mostly the next backward comes first. */
+/* Zeros are allocated only when somebody reads them: usually the next backward comes first. */
 void skiff_eager_clear_grad(struct skiff_eager_tensor *t, bool to_zero)
 {
     struct skiff_eager_tensor *g = t->grad;
-    if (to_zero && g && (g->user || g->refs > 1) && g->box->value.kind == VALUE_TENSOR) {
-        memset(g->box->value.tensor.data, 0, tensor_bytes(&g->box->value.tensor));
-        g->box->version++;
+    if (to_zero && g && (g->user || g->refs > 1) && g->storage->value.kind == VALUE_TENSOR) {
+        memset(g->storage->value.tensor.data, 0, tensor_bytes(&g->storage->value.tensor));
+        g->storage->version++;
         return;
     }
-    t->cleared = to_zero && (t->cleared || (g && g->box->value.kind == VALUE_TENSOR));
+    t->cleared = to_zero && (t->cleared || (g && g->storage->value.kind == VALUE_TENSOR));
     skiff_eager_tensor_unref(t->grad);
     t->grad = NULL;
 }
@@ -362,15 +369,15 @@ void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tenso
 
 void skiff_eager_retain_grad(struct skiff_eager_tensor *t)
 {
-    if (!t->note || t->note->outs[t->out].retain == t)
+    if (!t->node || t->node->outs[t->out].retain == t)
         return;
-    t->note->outs[t->out].retain = t;
-    t->note->outs[t->out].retain_after = t->engine->hooks;
+    t->node->outs[t->out].retain = t;
+    t->node->outs[t->out].retain_after = t->engine->hooks;
 }
 
 void skiff_eager_set_name(struct skiff_eager_tensor *t, const char *name)
 {
-    char *copy = name ? mem_must_strdup(name) : NULL;
+    char *copy = name ? mem_strdup_or_die(name) : NULL;
     free(t->name);
     t->name = copy;
 }
@@ -392,7 +399,7 @@ void *skiff_eager_user(const struct skiff_eager_tensor *t)
 
 /* ---- hooks ---- */
 
-void hooks_free(struct hook *h)
+void hooks_deinit(struct hook *h)
 {
     while (h) {
         struct hook *next = h->next;
@@ -405,7 +412,7 @@ void hooks_free(struct hook *h)
 
 static struct hook **hook_list(struct skiff_eager_tensor *t)
 {
-    return t->note ? &t->note->outs[t->out].hooks : &t->hooks;
+    return t->node ? &t->node->outs[t->out].hooks : &t->hooks;
 }
 
 int64_t skiff_eager_add_hook(struct skiff_eager_tensor *t, skiff_eager_hook hook, void *user,
@@ -413,7 +420,7 @@ int64_t skiff_eager_add_hook(struct skiff_eager_tensor *t, skiff_eager_hook hook
 {
     if (t->stop_gradient)
         return 0;
-    struct hook *h = mem_must(sizeof(*h)), **at = hook_list(t);
+    struct hook *h = mem_alloc_or_die(sizeof(*h)), **at = hook_list(t);
     *h = (struct hook){hook, user, end, ++t->engine->hooks, NULL};
     while (*at)
         at = &(*at)->next;
@@ -428,7 +435,7 @@ bool skiff_eager_remove_hook(struct skiff_eager_tensor *t, int64_t number)
             struct hook *h = *at;
             *at = h->next;
             h->next = NULL;
-            hooks_free(h);
+            hooks_deinit(h);
             return true;
         }
     return false;

@@ -1,14 +1,14 @@
-/* Optimizers of eager mode: a step is a program that the passes of static mode have made.
+/* Optimizers of eager mode: a step is a program made by the passes of static mode.
  *
- * For the parameters that have a gradient now, and the kind of each gradient, a program is built
- * once: parameters and gradients as variables, then clipping, decay and update ops
- * (passes/minimize.h). It runs as a plan, so that updates are joined and rows may lag behind as in
- * static mode, and the numbers are those of static training. Gradients are fed, which borrows their
- * memory. Parameters and accumulators are eager tensors whose values are lent to the scope of the
- * plans: what a step writes, every other user of the tensor sees.
+ * For the set of parameters that have a gradient, and the kind of each gradient, a program is
+ * built once: parameters and gradients as variables, then clipping, decay and update ops
+ * (passes/minimize.h). It runs as a plan, so updates are joined and sparse rows may be deferred
+ * as in static mode, and the numbers equal those of static training. Gradients are fed, which
+ * borrows their memory. Parameters and accumulators are eager tensors whose values are lent to
+ * the scope of the plans, so every other user of the tensor sees what a step writes.
  *
- * Other sets of parameters get a program of their own and share the accumulators. MOST_SETS are
- * kept; the one used longest ago makes room. */
+ * Each set of parameters has its own program; all programs share the accumulators. MOST_SETS
+ * programs are kept; the least recently used one is replaced. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,18 +19,18 @@
 
 enum { MOST_SETS = 16 };
 
-/* What a set says of a parameter. */
+/* A parameter of a set. */
 enum { WITHOUT = '-', DENSE = 'd', ROWS = 'r' };
 
 struct parameter {
-    struct skiff_eager_parameter p; /* a reference to the tensor; an own name */
-    struct box *lent;               /* whose value the scope knows; a reference */
+    struct skiff_eager_parameter p; /* owned reference */
+    struct storage *lent;           /* whose value the scope knows; a reference */
 };
 
 struct accumulator {
     char *key; /* "<parameter>\n<kind>" */
     char *name;
-    int order; /* Paddle lists them by kind, then by parameter */
+    int order; /* sorted by kind, then by parameter, as in Paddle */
     struct skiff_eager_tensor *tensor;
 };
 
@@ -49,13 +49,14 @@ struct skiff_eager_optimizer {
     const struct optimizer_kind *kind;
     struct skiff_optimizer_options o;
     struct skiff_net *names,
-        *own_names; /* names the accumulators; own: NULL when it is another's */
+        *own_names; /* names the accumulators; owned, or NULL if it is the caller's */
     struct parameter *params;
     int nparams;
     struct skiff_scope *scope;
     struct accumulator *accumulators; /* sorted by order */
     int naccumulators;
-    struct str_map loaded; /* name -> struct skiff_eager_tensor, for accumulators to come */
+    struct str_map
+        loaded; /* name -> struct skiff_eager_tensor, for accumulators that do not exist yet */
     struct update_set sets[MOST_SETS];
     int nsets;
     char *signature;
@@ -90,11 +91,11 @@ static bool is_not_decayed(const struct skiff_var *param, void *user)
     return find_parameter(user, param->name)->p.no_decay;
 }
 
-/* What parameters say holds where the caller has no functions of his own. */
+/* The parameter's own settings, unless the caller has functions for them. */
 static void complete_options(struct skiff_eager_optimizer *opt)
 {
     struct skiff_optimizer_options *o = &opt->o;
-    o->learning_rate = SKIFF_ZERO; /* every step says its own */
+    o->learning_rate = SKIFF_ZERO; /* set in every step */
     o->learning_rate_var = NULL;
     if (o->name)
         o->name = arena_strdup(&opt->arena, o->name);
@@ -108,7 +109,7 @@ static void complete_options(struct skiff_eager_optimizer *opt)
         o->exclude_from_weight_decay = (struct skiff_param_test){is_not_decayed, opt};
 }
 
-/* ---- making and ending ---- */
+/* ---- create and destroy ---- */
 
 static int generation_of(const struct skiff_eager_optimizer *opt)
 {
@@ -123,7 +124,8 @@ static struct skiff_net *net_create(int generation)
     return net;
 }
 
-/* Are the settings right? Says so when the optimizer is made, not in its first step. */
+/* Checks the settings, so that errors appear when the optimizer is made and not in its first
+ * step. */
 static enum skiff_status check_options(struct skiff_eager_optimizer *opt, const char *type,
                                        struct skiff_error *err)
 {
@@ -144,12 +146,12 @@ static enum skiff_status take_parameters(struct skiff_eager_optimizer *opt,
                                          const struct skiff_eager_parameter *params, int n,
                                          struct skiff_error *err)
 {
-    opt->params = mem_must((size_t)(n + 1) * sizeof(*opt->params));
-    opt->signature = mem_must((size_t)n + 1);
+    opt->params = mem_alloc_or_die((size_t)(n + 1) * sizeof(*opt->params));
+    opt->signature = mem_alloc_or_die((size_t)n + 1);
     for (int i = 0; i < n; i++) {
         if (!params[i].tensor || !params[i].name || params[i].tensor->engine != opt->engine)
             return error_set(err, SKIFF_INVALID,
-                             "optimizer %s: parameter %d has no name, or is no tensor of this "
+                             "optimizer %s: parameter %d has no name, or is not a tensor of this "
                              "engine",
                              opt->kind->info.type, i);
         const struct parameter *same = find_parameter(opt, params[i].name);
@@ -173,7 +175,7 @@ enum skiff_status skiff_eager_optimizer_create(struct skiff_eager *e, const char
                                                struct skiff_eager_optimizer **out,
                                                struct skiff_error *err)
 {
-    struct skiff_eager_optimizer *opt = mem_must(sizeof(*opt));
+    struct skiff_eager_optimizer *opt = mem_alloc_or_die(sizeof(*opt));
     opt->engine = e;
     e->refs++;
     arena_init(&opt->arena);
@@ -204,12 +206,12 @@ static void set_deinit(struct update_set *s)
     *s = (struct update_set){0};
 }
 
-/* Rows that lie behind need parameter and accumulators together: they are settled first. */
+/* Deferred rows need parameter and accumulators together, so they are flushed first. */
 static void forget_sets(struct skiff_eager_optimizer *opt)
 {
     for (int i = 0; i < opt->nparams; i++)
         if (opt->params[i].lent)
-            value_settle(&opt->params[i].lent->value);
+            value_flush(&opt->params[i].lent->value);
     for (int i = 0; i < opt->nsets; i++)
         set_deinit(&opt->sets[i]);
     opt->nsets = 0;
@@ -235,7 +237,7 @@ void skiff_eager_optimizer_destroy(struct skiff_eager_optimizer *opt)
     scope_destroy(opt->scope);
     for (int i = 0; i < opt->nparams; i++) {
         skiff_eager_tensor_unref(opt->params[i].p.tensor);
-        box_unref(opt->params[i].lent);
+        storage_unref(opt->params[i].lent);
     }
     for (int i = 0; i < opt->naccumulators; i++) {
         free(opt->accumulators[i].key);
@@ -272,15 +274,15 @@ static struct accumulator *add_accumulator(struct skiff_eager_optimizer *opt, co
                                            const char *name, int order)
 {
     size_t n = (size_t)opt->naccumulators, at = n;
-    opt->accumulators = mem_must_grow(opt->accumulators, (n + 1) * sizeof(*opt->accumulators));
+    opt->accumulators = mem_grow_or_die(opt->accumulators, (n + 1) * sizeof(*opt->accumulators));
     while (at > 0 && opt->accumulators[at - 1].order > order)
         at--;
     struct accumulator *a = &opt->accumulators[at];
     memmove(a + 1, a, (n - at) * sizeof(*a));
-    *a = (struct accumulator){mem_must_strdup(key), mem_must_strdup(name), order,
+    *a = (struct accumulator){mem_strdup_or_die(key), mem_strdup_or_die(name), order,
                               skiff_eager_tensor_create(opt->engine)};
     opt->naccumulators++;
-    scope_lend(opt->scope, a->name, &a->tensor->box->value);
+    scope_lend(opt->scope, a->name, &a->tensor->storage->value);
     return a;
 }
 
@@ -297,7 +299,7 @@ static enum skiff_status check_state(const char *name, const struct tensor *give
                      shape_text(&given->shape, have));
 }
 
-/* What was loaded before the accumulator was there. */
+/* State that was loaded before the accumulator existed. */
 static enum skiff_status take_loaded(struct skiff_eager_optimizer *opt, struct accumulator *a,
                                      enum dtype dtype, const struct shape *shape,
                                      struct skiff_error *err)
@@ -314,15 +316,15 @@ static enum skiff_status take_loaded(struct skiff_eager_optimizer *opt, struct a
                          a->name);
     struct skiff_eager_tensor *t = entry->value;
     char *key = (char *)entry->key;
-    TRY(check_state(a->name, &t->box->value.tensor, dtype, shape, err));
-    TRY(value_copy(&a->tensor->box->value, &t->box->value, err));
+    TRY(check_state(a->name, &t->storage->value.tensor, dtype, shape, err));
+    TRY(value_copy(&a->tensor->storage->value, &t->storage->value, err));
     str_map_remove(&opt->loaded, key);
     skiff_eager_tensor_unref(t);
     free(key);
     return SKIFF_OK;
 }
 
-/* struct accumulator_names: found again in every program, made in the first one. */
+/* struct accumulator_names: looked up in every program, created in the first one. */
 static const char *name_accumulator(void *user, const struct skiff_var *param,
                                     const struct optimizer_accumulator *a, const char *stem,
                                     bool *there)
@@ -335,7 +337,7 @@ static const char *name_accumulator(void *user, const struct skiff_var *param,
     if (!known)
         known = add_accumulator(opt, key, skiff_net_name(opt->names, stem),
                                 accumulator_order(opt, param, a));
-    struct skiff_tensor *value = &known->tensor->box->value;
+    struct skiff_tensor *value = &known->tensor->storage->value;
     if (value->kind == VALUE_NONE && opt->loaded.count &&
         take_loaded(opt, known, param->dtype, a->scalar ? &one : &param->shape, &err) < 0)
         return net_fail_with(opt->building, &err);
@@ -359,7 +361,7 @@ static enum skiff_status set_accumulator(struct accumulator *a, int n, const cha
 {
     struct skiff_tensor *to = skiff_eager_value(a->tensor);
     if (to->kind ==
-        VALUE_NONE) /* the step that made it failed: the next one takes what is loaded */
+        VALUE_NONE) /* the step that created it failed: the next one uses the loaded state */
         return SKIFF_OK;
     for (int i = 0; i < n; i++) {
         if (strcmp(names[i], a->name))
@@ -381,8 +383,8 @@ enum skiff_status skiff_eager_optimizer_set_state(struct skiff_eager_optimizer *
         if (str_map_has(&opt->loaded, names[i]))
             continue;
         struct skiff_eager_tensor *copy = skiff_eager_tensor_create(opt->engine);
-        str_map_put(&opt->loaded, mem_must_strdup(names[i]), copy);
-        TRY(value_copy(&copy->box->value, skiff_eager_value(tensors[i]), err));
+        str_map_put(&opt->loaded, mem_strdup_or_die(names[i]), copy);
+        TRY(value_copy(&copy->storage->value, skiff_eager_value(tensors[i]), err));
     }
     for (int i = 0; i < opt->naccumulators; i++)
         TRY(set_accumulator(&opt->accumulators[i], n, names, tensors, err));
@@ -407,7 +409,7 @@ static struct skiff_param_grad declare_pair(struct skiff_eager_optimizer *opt,
 {
     struct skiff_program *main = skiff_net_main(opt->building);
     struct skiff_block *b = skiff_program_block(main, 0);
-    const struct tensor *value = &p->p.tensor->box->value.tensor;
+    const struct tensor *value = &p->p.tensor->storage->value.tensor;
     const char *grad_name = arena_printf(&opt->building->arena, "%s@GRAD", p->p.name);
     struct skiff_var *param = skiff_block_own_var(b, p->p.name);
     if (param) /* listed twice */
@@ -428,7 +430,7 @@ static struct skiff_param_grad declare_pair(struct skiff_eager_optimizer *opt,
 static enum skiff_status build_program(struct skiff_eager_optimizer *opt,
                                        const struct update_set *s, struct skiff_error *err)
 {
-    struct skiff_param_grad *pairs = mem_must((size_t)(opt->nparams + 1) * sizeof(*pairs));
+    struct skiff_param_grad *pairs = mem_alloc_or_die((size_t)(opt->nparams + 1) * sizeof(*pairs));
     int n = 0;
     for (int i = 0; i < opt->nparams; i++)
         if (s->signature[i] != WITHOUT)
@@ -447,7 +449,7 @@ static enum skiff_status build_program(struct skiff_eager_optimizer *opt,
     return status;
 }
 
-/* Fills the accumulators that are new. */
+/* Fills new accumulators. */
 static enum skiff_status run_startup(struct skiff_eager_optimizer *opt, struct skiff_error *err)
 {
     struct skiff_executor *e = executor_create(opt->scope, &(struct executor_options){0});
@@ -473,15 +475,15 @@ static enum skiff_status make_plan(struct skiff_eager_optimizer *opt, struct upd
 /* The members: every tensor once. */
 static void count_members(const struct skiff_eager_optimizer *opt, struct update_set *s)
 {
-    s->feeds = mem_must((size_t)(opt->nparams + 1) * sizeof(*s->feeds));
-    s->members = mem_must((size_t)(opt->nparams + 1) * sizeof(*s->members));
+    s->feeds = mem_alloc_or_die((size_t)(opt->nparams + 1) * sizeof(*s->feeds));
+    s->members = mem_alloc_or_die((size_t)(opt->nparams + 1) * sizeof(*s->members));
     for (int i = 0; i < opt->nparams; i++)
         if (s->signature[i] != WITHOUT &&
             find_parameter(opt, opt->params[i].p.name) == &opt->params[i])
             s->members[s->nmembers++] = i;
 }
 
-/* As Paddle has it for this one optimizer. */
+/* Paddle has this check for this optimizer only. */
 static enum skiff_status check_decay(const struct skiff_eager_optimizer *opt,
                                      struct skiff_error *err)
 {
@@ -499,7 +501,7 @@ static enum skiff_status set_make(struct skiff_eager_optimizer *opt, struct upda
                                   struct skiff_error *err)
 {
     TRY(check_decay(opt, err));
-    s->signature = mem_must((size_t)opt->nparams + 1);
+    s->signature = mem_alloc_or_die((size_t)opt->nparams + 1);
     memcpy(s->signature, opt->signature, (size_t)opt->nparams);
     count_members(opt, s);
     opt->building = net_create(generation_of(opt));
@@ -550,8 +552,8 @@ static enum skiff_status find_set(struct skiff_eager_optimizer *opt, struct upda
 
 static enum skiff_status check_member(const struct parameter *p, struct skiff_error *err)
 {
-    const struct skiff_tensor *value = &p->p.tensor->box->value;
-    const struct skiff_tensor *grad = &p->p.tensor->grad->box->value;
+    const struct skiff_tensor *value = &p->p.tensor->storage->value;
+    const struct skiff_tensor *grad = &p->p.tensor->grad->storage->value;
     char have[160], want[160];
     if (value->kind != VALUE_TENSOR)
         return error_set(err, SKIFF_STATE, "parameter %s has no value", p->p.name);
@@ -564,7 +566,7 @@ static enum skiff_status check_member(const struct parameter *p, struct skiff_er
     return SKIFF_OK;
 }
 
-/* Which parameters have a gradient, and that the scope knows where they are now. */
+/* Finds the parameters that have a gradient, and checks that the scope has their storages. */
 static enum skiff_status look(struct skiff_eager_optimizer *opt, bool *out_any,
                               struct skiff_error *err)
 {
@@ -574,17 +576,17 @@ static enum skiff_status look(struct skiff_eager_optimizer *opt, bool *out_any,
         struct skiff_eager_tensor *t = p->p.tensor, *grad = NULL;
         if (!t->stop_gradient)
             grad = skiff_eager_grad_of(t);
-        opt->signature[i] = !grad || grad->box->value.kind == VALUE_NONE ? WITHOUT
-                            : grad->box->value.kind == VALUE_ROWS        ? ROWS
-                                                                         : DENSE;
+        opt->signature[i] = !grad || grad->storage->value.kind == VALUE_NONE ? WITHOUT
+                            : grad->storage->value.kind == VALUE_ROWS        ? ROWS
+                                                                             : DENSE;
         if (opt->signature[i] == WITHOUT)
             continue;
         TRY(check_member(p, err));
-        if (p->lent != t->box) {
+        if (p->lent != t->storage) {
             forget_sets(opt);
-            box_unref(p->lent);
-            p->lent = box_ref(t->box);
-            scope_lend(opt->scope, p->p.name, &t->box->value);
+            storage_unref(p->lent);
+            p->lent = storage_ref(t->storage);
+            scope_lend(opt->scope, p->p.name, &t->storage->value);
         }
         *out_any = true;
     }

@@ -1,4 +1,4 @@
-/* Optimizers of eager mode by hand: values, sets of parameters, rows, state, who outlives whom. */
+/* Optimizers of eager mode by hand: values, sets of parameters, rows, state, lifetimes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,9 +18,9 @@ static tensor_p make(struct skiff_eager *e, int rows, int cols, float value)
     struct skiff_error err;
     tensor_p t = skiff_eager_tensor_create(e);
     struct shape shape = SHAPE(rows, cols);
-    assert_int_equal(value_as_tensor(&t->box->value, DTYPE_FP32, &shape, &err), SKIFF_OK);
+    assert_int_equal(value_as_tensor(&t->storage->value, DTYPE_FP32, &shape, &err), SKIFF_OK);
     for (int i = 0; i < rows * cols; i++)
-        tensor_f32(&t->box->value.tensor)[i] = value;
+        tensor_f32(&t->storage->value.tensor)[i] = value;
     skiff_eager_set_stop_gradient(t, false);
     return t;
 }
@@ -32,7 +32,7 @@ static float at(tensor_p t, int i)
 
 static void give_grad(tensor_p t, float value)
 {
-    const struct shape *s = &t->box->value.tensor.shape;
+    const struct shape *s = &t->storage->value.tensor.shape;
     tensor_p g = make(t->engine, (int)s->dims[0], (int)s->dims[1], value);
     skiff_eager_set_grad(t, g);
     skiff_eager_tensor_unref(g);
@@ -43,13 +43,13 @@ static void give_rows(tensor_p t, float value)
 {
     struct skiff_error err;
     tensor_p g = skiff_eager_tensor_create(t->engine);
-    const struct shape *s = &t->box->value.tensor.shape;
-    assert_int_equal(value_as_rows(&g->box->value, DTYPE_FP32, 2, s->dims[1], s->dims[0], &err),
+    const struct shape *s = &t->storage->value.tensor.shape;
+    assert_int_equal(value_as_rows(&g->storage->value, DTYPE_FP32, 2, s->dims[1], s->dims[0], &err),
                      SKIFF_OK);
-    g->box->value.sel.rows[0] = 1;
-    g->box->value.sel.rows[1] = 3;
+    g->storage->value.sel.rows[0] = 1;
+    g->storage->value.sel.rows[1] = 3;
     for (int i = 0; i < 2 * s->dims[1]; i++)
-        tensor_f32(&g->box->value.tensor)[i] = value;
+        tensor_f32(&g->storage->value.tensor)[i] = value;
     skiff_eager_set_grad(t, g);
     skiff_eager_tensor_unref(g);
 }
@@ -80,7 +80,7 @@ static void test_sgd_moves_what_has_a_gradient(void **unused)
     tensor_p p[2] = {make(e, 2, 2, 1), make(e, 5, 2, 1)};
     struct skiff_eager_optimizer *opt = optimizer(
         e, "sgd", 2, p, &(struct skiff_optimizer_options){.regularization = skiff_l2_decay(0.5)});
-    step(opt, 1); /* nothing has */
+    step(opt, 1); /* no parameter has one */
     assert_true(at(p[0], 0) == 1 && at(p[1], 0) == 1);
     give_grad(p[0], 2);
     step(opt, 0.1);
@@ -123,9 +123,9 @@ static void test_sets(void **unused)
     }
     const char *name;
     for (int k = 0; k < 3; k++) { /* the sum of squares counts the steps */
-        tensor_p moment = skiff_eager_optimizer_accumulator(opt, k, &name);
+        tensor_p deferred_state = skiff_eager_optimizer_accumulator(opt, k, &name);
         assert_true(name[0] == "abc"[k] && !strcmp(name + 1, "_moment_0"));
-        assert_true(fabsf(at(moment, 0) - (float)steps[k]) < 1e-4f);
+        assert_true(fabsf(at(deferred_state, 0) - (float)steps[k]) < 1e-4f);
     }
     assert_null(skiff_eager_optimizer_accumulator(opt, 3, &name));
     skiff_eager_optimizer_destroy(opt);
@@ -134,8 +134,8 @@ static void test_sets(void **unused)
     skiff_eager_destroy(e);
 }
 
-/* Rows that lie behind are settled when the optimizer goes, and when the parameter moves. */
-static void test_lag(void **unused)
+/* Deferred rows are flushed when the optimizer is destroyed and when the parameter moves. */
+static void test_deferred(void **unused)
 {
     float want = 0;
     for (int how = 0; how < 3; how++) {
@@ -151,14 +151,14 @@ static void test_lag(void **unused)
                 at(p, 0);
         }
         tensor_p seen = skiff_eager_detach(p);
-        if (how == 2) { /* another memory: the old one is finished first */
+        if (how == 2) { /* a different storage: the old one is flushed first */
             skiff_eager_become(p, other);
             p->stop_gradient = false;
             give_rows(p, 1);
             step(opt, 0.1);
         }
         skiff_eager_optimizer_destroy(opt);
-        float found = tensor_f32(&seen->box->value.tensor)[0]; /* nobody settles it now */
+        float found = tensor_f32(&seen->storage->value.tensor)[0]; /* nobody flushes it now */
         assert_true(found < 1.0f - 0.1f);
         if (how == 0)
             want = found;
@@ -170,7 +170,7 @@ static void test_lag(void **unused)
     }
 }
 
-/* Who asks for the form of a parameter moves no row that lies behind. */
+/* Reading the shape of a parameter does not flush its deferred rows. */
 static void test_form(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -220,7 +220,7 @@ static void test_state(void **unused)
     skiff_eager_destroy(e);
 }
 
-/* epsilon beside the root of the corrected moment (2.x), or of the moment itself (1.x). */
+/* epsilon next to the root of the corrected moment (2.x), or of the moment itself (1.x). */
 static void test_generations(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -282,7 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sgd_moves_what_has_a_gradient),
         cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_lag),
+        cmocka_unit_test(test_deferred),
         cmocka_unit_test(test_form),
         cmocka_unit_test(test_state),
         cmocka_unit_test(test_generations),

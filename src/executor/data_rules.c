@@ -48,7 +48,7 @@ static void follow_move(struct following *f, const struct skiff_op *op)
             carry(f, out, c->slot);
 }
 
-/* The rule holds for the slots behind the variable. */
+/* The rule holds for the slots that the variable's values come from. */
 static void limit(struct following *f, const char *variable, const struct slot_rule *what,
                   const char *why)
 {
@@ -75,7 +75,7 @@ static void follow_lookup(struct following *f, const struct skiff_op *op)
     const struct op_attr_value *elsewhere = op_attr(op, "is_distributed");
     char why[160];
     if (elsewhere && elsewhere->value.b)
-        return; /* rows by any id, made when they are asked for: whoever has them knows */
+        return; /* rows are created for any id, so no id is refused */
     if (!w || w->kind != VAR_LOD_TENSOR || w->shape.ndim != 2 || w->shape.dims[0] < 1)
         return;
     snprintf(why, sizeof why, "table \"%.80s\" has %lld rows", table, (long long)w->shape.dims[0]);

@@ -1,4 +1,5 @@
-/* Which values of its inputs a program would refuse, as rules for whoever reads the data. */
+/* The values of its inputs that a program would refuse, as rules for the code that reads the data.
+ */
 #ifndef EXECUTOR_DATA_RULES_H
 #define EXECUTOR_DATA_RULES_H
 

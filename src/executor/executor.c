@@ -18,11 +18,11 @@
 #include "executor/plan.h"
 #include "program/job.h"
 
-#define MAX_PLANS 32 /* the one used longest ago makes room */
+#define MAX_PLANS 32 /* the least recently used plan is evicted */
 
 struct cached_plan {
     struct plan *plan;
-    uint64_t program, version; /* id and version of what it was made of */
+    uint64_t program, version; /* id and version of the program it was made from */
     struct program_mark *mark;
     struct arena names;
     const char **feeds, **fetches;
@@ -44,7 +44,7 @@ struct skiff_executor {
 struct skiff_executor *executor_create(struct skiff_scope *scope,
                                        const struct executor_options *options)
 {
-    struct skiff_executor *e = mem_must(sizeof(*e));
+    struct skiff_executor *e = mem_alloc_or_die(sizeof(*e));
     e->scope = scope;
     e->given = *options;
     e->options.fuse = !options->no_fuse;
@@ -95,8 +95,8 @@ void executor_forget(struct skiff_executor *e, const struct skiff_program *p)
             drop_at(e, i);
 }
 
-/* Plans that nobody can ask for again: their program has gone, or is about to get one of its newer
- * version. */
+/* Plans that can never be found again: their program was destroyed, or is about to get a plan of
+ * its newer version. */
 static void drop_stale(struct skiff_executor *e, const struct skiff_program *p)
 {
     for (int i = e->nplans - 1; i >= 0; i--) {
@@ -128,7 +128,7 @@ static bool serves(const struct cached_plan *c, const struct skiff_program *p,
     return true;
 }
 
-static struct cached_plan *free_place(struct skiff_executor *e)
+static struct cached_plan *free_slot(struct skiff_executor *e)
 {
     if (e->nplans < MAX_PLANS)
         return &e->plans[e->nplans++];
@@ -164,7 +164,7 @@ static enum skiff_status make_plan(struct skiff_executor *e, const struct skiff_
         return status;
     }
     c.mark = program_mark_ref(p->mark);
-    *out = free_place(e);
+    *out = free_slot(e);
     **out = c;
     return SKIFF_OK;
 }
@@ -181,9 +181,9 @@ static struct cached_plan *find_plan(struct skiff_executor *e, const struct skif
 
 static enum skiff_status nothing_to_fetch(const char *name, struct skiff_error *err)
 {
-    return error_set(err, SKIFF_UNSUPPORTED,
-                     "fetched variable %s: the program of a parameter server gives no values",
-                     name);
+    return error_set(
+        err, SKIFF_UNSUPPORTED,
+        "fetched variable %s: the program of a parameter server has no values to fetch", name);
 }
 
 enum skiff_status executor_run(struct skiff_executor *e, const struct skiff_program *p,
@@ -202,12 +202,13 @@ enum skiff_status executor_run(struct skiff_executor *e, const struct skiff_prog
     return plan_run(c->plan, feeds, out, err);
 }
 
-void executor_ahead(struct skiff_executor *e, const struct skiff_program *p,
-                    const struct feed *feeds, int nfeeds, const char *const *fetches, int nfetches)
+void executor_prefetch(struct skiff_executor *e, const struct skiff_program *p,
+                       const struct feed *feeds, int nfeeds, const char *const *fetches,
+                       int nfetches)
 {
     struct cached_plan *c = find_plan(e, program_to_run(p), feeds, nfeeds, fetches, nfetches);
     if (c)
-        plan_ahead(c->plan, e->clock + 2, feeds);
+        plan_prefetch(c->plan, e->clock + 2, feeds);
 }
 
 static bool is_update(const struct skiff_op *op)
@@ -224,7 +225,7 @@ static void profile_add(struct profile *out, const struct plan_block *b)
         int at = i < out->count && out->steps[i].type == s->kernel.kind->type ? i : out->count;
         if (at == out->count) {
             size_t bytes = (size_t)++out->count * sizeof(*out->steps);
-            out->steps = mem_must_grow(out->steps, bytes);
+            out->steps = mem_grow_or_die(out->steps, bytes);
             out->steps[at] = (struct profile_step){.type = s->kernel.kind->type,
                                                    .update = is_update(s->kernel.op)};
         }

@@ -39,8 +39,8 @@ struct skiff_executor *executor_create(struct skiff_scope *scope,
 void executor_destroy(struct skiff_executor *e);
 /* Its scope; its options go to *out. */
 struct skiff_scope *executor_settings(const struct skiff_executor *e, struct executor_options *out);
-/* Gives the memory of a program's plans back at once; without it, those of a program that has
- * changed or gone are given back when the executor makes its next plan. */
+/* Frees the memory of a program's plans at once. Without it, the plans of a program that was
+ * changed or destroyed are freed when the executor makes its next plan. */
 void executor_forget(struct skiff_executor *e, const struct skiff_program *p);
 
 /* Runs block 0 once. The values of `fetches` are deep-copied into out[i] (caller's, zeroed or
@@ -50,15 +50,16 @@ enum skiff_status executor_run(struct skiff_executor *e, const struct skiff_prog
                                const struct feed *feeds, int nfeeds, const char *const *fetches,
                                int nfetches, struct skiff_tensor *out, struct skiff_error *err);
 
-/* Says what the run after the next one will be fed: rows that servers hold are asked for already.
- * A hint; nothing is read from `feeds` after it. */
-void executor_ahead(struct skiff_executor *e, const struct skiff_program *p,
-                    const struct feed *feeds, int nfeeds, const char *const *fetches, int nfetches);
+/* Announces the feeds of the run after the next one, so that rows on servers are prefetched. A
+ * hint; nothing is read from `feeds` after it returns. */
+void executor_prefetch(struct skiff_executor *e, const struct skiff_program *p,
+                       const struct feed *feeds, int nfeeds, const char *const *fetches,
+                       int nfetches);
 
 /* Where the time went: the steps of the plans of a program, summed position by position (plans for
  * other batch sizes have the same steps). All 0 unless options.profile was set. */
 struct profile_step {
-    const char *type; /* of the op kind: lives for ever */
+    const char *type; /* of the op kind: valid for ever */
     bool update;      /* optimizer or learning rate */
     uint64_t calls;
     double seconds;

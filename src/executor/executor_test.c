@@ -14,7 +14,7 @@
 #include "executor/executor.h"
 #include "executor/plan.h"
 
-struct rig {
+struct fixture {
     struct skiff_program *p;
     struct skiff_scope *scope;
     struct skiff_executor *e;
@@ -36,12 +36,12 @@ static struct skiff_var *add_var(struct skiff_program *p, const char *name, bool
     v->has_tensor = true;
     v->dtype = DTYPE_FP32;
     v->shape = SHAPE(-1, 4);
-    v->persistable = persistable ? IS_TRUE : IS_FALSE;
+    v->persistable = persistable ? PRESENCE_TRUE : PRESENCE_FALSE;
     return v;
 }
 
 /* y = relu(x - w) + x, through temporaries a, b */
-static void rig_open(struct rig *r, bool no_fuse)
+static void fixture_open(struct fixture *r, bool no_fuse)
 {
     r->p = program_create();
     add_var(r->p, "x", false);
@@ -58,14 +58,14 @@ static void rig_open(struct rig *r, bool no_fuse)
     r->e = executor_create(r->scope, &(struct executor_options){.no_fuse = no_fuse});
 }
 
-static void rig_close(struct rig *r)
+static void fixture_close(struct fixture *r)
 {
     executor_destroy(r->e);
     scope_destroy(r->scope);
     program_destroy(r->p);
 }
 
-static void set_w(struct rig *r)
+static void set_w(struct fixture *r)
 {
     struct skiff_tensor *w = scope_var(r->scope, "w");
     struct shape s = SHAPE(4);
@@ -84,7 +84,7 @@ static struct tensor make_x(int64_t rows)
     return t;
 }
 
-static enum skiff_status run(struct rig *r, const struct tensor *x, const char *fetch,
+static enum skiff_status run(struct fixture *r, const struct tensor *x, const char *fetch,
                              struct skiff_tensor *out, struct skiff_error *err)
 {
     struct feed feed = {"x", x, NULL};
@@ -105,8 +105,8 @@ static void test_values_for_any_batch(void **state)
 {
     static const int64_t batches[] = {3, 100, 1, 3, 0, 1000, 100};
     for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
-        struct rig r;
-        rig_open(&r, no_fuse);
+        struct fixture r;
+        fixture_open(&r, no_fuse);
         set_w(&r);
         struct skiff_tensor y = {0};
         for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
@@ -118,14 +118,14 @@ static void test_values_for_any_batch(void **state)
             tensor_deinit(&x);
         }
         value_deinit(&y);
-        rig_close(&r);
+        fixture_close(&r);
     }
 }
 
 static void test_steady_step_allocates_nothing(void **state)
 {
-    struct rig r;
-    rig_open(&r, false);
+    struct fixture r;
+    fixture_open(&r, false);
     set_w(&r);
     struct skiff_tensor y = {0};
     struct tensor x = make_x(64);
@@ -138,13 +138,13 @@ static void test_steady_step_allocates_nothing(void **state)
     check_y(&x, &y);
     tensor_deinit(&x);
     value_deinit(&y);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 static void test_slab_is_shared(void **state)
 {
-    struct rig r;
-    rig_open(&r, true);
+    struct fixture r;
+    fixture_open(&r, true);
     set_w(&r);
     struct tensor x = make_x(1000);
     const char *feeds[] = {"x"}, *fetches[] = {"y"};
@@ -165,13 +165,13 @@ static void test_slab_is_shared(void **state)
     value_deinit(&y);
     plan_destroy(plan);
     tensor_deinit(&x);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 static void test_a_feed_is_never_written(void **state)
 {
-    struct rig r;
-    rig_open(&r, false);
+    struct fixture r;
+    fixture_open(&r, false);
     set_w(&r);
     add_op(r.p, "relu", "x", NULL, "x"); /* in place on the fed variable */
     struct tensor x = make_x(2);
@@ -182,10 +182,10 @@ static void test_a_feed_is_never_written(void **state)
     assert_true(tensor_f32(&x)[0] == -5);
     value_deinit(&got);
     tensor_deinit(&x);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
-static void expect_message(struct rig *r, const struct tensor *x, const char *fetch,
+static void expect_message(struct fixture *r, const struct tensor *x, const char *fetch,
                            enum skiff_status code, const char *const *parts)
 {
     struct skiff_error err = {0};
@@ -200,9 +200,9 @@ static void expect_message(struct rig *r, const struct tensor *x, const char *fe
 
 static void test_messages(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct tensor x = make_x(2);
-    rig_open(&r, false);
+    fixture_open(&r, false);
     expect_message(&r, &x, "y", SKIFF_STATE,
                    (const char *[]){"elementwise_sub", "op 0", "Y", "w", "startup program", NULL});
     set_w(&r);
@@ -214,16 +214,16 @@ static void test_messages(void **state)
     assert_non_null(strstr(err.message, "no_such_input"));
     add_op(r.p, "rellu", "y", NULL, "z");
     expect_message(&r, &x, "y", SKIFF_UNSUPPORTED, (const char *[]){"rellu", "relu", NULL});
-    rig_close(&r);
+    fixture_close(&r);
     tensor_deinit(&x);
 }
 
 static void test_declared_feeds_are_checked(void **state)
 {
-    struct rig r;
-    rig_open(&r, false);
+    struct fixture r;
+    fixture_open(&r, false);
     set_w(&r);
-    block_own_var(program_root(r.p), "x")->need_check_feed = IS_TRUE;
+    block_own_var(program_root(r.p), "x")->need_check_feed = PRESENCE_TRUE;
     struct tensor x = {0};
     struct shape s = SHAPE(2, 5);
     assert_int_equal(tensor_resize(&x, DTYPE_FP32, &s, NULL), SKIFF_OK);
@@ -232,10 +232,10 @@ static void test_declared_feeds_are_checked(void **state)
     assert_int_equal(tensor_resize(&x, DTYPE_FP64, &s, NULL), SKIFF_OK);
     expect_message(&r, &x, "y", SKIFF_DTYPE, (const char *[]){"x", "float32", "float64", NULL});
     tensor_deinit(&x);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
-static float fetched(struct rig *r, const struct tensor *x, const char *name)
+static float fetched(struct fixture *r, const struct tensor *x, const char *name)
 {
     struct skiff_tensor out = {0};
     struct skiff_error err = {0};
@@ -249,10 +249,10 @@ static float fetched(struct rig *r, const struct tensor *x, const char *name)
 /* y = 2 x; every edit counts from the next run on, also one that leaves the number of ops alone. */
 static void test_fed_bools_are_0_or_1(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct skiff_error err;
     struct tensor x = {0};
-    rig_open(&r, true);
+    fixture_open(&r, true);
     assert_int_equal(tensor_resize(&x, DTYPE_BOOL, &(struct shape){2, {1, 4}}, &err), SKIFF_OK);
     memcpy(x.data, (uint8_t[]){0, 1, 3, 1}, 4);
     struct feed feed = {"x", &x, NULL};
@@ -260,18 +260,18 @@ static void test_fed_bools_are_0_or_1(void **state)
     assert_non_null(
         strstr(err.message, "fed variable x: element 2 is the byte 3; a bool is 0 or 1"));
     tensor_deinit(&x);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 /* scale with a ScaleTensor that nobody has written. */
 static void test_optional_input_without_a_value(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct skiff_error err = {0};
     const char *scale = "s", *y = "y";
     struct skiff_tensor out = {0};
     struct tensor x = {0};
-    rig_open(&r, true);
+    fixture_open(&r, true);
     block_remove_ops(program_root(r.p), 0, program_root(r.p)->nops);
     add_var(r.p, "s", false);
     add_op(r.p, "scale", "x", NULL, "y");
@@ -286,15 +286,15 @@ static void test_optional_input_without_a_value(void **state)
     assert_non_null(strstr(err.message, "op 0 scale: input ScaleTensor: variable s has no value"));
     value_deinit(&out);
     tensor_deinit(&x);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 static void test_outputs_are_distinct(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct skiff_error err = {0};
     const char *x = "x", *outs[] = {"a", "b", "a"};
-    rig_open(&r, true);
+    fixture_open(&r, true);
     block_remove_ops(program_root(r.p), 0, program_root(r.p)->nops);
     struct skiff_op *op = block_insert_op(program_root(r.p), -1, "split");
     op_set_in(r.p, op, "X", 1, &x);
@@ -304,13 +304,13 @@ static void test_outputs_are_distinct(void **state)
     assert_int_equal(executor_run(r.e, r.p, NULL, 0, NULL, 0, NULL, &err), SKIFF_INVALID);
     assert_non_null(
         strstr(err.message, "op 0 split: output slot Out: variable a is already another output"));
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 static void test_an_edited_program_is_compiled_anew(void **state)
 {
     for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
-        struct rig r = {program_create(), scope_create(), NULL};
+        struct fixture r = {program_create(), scope_create(), NULL};
         struct tensor x = make_x(2);
         tensor_f32(&x)[0] = 3;
         r.e = executor_create(r.scope, &(struct executor_options){.no_fuse = no_fuse});
@@ -335,17 +335,17 @@ static void test_an_edited_program_is_compiled_anew(void **state)
         assert_true(fetched(&r, &x, "y") == 3);
         assert_true(tensor_f32(&scope_find(r.scope, "y")->tensor)[0] == 3);
         tensor_deinit(&x);
-        rig_close(&r);
+        fixture_close(&r);
     }
 }
 
 /* Programs may go after a run; others at the same address are others, and memory does not grow. */
 static void test_programs_come_and_go(void **state)
 {
-    struct rig r;
+    struct fixture r;
     struct tensor x = make_x(1);
     size_t early = 0;
-    rig_open(&r, true);
+    fixture_open(&r, true);
     program_destroy(r.p);
     tensor_f32(&x)[0] = 3;
     for (int i = 1; i <= 100; i++) {
@@ -362,16 +362,16 @@ static void test_programs_come_and_go(void **state)
     assert_true(mem_in_use() <= early);
     r.p = NULL;
     tensor_deinit(&x);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 /* Whoever runs one program runs the other. */
 static void test_runs_as(void **state)
 {
-    struct rig r, other;
+    struct fixture r, other;
     struct tensor x = make_x(3);
-    rig_open(&r, false);
-    rig_open(&other, false);
+    fixture_open(&r, false);
+    fixture_open(&other, false);
     set_w(&r);
     op_set_float(other.p, block_insert_op(program_root(other.p), -1, "scale"), "scale", 10);
     struct skiff_op *ten = program_root(other.p)->ops[program_root(other.p)->nops - 1];
@@ -386,10 +386,10 @@ static void test_runs_as(void **state)
     program_run_as(r.p, NULL);
     assert_true(fetched(&r, &x, "y") == plain);
     program_run_as(r.p, other.p);
-    rig_close(&other); /* a reference is left */
+    fixture_close(&other); /* a reference is left */
     assert_true(fetched(&r, &x, "y") == 10 * plain);
     tensor_deinit(&x);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 int main(void)

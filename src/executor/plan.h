@@ -17,7 +17,7 @@
 #include "executor/executor.h"
 #include "program/kernel.h"
 
-struct plan_input { /* one input or output of a step, to be looked at before it runs */
+struct plan_input { /* one input or output of a step, checked before it runs */
     struct skiff_tensor *value;
     short slot, index;
     bool is_output, rowwise;
@@ -62,7 +62,7 @@ struct plan_fetch { /* where a fetched value comes from */
 
 struct plan {
     struct run_env env;                  /* first: kernels get &plan->env */
-    const struct skiff_program *program; /* that is run: own, or borrowed */
+    const struct skiff_program *program; /* the program that is run: own, or borrowed */
     struct skiff_program *own;           /* the fused program, or a copy; NULL: borrowed */
     struct skiff_scope *scope;
     struct arena arena;
@@ -82,12 +82,12 @@ struct plan {
 struct plan_options {
     bool fuse, is_test, profile;
     bool borrow;        /* without fuse: the program outlives the plan and does not change */
-    bool defer_rows;    /* as fusing does: optimizers may leave rows behind */
+    bool defer_rows;    /* as fusing does: optimizers may defer updates of rows */
     bool empty_is_step; /* these two: kernel.h, run_env */
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
     void *part_user;
     const struct row_home *home; /* kernel.h, run_env; must outlive the plan */
-    int block; /* which one to run; not 0 only without fuse, feeds and fetches (server blocks) */
+    int block; /* which block to run; not 0 only without fuse, feeds and fetches (server blocks) */
     struct mt64 *generator;
     const struct run_host *host;
 };
@@ -102,11 +102,10 @@ void plan_destroy(struct plan *plan);
 enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, struct skiff_tensor *out,
                            struct skiff_error *err);
 
-/* The feeds of the run after the next one to come (op_kind.h, ahead). */
-void plan_ahead(struct plan *plan, uint64_t run, const struct feed *feeds);
+/* The feeds of the run after the next one (op_kind.h, ahead). */
+void plan_prefetch(struct plan *plan, uint64_t run, const struct feed *feeds);
 
-/* slab.c: gives every variable that is on the heap room in the slab, once a run has shown how much
- * it needs. */
+/* slab.c: moves variables from the heap to the slab, once a run has shown their sizes. */
 enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err);
 bool plan_needs_layout(const struct plan *plan);
 

@@ -15,9 +15,9 @@
  * several ops run is built once, and what it touches lives until the last of them. Fed variables
  * live from the start, fetched ones until their values have been copied out.
  *
- * Fusing comes first, on a copy of the program (docs/decisions/0003-fusing.md). Programs from
- * outside that hold fused ops are refused: their kernels trust the passes that make them; and so
- * are those from files with ops that act outside of the program (program/rights.h). */
+ * Fusing comes first, on a copy of the program (docs/internals/decisions/0003-fusing.md). Programs
+ * from outside that hold fused ops are refused: their kernels trust the passes that make them; and
+ * so are those from files with ops that act outside of the program (program/rights.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ static struct plan_var *add_var(struct plan *plan, int block, const char *name)
     struct plan_block *b = &plan->blocks[block];
     if (b->nown == b->own_cap) {
         b->own_cap = b->own_cap ? 2 * b->own_cap : 64;
-        b->own = mem_must_grow(b->own, (size_t)b->own_cap * sizeof(*b->own));
+        b->own = mem_grow_or_die(b->own, (size_t)b->own_cap * sizeof(*b->own));
     }
     b->own[b->nown++] = v;
     return v;
@@ -110,7 +110,7 @@ static bool touches_holder(const struct skiff_program *p, const struct skiff_blo
 
 /* root_step: the step of block 0 during which this op runs; lives of variables are measured in
  * these. */
-static void note_life(struct plan_var *v, int root_step, bool is_output)
+static void note_incarnation(struct plan_var *v, int root_step, bool is_output)
 {
     if (!v)
         return;
@@ -159,7 +159,7 @@ static void bind_side(struct binding *b, const struct op_slot *slots,
                 continue;
             struct plan_var *var;
             bound[s].v[i] = plan_resolve(b->plan, b->block, arg->names[i], &var);
-            note_life(var, b->root_step, is_output);
+            note_incarnation(var, b->root_step, is_output);
             b->step->touched[b->step->ntouched++] =
                 (struct plan_input){.value = bound[s].v[i],
                                     .slot = (short)s,
@@ -171,7 +171,7 @@ static void bind_side(struct binding *b, const struct op_slot *slots,
     *out = bound;
 }
 
-/* Does every place of the slot hold a variable? */
+/* Does every element of the slot hold a variable? */
 static bool is_bound(const struct op_arg *arg)
 {
     for (int i = 0; arg && i < arg->n; i++)
@@ -208,9 +208,9 @@ static enum skiff_status check_slots(const struct skiff_op *op, struct skiff_err
     return SKIFF_OK;
 }
 
-/* A variable that an op writes twice would get the size of its last place and the elements of all:
- * kernels rely on outputs of their own. (An op that runs a block or speaks with others lists what
- * is written behind its back.) */
+/* A variable that an op writes twice would get the size of its last element and the data of all:
+ * kernels rely on distinct outputs. (An op that runs a block or communicates lists variables that
+ * it writes indirectly.) */
 static enum skiff_status check_outputs(const struct skiff_op *op, struct skiff_error *err)
 {
     struct str_map seen;
@@ -240,7 +240,7 @@ static enum skiff_status bind_op(struct plan *plan, int block, int root_step, st
     if (!op->kind) {
         const char *near = op_kind_nearest(op->type);
         return error_set(err, SKIFF_UNSUPPORTED, "Skiff has no op of this type%s%s%s",
-                         near ? "; the nearest it has is " : "", near ? near : "",
+                         near ? "; the most similar one is " : "", near ? near : "",
                          near ? " (`skiff inspect ops` lists all)" : "");
     }
     TRY(check_slots(op, err));
@@ -262,7 +262,7 @@ static enum skiff_status bind_op(struct plan *plan, int block, int root_step, st
 static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
                                      struct skiff_error *err);
 
-/* A block that is run by another op, too: what it touches lives until then. */
+/* A block that another op runs, too: the variables it uses live until then. */
 static void touch_block(struct plan *plan, int idx, int root_step)
 {
     struct plan_block *b = &plan->blocks[idx];
@@ -278,7 +278,7 @@ static void touch_block(struct plan *plan, int idx, int root_step)
                 for (int k = 0; k < args[j].n; k++) {
                     struct plan_var *v;
                     plan_resolve(plan, idx, args[j].names[k], &v);
-                    note_life(v, root_step, side);
+                    note_incarnation(v, root_step, side);
                 }
         }
         if (op->kind->flags & OP_RUNS_BLOCK)
@@ -351,7 +351,7 @@ static enum skiff_status bind_feeds(struct plan *plan, const char *const *feeds,
             continue;
         v->fed = f->borrows = !v->written;
         if (v->first <= v->last)
-            v->first = 0; /* it is filled before the first step */
+            v->first = 0; /* alive from before the first step */
     }
     return SKIFF_OK;
 }
@@ -427,7 +427,7 @@ enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope 
                               struct plan **out, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct plan *plan = mem_must(sizeof(*plan));
+    struct plan *plan = mem_alloc_or_die(sizeof(*plan));
     plan->program = p;
     plan->scope = scope;
     plan->profile = options->profile;

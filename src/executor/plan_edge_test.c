@@ -13,23 +13,23 @@
 #include "base/mem.h"
 #include "executor/executor.h"
 
-struct rig {
+struct fixture {
     struct skiff_program *p;
     struct skiff_scope *scope;
     struct skiff_executor *e;
     struct skiff_error err;
 };
 
-static void rig_open(struct rig *r, const char *text, bool no_fuse)
+static void fixture_open(struct fixture *r, const char *text, bool no_fuse)
 {
-    *r = (struct rig){0};
+    *r = (struct fixture){0};
     if (program_parse(text, "test", &r->p, &r->err) < 0)
         fail_msg("%s", r->err.message);
     r->scope = scope_create();
     r->e = executor_create(r->scope, &(struct executor_options){.no_fuse = no_fuse});
 }
 
-static void rig_close(struct rig *r)
+static void fixture_close(struct fixture *r)
 {
     executor_destroy(r->e);
     scope_destroy(r->scope);
@@ -46,8 +46,8 @@ static struct tensor floats(int64_t rows, int64_t cols, float first)
     return t;
 }
 
-static enum skiff_status run(struct rig *r, const struct feed *feeds, int nfeeds, const char *fetch,
-                             struct skiff_tensor *out)
+static enum skiff_status run(struct fixture *r, const struct feed *feeds, int nfeeds,
+                             const char *fetch, struct skiff_tensor *out)
 {
     memset(&r->err, 0, sizeof(r->err));
     return executor_run(r->e, r->p, feeds, nfeeds, &fetch, fetch ? 1 : 0, out, &r->err);
@@ -56,12 +56,12 @@ static enum skiff_status run(struct rig *r, const struct feed *feeds, int nfeeds
 static void run_fails(const char *text, enum skiff_status code, const char *part)
 {
     for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
-        struct rig r;
-        rig_open(&r, text, no_fuse);
+        struct fixture r;
+        fixture_open(&r, text, no_fuse);
         assert_int_equal(run(&r, NULL, 0, NULL, NULL), code);
         if (!strstr(r.err.message, part))
             fail_msg("no \"%s\" in: %s", part, r.err.message);
-        rig_close(&r);
+        fixture_close(&r);
     }
 }
 
@@ -142,9 +142,9 @@ static void test_block_with_two_owners(void **state)
         "sub_block=block(1) is_scalar_condition=True\n"
         "}\nblock 1 parent=0 {\n"
         "  op scale {X:[a]} -> {Out:[y]} scale=10.0\n}\n";
-    struct rig r;
+    struct fixture r;
     struct skiff_tensor y = {0};
-    rig_open(&r, text, false);
+    fixture_open(&r, text, false);
     for (int step = 0; step < 3; step++) {
         struct tensor x = floats(5, 4, (float)step);
         assert_int_equal(run(&r, &(struct feed){"x", &x, NULL}, 1, "y", &y), SKIFF_OK);
@@ -153,20 +153,20 @@ static void test_block_with_two_owners(void **state)
         tensor_deinit(&x);
     }
     value_deinit(&y);
-    rig_close(&r);
+    fixture_close(&r);
 }
 
 /* Ops and blocks appended after a run are run the next time. */
 static void test_program_that_grows(void **state)
 {
     for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
-        struct rig r;
+        struct fixture r;
         struct skiff_tensor y = {0};
-        rig_open(&r,
-                 "program generation=1 version=1008005\nblock 0 parent=-1 {\n"
-                 "  var x LOD_TENSOR float32 [-1,4]\n  var y LOD_TENSOR float32 [-1,4]\n"
-                 "  op scale {X:[x]} -> {Out:[y]} scale=2.0\n}\n",
-                 no_fuse);
+        fixture_open(&r,
+                     "program generation=1 version=1008005\nblock 0 parent=-1 {\n"
+                     "  var x LOD_TENSOR float32 [-1,4]\n  var y LOD_TENSOR float32 [-1,4]\n"
+                     "  op scale {X:[x]} -> {Out:[y]} scale=2.0\n}\n",
+                     no_fuse);
         struct tensor x = floats(1, 4, 1);
         struct feed feed = {"x", &x, NULL};
         const char *name = "y";
@@ -181,7 +181,7 @@ static void test_program_that_grows(void **state)
         assert_true(tensor_f32(&y.tensor)[0] == 10);
         tensor_deinit(&x);
         value_deinit(&y);
-        rig_close(&r);
+        fixture_close(&r);
     }
 }
 
@@ -198,7 +198,7 @@ static const char lookups[] =
     "  op concat {X:[p,x]} -> {Out:[y]} axis=1\n"
     "}\n";
 
-static void set_table(struct rig *r)
+static void set_table(struct fixture *r)
 {
     struct skiff_tensor *w = scope_var(r->scope, "w");
     struct tensor t = floats(4, 2, 0);
@@ -218,7 +218,7 @@ static struct tensor ids_of(enum dtype dtype, int levels)
             tensor_i64(&t)[i] = i % 4;
         else
             tensor_i32(&t)[i] = i % 4;
-    assert_int_equal(lod_make(&t.lod, levels, counts + 2 - levels, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&t.lod, levels, counts + 2 - levels, NULL), SKIFF_OK);
     static const int64_t off[] = {0, 2, 2, 5};
     memcpy(t.lod->level[levels - 1].off, off, sizeof(off));
     if (levels == 2)
@@ -228,10 +228,10 @@ static struct tensor ids_of(enum dtype dtype, int levels)
 
 static void test_undeclared_feeds(void **state)
 {
-    struct rig plain, fused;
+    struct fixture plain, fused;
     struct tensor x = floats(3, 1, 7);
-    rig_open(&plain, lookups, true);
-    rig_open(&fused, lookups, false);
+    fixture_open(&plain, lookups, true);
+    fixture_open(&fused, lookups, false);
     set_table(&plain);
     set_table(&fused);
     for (int k = 0; k < 8; k++) { /* one after the other, in one plan */
@@ -249,8 +249,8 @@ static void test_undeclared_feeds(void **state)
         tensor_deinit(&ids);
     }
     tensor_deinit(&x);
-    rig_close(&plain);
-    rig_close(&fused);
+    fixture_close(&plain);
+    fixture_close(&fused);
 }
 
 int main(void)

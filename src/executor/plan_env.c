@@ -1,4 +1,4 @@
-/* What a plan offers to kernels: running sub-blocks, and keeping a block's variables for the
+/* Services of a plan for kernels: running sub-blocks, and saving a block's variables for the
  * backward loop. */
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static enum skiff_status env_save_block(struct run_env *env, int block, void **o
                                         struct skiff_error *err)
 {
     struct plan_block *b = &plan_of(env)->blocks[block];
-    struct saved_block *s = mem_must(sizeof(*s) + (size_t)b->nown * sizeof(s->values[0]));
+    struct saved_block *s = mem_alloc_or_die(sizeof(*s) + (size_t)b->nown * sizeof(s->values[0]));
     s->plan = plan_of(env);
     s->block = block;
     s->count = b->nown;

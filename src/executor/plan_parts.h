@@ -1,4 +1,4 @@
-/* What the files of a plan share among themselves: plan_build.c, plan_run.c, plan_env.c. */
+/* Shared by the files of a plan: plan_build.c, plan_run.c, plan_env.c. */
 #ifndef EXECUTOR_PLAN_PARTS_H
 #define EXECUTOR_PLAN_PARTS_H
 

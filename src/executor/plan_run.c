@@ -3,8 +3,8 @@
  * A step looks at its inputs, sizes its outputs by the op's shape rule, and calls the kernel. The
  * look is a test of two fields for each value; only what is not a plain tensor with bytes goes
  * through check_input, which has the messages. Shapes are worked out in every run, because only the
- * data decide them (docs/decisions/0002-plans.md); memory is there already when they are those of
- * the run before.
+ * data decide them (docs/internals/decisions/0002-plans.md); memory is there already when they are
+ * those of the run before.
  *
  * Feeds are borrowed, not copied, unless the program writes to them or keeps them. When a run
  * failed as well as when it is through, nothing borrowed is left behind in the plan. */
@@ -12,8 +12,8 @@
 #include "executor/plan_parts.h"
 #include "program/infer.h"
 
-/* Before a step: inputs are there and of a kind that the op takes, and rows that lag behind are
- * brought up to date. */
+/* Before a step: checks that inputs exist and have a kind that the op takes, and flushes their
+ * deferred updates. */
 static enum skiff_status check_input(const struct step *s, const struct plan_input *in,
                                      struct skiff_error *err)
 {
@@ -59,7 +59,7 @@ static enum skiff_status prepare_step(struct step *s, struct skiff_error *err)
     for (int i = 0; i < s->ntouched; i++) {
         const struct plan_input *t = &s->touched[i];
         if (!t->rowwise && (s->kernel.env->trains || t->is_output))
-            value_settle(t->value);
+            value_flush(t->value);
         else if (!t->rowwise)
             value_show(t->value);
         if (!t->is_output && (t->value->kind != VALUE_TENSOR || !t->value->tensor.data))
@@ -117,7 +117,7 @@ static enum skiff_status check_feed(const struct skiff_var *v, const struct tens
         return error_set(err, SKIFF_INVALID,
                          "fed variable %s: element %lld is the byte %d; a bool is 0 or 1", v->name,
                          (long long)bad, ((const uint8_t *)t->data)[bad]);
-    if (v->need_check_feed != IS_TRUE)
+    if (v->need_check_feed != PRESENCE_TRUE)
         return SKIFF_OK;
     if (v->dtype != t->dtype)
         return error_set(err, SKIFF_DTYPE, "fed variable %s is declared %s, but the feed is %s",
@@ -140,7 +140,7 @@ static enum skiff_status take_feed(const struct plan_feed *f, const struct feed 
     struct skiff_tensor *value = f->value;
     const struct tensor *t = given->tensor;
     TRY(check_feed(f->declared, t, err));
-    value_settle(value);
+    value_flush(value);
     if (f->borrows) {
         value->kind = given->rows ? VALUE_ROWS : VALUE_TENSOR;
         if (given->rows)
@@ -190,15 +190,15 @@ static enum skiff_status give_fetch(const struct plan_fetch *f, struct skiff_ten
     return value_copy(out, f->value, err);
 }
 
-/* Rows left behind by an optimizer on a local table are forgotten with it. */
+/* Drops the deferred updates of an optimizer on a local table with it. */
 static void forget_locals(struct plan *plan)
 {
     for (int b = 0; b < plan->nblocks; b++)
         for (int i = 0; i < plan->blocks[b].nown; i++) {
             struct skiff_tensor *v = &plan->blocks[b].own[i]->value;
             v->kind = VALUE_NONE;
-            if (v->lag)
-                value_set_lag(v, NULL);
+            if (v->deferred)
+                value_set_deferred(v, NULL);
         }
 }
 
@@ -219,7 +219,7 @@ out:
     return status;
 }
 
-/* ---- ahead ---- */
+/* ---- prefetch ---- */
 
 struct later_feeds {
     const struct plan *plan;
@@ -235,8 +235,8 @@ static const struct tensor *find_later(void *user, const struct skiff_tensor *va
     return NULL;
 }
 
-/* What is asked for ahead may wait for the servers to have this run's gradients; they never have
- * those of a run without any. */
+/* A prefetch may wait until the servers have this run's gradients; a run without gradients would
+ * make it wait for ever. */
 static bool sends_gradients(const struct plan *plan)
 {
     const struct plan_block *b = &plan->blocks[plan->root];
@@ -246,12 +246,12 @@ static bool sends_gradients(const struct plan *plan)
     return false;
 }
 
-void plan_ahead(struct plan *plan, uint64_t run, const struct feed *feeds)
+void plan_prefetch(struct plan *plan, uint64_t run, const struct feed *feeds)
 {
     struct plan_block *b = &plan->blocks[plan->root];
     struct later_feeds l = {plan, feeds};
     struct kernel_later later = {run, sends_gradients(plan), &l, find_later};
     for (int i = 0; i < b->nsteps; i++)
-        if (b->steps[i].kernel.kind->ahead)
-            b->steps[i].kernel.kind->ahead(&b->steps[i].kernel, &later);
+        if (b->steps[i].kernel.kind->prefetch)
+            b->steps[i].kernel.kind->prefetch(&b->steps[i].kernel, &later);
 }

@@ -9,14 +9,14 @@
 struct skiff_scope {
     pthread_mutex_t lock;       /* guards the map; values are not guarded */
     struct str_map vars;        /* owned name -> struct skiff_tensor, owned unless it is lent */
-    struct str_map lent;        /* names (those of vars) whose values are others' */
+    struct str_map lent;        /* names (those of vars) whose values are the caller's */
     struct skiff_scope *parent; /* a reference; NULL: none */
     int refs;                   /* atomic */
 };
 
 struct skiff_scope *scope_create(void)
 {
-    struct skiff_scope *s = mem_must(sizeof(*s));
+    struct skiff_scope *s = mem_alloc_or_die(sizeof(*s));
     pthread_mutex_init(&s->lock, NULL);
     str_map_init(&s->vars);
     str_map_init(&s->lent);
@@ -61,8 +61,8 @@ struct skiff_tensor *scope_own(struct skiff_scope *s, const char *name)
     pthread_mutex_lock(&s->lock);
     struct skiff_tensor *v = str_map_get(&s->vars, name);
     if (!v) {
-        v = mem_must(sizeof(*v));
-        str_map_put(&s->vars, mem_must_strdup(name), v);
+        v = mem_alloc_or_die(sizeof(*v));
+        str_map_put(&s->vars, mem_strdup_or_die(name), v);
     }
     pthread_mutex_unlock(&s->lock);
     return v;
@@ -72,14 +72,14 @@ void scope_lend(struct skiff_scope *s, const char *name, struct skiff_tensor *va
 {
     pthread_mutex_lock(&s->lock);
     assert(!str_map_has(&s->vars, name) || str_map_has(&s->lent, name));
-    const char *key = str_map_has(&s->vars, name) ? name : mem_must_strdup(name);
+    const char *key = str_map_has(&s->vars, name) ? name : mem_strdup_or_die(name);
     if (key != name)
         str_map_put(&s->lent, key, s);
     str_map_put(&s->vars, key, value);
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Not settled. */
+/* Without a flush of deferred updates. */
 static struct skiff_tensor *own_if_there(const struct skiff_scope *s, const char *name)
 {
     struct skiff_scope *self =
@@ -110,11 +110,11 @@ struct skiff_tensor *scope_find(const struct skiff_scope *s, const char *name)
     return v;
 }
 
-void scope_settle(struct skiff_scope *s)
+void scope_flush(struct skiff_scope *s)
 {
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->vars.count; i++)
-        value_settle(s->vars.entries[i].value);
+        value_flush(s->vars.entries[i].value);
     pthread_mutex_unlock(&s->lock);
 }
 

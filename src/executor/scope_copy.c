@@ -3,22 +3,22 @@
 /* Values of one lag: a parameter and its accumulators. Floats are copied as they lie, then the rows
  * of the copies are brought to the moment. */
 struct lagging {
-    struct lag *lag;
-    struct lag_moment *moment;
-    float *copy[LAG_ARRAYS];
+    struct deferred *deferred;
+    struct deferred_state *deferred_state;
+    float *copy[DEFERRED_ARRAYS];
     int64_t rows, width;
 };
 
-static bool lags(const struct skiff_tensor *v)
+static bool deferreds(const struct skiff_tensor *v)
 {
-    const struct lag *lag = value_lag(v);
-    return lag && lag->class->moment && v->kind == VALUE_TENSOR;
+    const struct deferred *deferred = value_deferred(v);
+    return deferred && deferred->class->deferred_state && v->kind == VALUE_TENSOR;
 }
 
 static enum skiff_status copy_value(const struct skiff_tensor *from, struct skiff_tensor *to,
                                     struct skiff_error *err)
 {
-    if (!lags(from))
+    if (!deferreds(from))
         return value_copy(to, from, err);
     TRY(value_as_tensor(to, from->tensor.dtype, &from->tensor.shape, err));
     return tensor_copy(&to->tensor, &from->tensor, err);
@@ -27,10 +27,11 @@ static enum skiff_status copy_value(const struct skiff_tensor *from, struct skif
 /* False: an array of the lag is no value of the scope. */
 static bool find_copies(struct lagging *l, const struct str_map *values, struct skiff_scope *to)
 {
-    for (int a = 0; a < LAG_ARRAYS && l->moment->base[a]; a++) {
+    for (int a = 0; a < DEFERRED_ARRAYS && l->deferred_state->base[a]; a++) {
         for (size_t i = 0; i < values->count && !l->copy[a]; i++) {
             const struct skiff_tensor *v = values->entries[i].value;
-            if (value_lag(v) != l->lag || v->tensor.data != (const void *)l->moment->base[a])
+            if (value_deferred(v) != l->deferred ||
+                v->tensor.data != (const void *)l->deferred_state->base[a])
                 continue;
             struct tensor *t = &scope_own(to, values->entries[i].key)->tensor;
             l->copy[a] = tensor_f32(t);
@@ -43,33 +44,33 @@ static bool find_copies(struct lagging *l, const struct str_map *values, struct 
     return true;
 }
 
-static void settle_copies(const struct lagging *l)
+static void flush_copies(const struct lagging *l)
 {
     for (int64_t r = 0; r < l->rows; r++) {
-        float *row[LAG_ARRAYS] = {NULL};
-        for (int a = 0; a < LAG_ARRAYS && l->copy[a]; a++)
+        float *row[DEFERRED_ARRAYS] = {NULL};
+        for (int a = 0; a < DEFERRED_ARRAYS && l->copy[a]; a++)
             row[a] = l->copy[a] + r * l->width;
-        l->moment->settle(l->moment, l->lag->class->stamp(l->lag, r), row);
+        l->deferred_state->flush(l->deferred_state, l->deferred->class->stamp(l->deferred, r), row);
     }
 }
 
 /* `v` is the parameter: the first array of its lag. */
-static enum skiff_status settle_copy(const struct skiff_tensor *v, const struct str_map *values,
-                                     struct skiff_scope *to, struct skiff_error *err)
+static enum skiff_status flush_copy(const struct skiff_tensor *v, const struct str_map *values,
+                                    struct skiff_scope *to, struct skiff_error *err)
 {
-    struct lagging l = {.lag = value_lag(v)};
-    TRY(l.lag->class->moment(l.lag, &l.moment, err));
-    if (!l.moment)
+    struct lagging l = {.deferred = value_deferred(v)};
+    TRY(l.deferred->class->deferred_state(l.deferred, &l.deferred_state, err));
+    if (!l.deferred_state)
         return SKIFF_OK;
     enum skiff_status status = SKIFF_OK;
-    if (l.moment->base[0] == (const void *)v->tensor.data) {
+    if (l.deferred_state->base[0] == (const void *)v->tensor.data) {
         if (find_copies(&l, values, to))
-            settle_copies(&l);
+            flush_copies(&l);
         else
             status = error_set(err, SKIFF_STATE,
                                "the accumulators of a parameter with rows behind are elsewhere");
     }
-    l.moment->destroy(l.moment);
+    l.deferred_state->destroy(l.deferred_state);
     return status;
 }
 
@@ -83,8 +84,8 @@ enum skiff_status scope_copy(const struct skiff_scope *from, struct skiff_scope 
     for (size_t i = 0; i < values.count && status == SKIFF_OK; i++)
         status = copy_value(values.entries[i].value, scope_own(to, values.entries[i].key), err);
     for (size_t i = 0; i < values.count && status == SKIFF_OK; i++)
-        if (lags(values.entries[i].value))
-            status = settle_copy(values.entries[i].value, &values, to, err);
+        if (deferreds(values.entries[i].value))
+            status = flush_copy(values.entries[i].value, &values, to, err);
     str_map_deinit(&values);
     return status;
 }

@@ -1,7 +1,6 @@
-/* A copy of all values of a scope, as they are once rows that lie behind are brought up to date
- * (tensor/value.h). The scope itself stays as it is, to the bit: settling rows at another moment
- * rounds otherwise, and whoever looks at a model while it is trained shall not change it. Nobody
- * may write to the scope meanwhile. */
+/* A copy of all values of a scope with deferred updates applied (tensor/value.h). The scope itself
+ * does not change in any bit: flushing at another time rounds differently, and an observer must not
+ * change a model while it is trained. Nothing may write to the scope meanwhile. */
 #ifndef EXECUTOR_SCOPE_COPY_H
 #define EXECUTOR_SCOPE_COPY_H
 

@@ -13,7 +13,7 @@
 
 #define SLAB_ALIGN 64
 
-static bool wants_room(const struct plan_var *v)
+static bool wants_space(const struct plan_var *v)
 {
     return !v->fed && v->first <= v->last && v->value.kind != VALUE_ARRAY &&
            v->value.kind != VALUE_SCOPES;
@@ -24,7 +24,7 @@ bool plan_needs_layout(const struct plan *plan)
     const struct plan_block *b = &plan->blocks[plan->root];
     for (int i = 0; i < b->nown; i++) {
         const struct plan_var *v = b->own[i];
-        if (wants_room(v) && v->value.tensor.owner == TENSOR_HEAP && v->value.tensor.data)
+        if (wants_space(v) && v->value.tensor.owner == TENSOR_HEAP && v->value.tensor.data)
             return true;
     }
     return false;
@@ -38,52 +38,52 @@ static int larger_first(const void *a, const void *b)
     return x->first - y->first;
 }
 
-/* A room that is taken, for the search. */
-struct room {
+/* An occupied range, for the search. */
+struct space {
     size_t offset, end;
-    int first, last; /* life */
+    int first, last; /* first and last step */
 };
 
-/* Lowest offset at which v fits beside the rooms[0..n), which are in order of their offsets, that
- * live at the same time. */
-static size_t find_place(const struct plan_var *v, const struct room *rooms, int n)
+/* Lowest offset at which v fits between the spaces[0..n), which are sorted by offset, that are
+ * alive at the same time. */
+static size_t find_offset(const struct plan_var *v, const struct space *spaces, int n)
 {
     size_t at = 0;
     for (int i = 0; i < n; i++) {
-        if (v->first > rooms[i].last || rooms[i].first > v->last)
+        if (v->first > spaces[i].last || spaces[i].first > v->last)
             continue;
-        if (at + v->need <= rooms[i].offset)
+        if (at + v->need <= spaces[i].offset)
             break;
-        if (rooms[i].end > at)
-            at = rooms[i].end;
+        if (spaces[i].end > at)
+            at = spaces[i].end;
     }
     return at;
 }
 
-/* Puts the room of v among the n others; keeps their order. */
-static void take_place(const struct plan_var *v, struct room *rooms, int n)
+/* Inserts the range of v among the n others; keeps them sorted. */
+static void take_offset(const struct plan_var *v, struct space *spaces, int n)
 {
     int low = 0, high = n;
     while (low < high) {
         int middle = (low + high) / 2;
-        if (rooms[middle].offset <= v->offset)
+        if (spaces[middle].offset <= v->offset)
             low = middle + 1;
         else
             high = middle;
     }
-    memmove(rooms + low + 1, rooms + low, (size_t)(n - low) * sizeof(*rooms));
-    rooms[low] = (struct room){v->offset, v->offset + v->need, v->first, v->last};
+    memmove(spaces + low + 1, spaces + low, (size_t)(n - low) * sizeof(*spaces));
+    spaces[low] = (struct space){v->offset, v->offset + v->need, v->first, v->last};
 }
 
 enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err)
 {
     struct plan_block *b = &plan->blocks[plan->root];
-    struct plan_var **vars = mem_must(((size_t)b->nown + 1) * sizeof(*vars));
-    struct room *rooms = mem_must(((size_t)b->nown + 1) * sizeof(*rooms));
+    struct plan_var **vars = mem_alloc_or_die(((size_t)b->nown + 1) * sizeof(*vars));
+    struct space *spaces = mem_alloc_or_die(((size_t)b->nown + 1) * sizeof(*spaces));
     int n = 0;
     for (int i = 0; i < b->nown; i++) {
         struct plan_var *v = b->own[i];
-        if (!wants_room(v) || !v->value.tensor.data)
+        if (!wants_space(v) || !v->value.tensor.data)
             continue;
         /* an eighth more than was seen once the plan has had to be laid out again: ragged feeds
          * vary */
@@ -95,8 +95,8 @@ enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err)
     qsort(vars, (size_t)n, sizeof(*vars), larger_first);
     size_t total = 0;
     for (int i = 0; i < n; i++) {
-        vars[i]->offset = find_place(vars[i], rooms, i);
-        take_place(vars[i], rooms, i);
+        vars[i]->offset = find_offset(vars[i], spaces, i);
+        take_offset(vars[i], spaces, i);
         if (vars[i]->offset + vars[i]->need > total)
             total = vars[i]->offset + vars[i]->need;
     }
@@ -115,7 +115,7 @@ enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err)
         plan->slab_bytes = total;
         plan->layouts++;
     }
-    free(rooms);
+    free(spaces);
     free(vars);
     return status;
 }

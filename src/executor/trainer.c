@@ -1,18 +1,18 @@
-/* The loop of the trainer's threads, and the thread beside them that calls handler and ticks.
+/* The loop of the training threads, and the monitor thread that calls handler and ticks.
  *
- * A training thread takes a batch, runs the program and tells what it saw; it waits for nobody but
- * its source of batches, and in a job for what the mode says. Only thread 0 prints and hands values
- * to the fetch handler, so that lines do not mix and the handler sees the values of one batch. The
- * handler is the user's code and may be slow: it gets copies, on the thread beside. That one sets
- * `want` when its time has come, the next batch of thread 0 fills the copies and sets `ready`.
+ * A training thread takes a batch, runs the program and reports its values. It waits only for its
+ * source of batches and, in a job, as the mode requires. Only thread 0 prints and passes values to
+ * the fetch handler, so that lines do not mix and the handler sees the values of one batch. The
+ * handler is user code and may be slow: it gets copies, on the monitor thread. That thread sets
+ * `want` when the period is over; the next batch of thread 0 fills the copies and sets `ready`.
  *
- * Why the thread beside looks every BESIDE_STEP seconds and is not woken: the wish to stop is a
- * flag that a signal handler may have set, which cannot signal a condition. When it is set, or when
- * a thread fails, readers that wait are woken (source->interrupt); every thread ends after its
- * running batch, and the first error is the result.
+ * The monitor thread polls every BESIDE_STEP seconds instead of being woken: a signal handler may
+ * have set the stop flag, and it cannot signal a condition. When the flag is set, or when a thread
+ * fails, blocked readers are woken (source->interrupt); every thread ends after its running batch,
+ * and the first error is the result.
  *
- * In a job, threads that could not be started are reported as ended, or the others would wait for
- * them at the end of every batch. */
+ * In a job, threads that could not be started are reported as ended; otherwise the others would
+ * wait for them after every batch. */
 #include "executor/trainer.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@
 #include "program/job.h"
 
 #define DEBUG_PERIOD 100
-#define BESIDE_STEP 0.02 /* seconds between two looks of the thread beside */
+#define BESIDE_STEP 0.02 /* seconds between two polls of the monitor thread */
 
 struct trainer;
 
@@ -48,15 +48,15 @@ struct worker {
     float weight; /* of its batch, in a job whose ranks step together */
     struct tensor weighs;
     struct feed *feeds; /* the batch's and that */
-    bool in_step;       /* a batch is being computed: a failure is the step's, not the reader's */
+    bool in_step;       /* a batch is being computed: an error is the step's, not the reader's */
 };
 
 struct trainer {
     const struct skiff_program *program;
     const struct trainer_source *source;
     const struct trainer_options *options;
-    /* what every run fetches: fetches, watched and handled one behind the other; names that stand
-     * in two lists are fetched once */
+    /* fetched by every run: fetches, watched and handled, in this order; names that stand in two
+     * lists are fetched once */
     const char **names;
     int nnames, *fetch_at, *watch_at, *handle_at;
     int loss_at;                       /* -1: none */
@@ -66,12 +66,12 @@ struct trainer {
     struct worker *workers;
     struct pause pause;
     atomic_bool failed;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     struct skiff_error error;
     int step_failed; /* the thread whose step has failed, or -1 */
     bool saw_nan;    /* in the loss */
-    struct buf place;
-    bool done; /* all workers are through */
+    struct buf position;
+    bool done; /* all workers have finished */
     bool want, ready;
     struct skiff_tensor *handed; /* copies for the handler */
     pthread_cond_t changed;
@@ -90,13 +90,13 @@ static int name_at(struct trainer *t, const char *name)
 
 static int *names_add(struct trainer *t, const char *const *names, int n)
 {
-    int *at = mem_must((size_t)(n + 1) * sizeof(*at));
+    int *at = mem_alloc_or_die((size_t)(n + 1) * sizeof(*at));
     for (int i = 0; i < n; i++)
         at[i] = name_at(t, names[i]);
     return at;
 }
 
-/* A handler may ask for variables that nobody writes: it gets none. */
+/* A handler may ask for variables that no op writes: it gets none. */
 static bool has_value(const struct skiff_program *p, const char *name)
 {
     const struct skiff_block *b = program_root(p);
@@ -112,33 +112,34 @@ static bool has_value(const struct skiff_program *p, const char *name)
 static void names_collect(struct trainer *t)
 {
     const struct trainer_options *o = t->options;
-    t->names = mem_must((size_t)(o->nfetches + o->nwatched + o->nhandled + 2) * sizeof(*t->names));
+    t->names =
+        mem_alloc_or_die((size_t)(o->nfetches + o->nwatched + o->nhandled + 2) * sizeof(*t->names));
     t->loss_at = o->loss ? name_at(t, o->loss) : -1;
     t->fetch_at = names_add(t, o->fetches, o->nfetches);
     t->watch_at = names_add(t, o->watched, o->nwatched);
-    t->handle_at = mem_must((size_t)(o->nhandled + 1) * sizeof(*t->handle_at));
+    t->handle_at = mem_alloc_or_die((size_t)(o->nhandled + 1) * sizeof(*t->handle_at));
     for (int i = 0; i < o->nhandled; i++)
         t->handle_at[i] = has_value(t->program, o->handled[i]) ? name_at(t, o->handled[i]) : -1;
 }
 
 /* ---- one worker ---- */
 
-/* Ranks of one job meet before every step, and stop together; not for a program without anything
- * that they do together (judging). */
+/* Ranks of a job synchronise before every step and stop together; not for a program without
+ * collective steps (evaluation). */
 static bool steps_together(const struct skiff_program *p)
 {
     return p->job && p->job->class->step && collective_in(p);
 }
 
-/* w: whose step it was; NULL: nobody's */
+/* w: whose step it was; NULL: unknown */
 static void trainer_fail(struct trainer *t, const struct worker *w, const struct skiff_error *err)
 {
     pthread_mutex_lock(&t->lock);
     if (!atomic_exchange(&t->failed, true)) {
         t->error = *err;
         t->step_failed = w ? w->index : -1;
-        if (w && t->source->place)
-            t->source->place(t->source->self, w->index, &t->place);
+        if (w && t->source->position)
+            t->source->position(t->source->self, w->index, &t->position);
     }
     pthread_mutex_unlock(&t->lock);
     if (t->source->interrupt)
@@ -164,7 +165,7 @@ static enum skiff_status check_loss(struct worker *w, struct skiff_error *err)
                      isnan(tensor_f32(&v->tensor)[0]) ? "nan" : "infinite");
 }
 
-static void tell_watcher(struct worker *w, int64_t rows)
+static void report_watcher(struct worker *w, int64_t rows)
 {
     const struct trainer_options *o = w->trainer->options;
     if (!o->on_batch)
@@ -176,7 +177,7 @@ static void tell_watcher(struct worker *w, int64_t rows)
     o->on_batch(o->user, w->index, rows, seen);
 }
 
-static void tell_fetches(struct worker *w)
+static void report_fetches(struct worker *w)
 {
     const struct trainer_options *o = w->trainer->options;
     int period = o->print_period > 0 ? o->print_period : 100;
@@ -200,7 +201,7 @@ static void tell_fetches(struct worker *w)
     buf_deinit(&text);
 }
 
-static void tell_debug(struct worker *w)
+static void report_debug(struct worker *w)
 {
     const struct trainer_options *o = w->trainer->options;
     if (w->index != 0 || !o->print_debug || w->batches % DEBUG_PERIOD)
@@ -233,16 +234,16 @@ static enum skiff_status hand_over(struct worker *w, struct skiff_error *err)
     return status;
 }
 
-/* Rows of the next batch are on their way while this one is computed. */
-static void look_ahead(struct worker *w)
+/* Prefetches the rows of the next batch while this one is computed. */
+static void look_prefetch(struct worker *w)
 {
     struct trainer *t = w->trainer;
     struct trainer_batch later;
     if (t->program->job && t->source->peek && t->source->peek(t->source->self, w->index, &later))
-        executor_ahead(w->executor, t->program, later.feeds, later.nfeeds, t->names, t->nnames);
+        executor_prefetch(w->executor, t->program, later.feeds, later.nfeeds, t->names, t->nnames);
 }
 
-/* Ranks make steps together, also those that have no batch any more, until all are through. */
+/* Ranks step together, including those without a batch, until all have finished. */
 static enum skiff_status join_steps(struct worker *w, int64_t rows, struct skiff_error *err)
 {
     struct trainer *t = w->trainer;
@@ -258,11 +259,11 @@ static enum skiff_status join_steps(struct worker *w, int64_t rows, struct skiff
     }
 }
 
-/* The batch with one more feed: how much it weighs among those of all ranks. */
+/* The batch with one more feed: its weight among the batches of all ranks. */
 static void add_weight(struct worker *w, struct trainer_batch *batch)
 {
     size_t n = (size_t)batch->nfeeds;
-    w->feeds = mem_must_grow(w->feeds, (n + 1) * sizeof(*w->feeds));
+    w->feeds = mem_grow_or_die(w->feeds, (n + 1) * sizeof(*w->feeds));
     memcpy(w->feeds, batch->feeds, n * sizeof(*w->feeds));
     w->weighs = (struct tensor){.dtype = DTYPE_FP32,
                                 .shape = w->trainer->weight->shape,
@@ -298,7 +299,7 @@ static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
     if (status != SKIFF_OK)
         return status;
     w->in_step = true;
-    look_ahead(w);
+    look_prefetch(w);
     TRY(executor_run(w->executor, t->program, batch.feeds, batch.nfeeds, t->names, t->nnames,
                      w->values, err));
     TRY(check_loss(w, err));
@@ -306,9 +307,9 @@ static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
     w->compute_seconds += clock_seconds() - read;
     w->batches++;
     w->rows += batch.rows;
-    tell_watcher(w, batch.rows);
-    tell_fetches(w);
-    tell_debug(w);
+    report_watcher(w, batch.rows);
+    report_fetches(w);
+    report_debug(w);
     TRY(hand_over(w, err));
     return pause_pass(&t->pause, batch.rows, err);
 }
@@ -337,7 +338,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* ---- the thread beside: handler, ticks, and waking of readers when all shall stop ---- */
+/* ---- the monitor thread: handler, ticks, and waking readers for a stop ---- */
 
 static void call_handler(struct trainer *t)
 {
@@ -389,7 +390,7 @@ static void *beside(void *arg)
     return NULL;
 }
 
-/* ---- putting it together ---- */
+/* ---- setup ---- */
 
 static enum skiff_status workers_open(struct trainer *t, struct skiff_scope *root,
                                       const struct str_map *states, struct skiff_error *err)
@@ -404,7 +405,7 @@ static enum skiff_status workers_open(struct trainer *t, struct skiff_scope *roo
         w->index = i;
         w->scope = scope_create_child(root);
         w->executor = executor_create(w->scope, &eo);
-        w->values = mem_must((size_t)(t->nnames + 1) * sizeof(*w->values));
+        w->values = mem_alloc_or_die((size_t)(t->nnames + 1) * sizeof(*w->values));
         TRY(metric_states_split(w->scope, root, states, o->reset_metrics || i > 0, err));
     }
     return SKIFF_OK;
@@ -423,7 +424,7 @@ static void workers_close(struct trainer *t)
     }
 }
 
-/* Why a step has failed, and where its samples are: nobody trains any more. */
+/* Why a step has failed, and which samples it had; called when no thread trains any more. */
 static void explain_step(struct trainer *t, const struct skiff_scope *scope)
 {
     const struct trainer_options *o = t->options;
@@ -431,8 +432,8 @@ static void explain_step(struct trainer *t, const struct skiff_scope *scope)
     char odd[160];
     bool lost = trainer_diverged(scope, t->program, odd);
     if (!t->saw_nan && !(lost && e->code == SKIFF_RANGE)) {
-        if (t->place.len && e->code == SKIFF_RANGE)
-            error_prefix(e, e->code, "%s", t->place.data);
+        if (t->position.len && e->code == SKIFF_RANGE)
+            error_prefix(e, e->code, "%s", t->position.data);
         return;
     }
     if (t->saw_nan)
@@ -441,10 +442,11 @@ static void explain_step(struct trainer *t, const struct skiff_scope *scope)
     char thread[32] = "";
     if (o->threads > 1)
         snprintf(thread, sizeof(thread), " of thread %d", t->step_failed);
-    error_set(e, SKIFF_RANGE, "learning has gone to NaN in %s%sbatch %lld%s%s%s%s: %s; %s",
+    error_set(e, SKIFF_RANGE, "training diverged to NaN in %s%sbatch %lld%s%s%s%s: %s; %s",
               o->about ? o->about : "", o->about ? ", " : "", (long long)w->batches + 1, thread,
-              t->place.len ? " (" : "", t->place.len ? t->place.data : "", t->place.len ? ")" : "",
-              odd, o->advice ? o->advice : "a lower learning rate or clipped gradients may help");
+              t->position.len ? " (" : "", t->position.len ? t->position.data : "",
+              t->position.len ? ")" : "", odd,
+              o->advice ? o->advice : "a lower learning rate or clipped gradients may help");
 }
 
 static enum skiff_status threads_run(struct trainer *t, const struct skiff_scope *scope,
@@ -466,7 +468,7 @@ static enum skiff_status threads_run(struct trainer *t, const struct skiff_scope
     }
     if (status < 0)
         trainer_fail(t, NULL, &why);
-    /* nobody shall wait for those that could not start */
+    /* other ranks must not wait for threads that could not start */
     for (int i = started; i < o->threads; i++) {
         (void)pause_leave(&t->pause, true, NULL);
         if (job && job->class->thread_end)
@@ -513,7 +515,7 @@ static void sum_up(const struct trainer *t, double seconds, struct trainer_resul
 static enum skiff_status merge_states(struct trainer *t, struct skiff_scope *root,
                                       const struct str_map *states, struct skiff_error *err)
 {
-    struct skiff_scope **own = mem_must((size_t)t->options->threads * sizeof(*own));
+    struct skiff_scope **own = mem_alloc_or_die((size_t)t->options->threads * sizeof(*own));
     for (int i = 0; i < t->options->threads; i++)
         own[i] = t->workers[i].scope;
     enum skiff_status status = metric_states_merge(root, own, t->options->threads, states, err);
@@ -525,10 +527,10 @@ static void trainer_init(struct trainer *t)
 {
     const struct trainer_options *o = t->options;
     names_collect(t);
-    t->workers = mem_must((size_t)o->threads * sizeof(*t->workers));
+    t->workers = mem_alloc_or_die((size_t)o->threads * sizeof(*t->workers));
     t->watch_values =
-        mem_must((size_t)o->threads * (size_t)(o->nwatched + 1) * sizeof(*t->watch_values));
-    t->handed = mem_must((size_t)(o->nhandled + 1) * sizeof(*t->handed));
+        mem_alloc_or_die((size_t)o->threads * (size_t)(o->nwatched + 1) * sizeof(*t->watch_values));
+    t->handed = mem_alloc_or_die((size_t)(o->nhandled + 1) * sizeof(*t->handed));
     pthread_mutex_init(&t->lock, NULL);
     cond_init(&t->changed);
     pause_init(&t->pause, o);
@@ -546,7 +548,7 @@ static void trainer_deinit(struct trainer *t)
     free(t->fetch_at);
     free(t->watch_at);
     free(t->handle_at);
-    buf_deinit(&t->place);
+    buf_deinit(&t->position);
     pause_deinit(&t->pause);
     pthread_cond_destroy(&t->changed);
     pthread_mutex_destroy(&t->lock);

@@ -4,7 +4,7 @@
  * Every thread has an executor of its own; they share the scope and the program. Non-persistable
  * variables belong to the executors. States of metrics (in/out variables of ops flagged OP_METRIC)
  * are kept per thread and added up into the scope at the end, so that they count every sample once
- * however many threads there are: thread 0 goes on from the values of the scope, the others start
+ * however many threads there are: thread 0 resumes from the values of the scope, the others start
  * at zero.
  *
  * Threads: callbacks are called from the trainer's threads as each of them says; trainer_run
@@ -28,20 +28,20 @@ struct trainer_source {
      * The batch is borrowed until the thread's next call. */
     enum skiff_status (*next)(void *self, int thread, struct trainer_batch *out,
                               struct skiff_error *err);
-    /* The batch that the thread's next call of next will give; false: not known yet, or none. Does
-     * not wait. Borrowed as that batch is. May be NULL. */
+    /* The batch that the thread's next call of next will return; false: not known yet, or none.
+     * Does not wait. Borrowed like that batch. May be NULL. */
     bool (*peek)(void *self, int thread, struct trainer_batch *out);
     /* Makes blocked calls of next return END, from another thread; may be NULL. */
     void (*interrupt)(void *self);
-    /* Adds to the text where the thread's batch is from: files and lines. May be NULL. */
-    void (*place)(void *self, int thread, struct buf *out);
+    /* Appends the files and lines of the thread's batch. May be NULL. */
+    void (*position)(void *self, int thread, struct buf *out);
 };
 
 struct trainer_options {
     int threads; /* at least 1 */
     struct executor_options executor;
     bool reset_metrics; /* states of metrics start at zero */
-    void *user;         /* given to all callbacks */
+    void *user;         /* passed to all callbacks */
 
     /* Printed by thread 0 at every print_period-th of its batches, in Paddle's form. */
     const char *const *fetches, *const *fetch_info;
@@ -56,8 +56,8 @@ struct trainer_options {
     int nwatched;
     void (*on_batch)(void *user, int thread, int64_t rows, const struct skiff_tensor *watched);
 
-    /* A variable that must stay a number, or NULL: when it is nan or infinite, training fails with
-     * a message that says so, and where; `about` is put into it ("epoch 3"), and what may help. */
+    /* A variable that must stay finite, or NULL: when it is nan or infinite, training fails with a
+     * message that says where and what may help; `about` is put into the message ("epoch 3"). */
     const char *loss;
     const char *about, *advice;
 
@@ -73,16 +73,18 @@ struct trainer_options {
     double tick_period;
     void (*on_tick)(void *user);
 
-    /* After every pause_period batches (of all threads together) all threads meet behind their
-     * running batch, and one of them calls on_pause: nothing is read or written meanwhile. With
-     * one thread that is exactly every pause_period batches. An error of it is one of the run. */
+    /* After every pause_period batches (of all threads together) all threads stop behind their
+     * running batch, and one of them calls on_pause: nothing is read or written meanwhile. With one
+     * thread that is exactly every pause_period batches. An error of on_pause is an error of the
+     * run. */
     int64_t pause_period; /* 0: never */
     enum skiff_status (*on_pause)(void *user, int64_t batches, int64_t rows,
                                   struct skiff_error *err);
-    /* At the end, on the caller's thread: what each thread's steps took (with executor.profile). */
+    /* At the end, on the caller's thread: the time of each thread's steps (with executor.profile).
+     */
     void (*on_profile)(void *user, const struct profile *profile);
 
-    /* Threads end after their running batch once it gives true; asked by all of them. */
+    /* Threads end after their running batch once it returns true; all of them call it. */
     bool (*wants_stop)(void *user);
 };
 

@@ -11,9 +11,9 @@
 struct dataset_source {
     struct dataset *dataset;
     const struct batch **now; /* per thread: its batch */
-    int threads;              /* that get batches */
+    int threads;              /* threads that get batches */
     struct feed *feeds;       /* per thread: one per slot, for the batch and for the one after it */
-    bool *passed_over;        /* per slot: nothing in the program reads it */
+    bool *passed_over;        /* per slot: the program does not read it */
 };
 
 /* which: 0 the batch, 1 the one after it */
@@ -59,14 +59,14 @@ static void dataset_source_interrupt(void *self)
     dataset_interrupt(s->dataset);
 }
 
-static void dataset_source_place(void *self, int thread, struct buf *out)
+static void dataset_source_position(void *self, int thread, struct buf *out)
 {
     const struct dataset_source *s = self;
     if (thread < s->threads && s->now[thread])
-        dataset_place(s->dataset, s->now[thread], out);
+        dataset_position(s->dataset, s->now[thread], out);
 }
 
-/* What the program would refuse is found by whoever reads it, with file and line. */
+/* The reader checks for values that the program would refuse, and reports file and line. */
 static void set_rules(struct dataset *dataset, const struct skiff_program *program)
 {
     struct data_rules rules;
@@ -75,14 +75,14 @@ static void set_rules(struct dataset *dataset, const struct skiff_program *progr
     rules_deinit(&rules);
 }
 
-/* whole: what `program` was cut from; slots that only it knows are not fed. */
+/* whole: the program that `program` was pruned from; slots that only it has are not fed. */
 static enum skiff_status run_dataset(struct skiff_scope *scope, const struct skiff_program *program,
                                      const struct skiff_program *whole, struct dataset *dataset,
                                      const struct trainer_options *options,
                                      struct trainer_result *result, struct skiff_error *err)
 {
     struct dataset_source s = {.dataset = dataset};
-    /* as many readers as trainers: what a reader has read only its trainer gets */
+    /* as many readers as training threads: each reader serves one of them */
     int before = dataset_set_threads(dataset, options->threads);
     set_rules(dataset, program);
     enum skiff_status status = dataset_start(dataset, &s.threads, err);
@@ -93,14 +93,14 @@ static enum skiff_status run_dataset(struct skiff_scope *scope, const struct ski
     if (o.threads <= 0)
         o.threads = s.threads;
     const struct schema *schema = dataset_schema(dataset);
-    s.now = mem_must((size_t)s.threads * sizeof(*s.now));
-    s.feeds = mem_must((size_t)s.threads * 2 * (size_t)schema->count * sizeof(*s.feeds));
-    s.passed_over = mem_must((size_t)schema->count * sizeof(*s.passed_over));
+    s.now = mem_alloc_or_die((size_t)s.threads * sizeof(*s.now));
+    s.feeds = mem_alloc_or_die((size_t)s.threads * 2 * (size_t)schema->count * sizeof(*s.feeds));
+    s.passed_over = mem_alloc_or_die((size_t)schema->count * sizeof(*s.passed_over));
     for (int i = 0; i < schema->count; i++)
         s.passed_over[i] = !block_find_var(program_root(program), schema->slots[i].name) &&
                            block_find_var(program_root(whole), schema->slots[i].name);
     struct trainer_source source = {&s, dataset_source_next, dataset_source_peek,
-                                    dataset_source_interrupt, dataset_source_place};
+                                    dataset_source_interrupt, dataset_source_position};
     status = trainer_run(scope, program, &source, &o, result, err);
     dataset_stop(dataset);
     free(s.passed_over);

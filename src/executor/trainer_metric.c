@@ -1,4 +1,10 @@
-/* States of metrics: apart while threads run, one again afterwards. */
+/* Metric states: persistable variables that an op of a metric updates in place. Each thread has its
+ * own copy while threads run, because adding to a shared one would need a lock in every batch;
+ * afterwards they are summed, and results are computed once more over all batches.
+ *
+ * The first thread's copy begins with the old state (unless metrics are reset), all others with
+ * zeros, so that the sum counts it once. Splitting and merging run on one thread, when no other
+ * trains. */
 #include <string.h>
 
 #include "executor/trainer_parts.h"
@@ -129,7 +135,7 @@ static const struct skiff_tensor *state_of(const struct skiff_scope *root,
     return v && v->kind == VALUE_TENSOR && v->tensor.dtype == DTYPE_INT64 ? v : NULL;
 }
 
-/* The op's result as it would be behind all threads' batches, into the scope. */
+/* Computes the op's result over all threads' batches, into the scope. */
 static enum skiff_status auc_result(struct skiff_scope *root, const struct skiff_op *op,
                                     struct skiff_error *err)
 {
@@ -137,7 +143,7 @@ static enum skiff_status auc_result(struct skiff_scope *root, const struct skiff
     const struct skiff_tensor *neg = state_of(root, op, "StatNegOut");
     const struct op_arg *out = op_out(op, "AUC");
     int64_t buckets = int_attr(op, "num_thresholds") + 1;
-    int64_t first = int_attr(op, "slide_steps") * buckets; /* the sum of a window is behind it */
+    int64_t first = int_attr(op, "slide_steps") * buckets; /* the sum of a window follows it */
     if (!pos || !neg || !out || out->n != 1 || tensor_numel(&pos->tensor) < first + buckets ||
         tensor_numel(&neg->tensor) < first + buckets)
         return SKIFF_OK;

@@ -1,5 +1,5 @@
-/* Has learning gone to nan? Asked after a step has failed, when nobody trains: an op that met a nan
- * says where in which variable, and not that the learning rate was too high. */
+/* Has training diverged? Called after a step has failed, when no thread trains any more: an op that
+ * met a nan reports a position in a variable, and not that the learning rate was too high. */
 #include <math.h>
 #include <stdio.h>
 

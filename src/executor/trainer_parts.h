@@ -1,4 +1,4 @@
-/* What the files of the trainer share: trainer.c, trainer_metric.c, trainer_pause.c,
+/* Shared by the files of the trainer: trainer.c, trainer_metric.c, trainer_pause.c,
  * trainer_print.c. */
 #ifndef EXECUTOR_TRAINER_PARTS_H
 #define EXECUTOR_TRAINER_PARTS_H
@@ -8,28 +8,28 @@
 #include "base/buf.h"
 #include "executor/trainer.h"
 
-/* Where all threads of a trainer meet once in a while (trainer_pause.c). Between pause_init and
+/* The point at which all threads of a trainer pause (trainer_pause.c). Between pause_init and
  * pause_deinit; threads that never pass count as running until they leave. */
 struct pause {
     const struct trainer_options *options;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t over;
     int running, waiting; /* threads */
     uint64_t held;        /* pauses so far */
     bool wanted, failed;
     int64_t batches, rows, next; /* next: the number of batches at which the next pause is wanted */
-    double seconds;              /* that pauses have taken */
+    double seconds;              /* nanoseconds spent in pauses */
 };
 void pause_init(struct pause *p, const struct trainer_options *o);
 void pause_deinit(struct pause *p);
-/* A thread is through with a batch. */
+/* A thread has finished a batch. */
 enum skiff_status pause_pass(struct pause *p, int64_t rows, struct skiff_error *err);
-/* A thread ends, well or not (skip: nothing is to be done any more). */
+/* A thread ends, successfully or not (skip: later pauses are dropped). */
 enum skiff_status pause_leave(struct pause *p, bool skip, struct skiff_error *err);
 
 /* Names of the metric states of the program, each once; keys belong to the program. */
 void metric_states(const struct skiff_program *p, struct str_map *out);
-/* Gives `own` its own copies: values of its parent, or zeros. */
+/* Gives `own` copies of its parent's values, or zeros. */
 enum skiff_status metric_states_split(struct skiff_scope *own, const struct skiff_scope *root,
                                       const struct str_map *names, bool zero,
                                       struct skiff_error *err);
@@ -37,13 +37,13 @@ enum skiff_status metric_states_split(struct skiff_scope *own, const struct skif
 enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_scope *const *own,
                                       int threads, const struct str_map *names,
                                       struct skiff_error *err);
-/* Results of metric ops (auc) from the states in the scope, into the scope: what the threads have
- * computed is theirs. */
+/* Computes the results of metric ops (auc) from the states in the scope, into the scope: what the
+ * threads have computed covers only their own batches. */
 enum skiff_status metric_results(struct skiff_scope *root, const struct skiff_program *p,
                                  struct skiff_error *err);
 
-/* A parameter that is no number any more, or far beyond sense; false: there is none. The words of
- * it go to out. */
+/* Looks for a parameter that is nan or implausibly large; false: there is none. Its description
+ * goes to out. */
 bool trainer_diverged(const struct skiff_scope *scope, const struct skiff_program *program,
                       char out[static 160]);
 

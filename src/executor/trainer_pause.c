@@ -1,8 +1,8 @@
-/* Pauses: all threads meet at the end of a batch, and one of them does what is to be done.
+/* Pauses: all threads stop at the end of a batch, and one of them calls on_pause.
  *
- * The thread whose batch makes the number full wants a pause; every thread that comes to the end of
- * its batch then waits, and the last one calls on_pause. A thread that ends is not waited for; when
- * it was the last one that the others waited for, the pause is its to hold. */
+ * The thread whose batch reaches the period requests a pause. Every thread that comes to the end of
+ * its batch then waits, and the last one calls on_pause. Threads that have ended are not waited
+ * for; when the last missing thread ends, it calls on_pause itself. */
 #include "base/clock.h"
 #include "base/thread.h"
 #include "executor/trainer_parts.h"
@@ -20,7 +20,7 @@ void pause_deinit(struct pause *p)
     pthread_mutex_destroy(&p->lock);
 }
 
-/* All who run are here. */
+/* True when all running threads have arrived. */
 static enum skiff_status hold(struct pause *p, bool skip, struct skiff_error *err)
 {
     const struct trainer_options *o = p->options;
@@ -28,7 +28,7 @@ static enum skiff_status hold(struct pause *p, bool skip, struct skiff_error *er
     enum skiff_status status = SKIFF_OK;
     if (!skip && !p->failed && !(o->wants_stop && o->wants_stop(o->user)))
         status = o->on_pause(o->user, p->batches, p->rows, err);
-    p->failed |= skip || status < 0; /* the run ends, and none follows */
+    p->failed |= skip || status < 0; /* the run is ending: later pauses are dropped */
     while (p->next <= p->batches)
         p->next += o->pause_period;
     p->seconds += clock_seconds() - start;

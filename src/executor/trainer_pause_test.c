@@ -78,7 +78,7 @@ static void fill(struct feeder *f, int b, struct mt64 *r)
     assert_int_equal(tensor_resize(&t[0], DTYPE_INT64, &id, NULL), SKIFF_OK);
     assert_int_equal(tensor_resize(&t[1], DTYPE_FP32, &dense, NULL), SKIFF_OK);
     assert_int_equal(tensor_resize(&t[2], DTYPE_INT64, &id, NULL), SKIFF_OK);
-    assert_int_equal(lod_make(&t[0].lod, 1, &counts, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&t[0].lod, 1, &counts, NULL), SKIFF_OK);
     for (int i = 0; i <= ROWS; i++)
         t[0].lod->level[0].off[i] = i;
     for (int i = 0; i < ROWS; i++) {

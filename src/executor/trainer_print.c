@@ -1,4 +1,4 @@
-/* What Paddle prints while it trains. */
+/* The text that Paddle prints while it trains. */
 #include <inttypes.h>
 #include <time.h>
 

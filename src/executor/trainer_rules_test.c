@@ -131,7 +131,7 @@ static void bad_values_have_lines(void **state)
 }
 
 /* The loss is watched, or an op refuses a nan: both say that learning has failed, and where. */
-static void lost_learning_is_told(void **state)
+static void lost_learning_is_reported(void **state)
 {
     struct job j;
     struct skiff_error err = {0};
@@ -141,7 +141,7 @@ static void lost_learning_is_told(void **state)
     struct trainer_options o = {
         .threads = 1, .loss = skiff_var_name(j.loss), .about = "epoch 7", .advice = "do this"};
     train(&j, &o, SKIFF_RANGE, &err);
-    says(&err, "learning has gone to NaN in epoch 7, batch ");
+    says(&err, "training diverged to NaN in epoch 7, batch ");
     says(&err, " lines ");
     says(&err, "; do this");
     job_close(&j);
@@ -152,7 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_have_rules),
         cmocka_unit_test(bad_values_have_lines),
-        cmocka_unit_test(lost_learning_is_told),
+        cmocka_unit_test(lost_learning_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

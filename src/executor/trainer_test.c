@@ -99,7 +99,7 @@ static void memory_init(struct memory_source *m)
         fill(&batch->t[SLOTS + 1], DTYPE_INT64, 1);
         for (int s = 0; s < SLOTS; s++) {
             fill(&batch->t[s], DTYPE_INT64, 1);
-            assert_int_equal(lod_make(&batch->t[s].lod, 1, &counts, NULL), SKIFF_OK);
+            assert_int_equal(lod_build(&batch->t[s].lod, 1, &counts, NULL), SKIFF_OK);
             for (int i = 0; i <= ROWS; i++)
                 batch->t[s].lod->level[0].off[i] = i;
             for (int i = 0; i < ROWS; i++)
@@ -353,7 +353,7 @@ static void callbacks_are_called(void **state)
     memory_deinit(&m);
 }
 
-static void debug_tells_times(void **state)
+static void debug_prints_times(void **state)
 {
     (void)state;
     struct net n;
@@ -402,7 +402,7 @@ static void stops_after_the_batch(void **state)
     }
 }
 
-static void failures_are_told(void **state)
+static void failures_are_reported(void **state)
 {
     (void)state;
     struct net n;
@@ -554,8 +554,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread_repeats),       cmocka_unit_test(metrics_add_up),
-        cmocka_unit_test(callbacks_are_called),     cmocka_unit_test(debug_tells_times),
-        cmocka_unit_test(stops_after_the_batch),    cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(callbacks_are_called),     cmocka_unit_test(debug_prints_times),
+        cmocka_unit_test(stops_after_the_batch),    cmocka_unit_test(failures_are_reported),
         cmocka_unit_test(dataset_trains_as_paddle), cmocka_unit_test(inference_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ void collect_deinit(struct collect *c)
 static bool on_servers(const struct collect *c, const char *name)
 {
     const struct skiff_var *v = block_own_var(program_root(c->server0), name);
-    return v && v->persistable == IS_TRUE;
+    return v && v->persistable == PRESENCE_TRUE;
 }
 
 bool collect_is_keyed(const struct collect *c, const struct skiff_var *v)
@@ -125,7 +125,7 @@ static enum skiff_status write_rows(const struct collect *c, const struct skiff_
     enum skiff_status status = SKIFF_OK;
     for (int64_t at = 0; status == SKIFF_OK && at < rows; at += step) {
         int64_t n = rows - at < step ? rows - at : step;
-        status = session_pull_kept(c->session, c->tag, server, slice, at, n, &part, err);
+        status = session_pull_snapshot(c->session, c->tag, server, slice, at, n, &part, err);
         if (status == SKIFF_OK && (part.tensor.dtype != v->dtype ||
                                    (int64_t)tensor_bytes(&part.tensor) != n * row_bytes(v)))
             status = error_set(err, SKIFF_SHAPE,
@@ -166,9 +166,9 @@ static enum skiff_status write_table(const struct collect *c, const struct skiff
     struct job_slices s = {
         .origin = v->name, .n = c->plan->servers, .endpoints = c->plan->endpoints, .modulo = true};
     int64_t width = row_bytes(v) / (int64_t)sizeof(float), step = rows_per_part(v);
-    const char **names = mem_must((size_t)s.n * sizeof(*names));
-    int64_t *ids = mem_must((size_t)step * sizeof(*ids));
-    float *rows = mem_must((size_t)(step * row_bytes(v)));
+    const char **names = mem_alloc_or_die((size_t)s.n * sizeof(*names));
+    int64_t *ids = mem_alloc_or_die((size_t)step * sizeof(*ids));
+    float *rows = mem_alloc_or_die((size_t)(step * row_bytes(v)));
     enum skiff_status status;
     for (int i = 0; i < s.n; i++)
         names[i] = v->name;
@@ -178,7 +178,8 @@ static enum skiff_status write_table(const struct collect *c, const struct skiff
         int64_t n = v->shape.dims[0] - at < step ? v->shape.dims[0] - at : step;
         for (int64_t i = 0; i < n; i++)
             ids[i] = at + i;
-        status = session_pull_kept_rows(c->session, c->tag, &s, ids, (size_t)n, width, rows, err);
+        status =
+            session_pull_snapshot_rows(c->session, c->tag, &s, ids, (size_t)n, width, rows, err);
         if (status == SKIFF_OK)
             status = file_writer_add(w, rows, (size_t)(n * row_bytes(v)), err);
     }

@@ -1,5 +1,5 @@
-/* Collect: the variables of a job as Paddle's files: slices from all servers, one behind the other,
- * a few megabytes at a time; what only this worker has, from its scope. */
+/* Writes the variables of a job to Paddle's files: slices from all servers, concatenated, a few
+ * megabytes at a time; variables that only this worker has come from its scope. */
 #ifndef FLEET_COLLECT_H
 #define FLEET_COLLECT_H
 
@@ -22,9 +22,9 @@ enum skiff_status collect_init(struct collect *c, struct session *session,
                                const char *tag, struct skiff_error *err);
 void collect_deinit(struct collect *c);
 
-/* A table of features: it has no tensor, servers save it by themselves (fleet_tables.c). */
+/* A sparse table: it has no tensor, servers save it by themselves (fleet_tables.c). */
 bool collect_skips(const struct collect *c, const struct skiff_var *v);
-/* Does anybody have it? */
+/* Does any server, or this worker, have it? */
 bool collect_has(const struct collect *c, const struct skiff_var *v);
 /* Appends the variable as a LoDTensor stream. */
 enum skiff_status collect_write(const struct collect *c, const struct skiff_var *v,
@@ -35,11 +35,10 @@ bool collect_is_keyed(const struct collect *c, const struct skiff_var *v);
 /* All rows of such a variable in files of their own, if some have ids beyond its declared size. */
 enum skiff_status collect_rows(const struct collect *c, const struct skiff_var *v,
                                struct model_writer *w, struct skiff_error *err);
-/* The ids that wait for admission to tables of features, as files of a save, which *written counts.
- */
+/* The ids that wait for admission to sparse tables, as files of a save, which *written counts. */
 enum skiff_status collect_waiting(const struct collect *c, struct model_writer *w, int *written,
                                   struct skiff_error *err);
-/* All records of tables of features, and those ids, as files of a save (collect_records.c). */
+/* All records of sparse tables, and those ids, as files of a save (collect_records.c). */
 enum skiff_status collect_records(const struct collect *c, struct model_writer *w,
                                   struct skiff_error *err);
 

@@ -1,4 +1,4 @@
-/* Tables of features in our own saves: all of every record, so that a job that goes on with them is
+/* Sparse tables in our own saves: all of every record, so that a job that resumes with them is
  * the job that was. Files are pieces of what each server has, SelectedRows with the key as row:
  * __lookup_table__/<table>.pserver_<server>.<piece>; servers read all of them (server/load.c). Ids
  * that wait for admission: <table>.waiting.pserver_..., of tables where they have to. Plain tables
@@ -23,8 +23,8 @@ static enum skiff_status add_rows(struct skiff_tensor *all, size_t *n,
     if (!count && *n)
         return SKIFF_OK;
     if (!*n || *n + count > all->sel.nrows) {
-        size_t room = *n ? 2 * (*n + count) : count;
-        TRY(value_as_rows(&grown, DTYPE_FP32, room, (int64_t)width, 0, err));
+        size_t capacity = *n ? 2 * (*n + count) : count;
+        TRY(value_as_rows(&grown, DTYPE_FP32, capacity, (int64_t)width, 0, err));
         if (*n) {
             memcpy(grown.sel.rows, all->sel.rows, *n * sizeof(*grown.sel.rows));
             memcpy(grown.tensor.data, all->tensor.data, *n * width * sizeof(float));
@@ -90,7 +90,7 @@ enum skiff_status collect_waiting(const struct collect *c, struct model_writer *
     for (int i = 0; c->session && i < c->plan->ntables && status == SKIFF_OK; i++) {
         struct buf name = BUF_INIT;
         buf_printf(&name, "%s" PS_WAITING, c->plan->tables[i]);
-        for (int s = 0; c->plan->features[i] && s < c->plan->servers && status == SKIFF_OK; s++)
+        for (int s = 0; c->plan->sparse_table[i] && s < c->plan->servers && status == SKIFF_OK; s++)
             status = write_server(c, name.data, s, w, written, err);
         buf_deinit(&name);
     }
@@ -102,7 +102,7 @@ enum skiff_status collect_records(const struct collect *c, struct model_writer *
 {
     int written = 0;
     for (int i = 0; c->session && i < c->plan->ntables; i++)
-        for (int s = 0; c->plan->features[i] && s < c->plan->servers; s++)
+        for (int s = 0; c->plan->sparse_table[i] && s < c->plan->servers; s++)
             TRY(write_server(c, c->plan->tables[i], s, w, &written, err));
     return collect_waiting(c, w, &written, err);
 }

@@ -1,5 +1,9 @@
 /* Calls between ranks on tensors (include/skiff/collective.h): types and shapes are checked here,
- * lists of tensors become one piece of memory, collective/collective.h does the rest. */
+ * lists of tensors become one piece of memory, collective/collective.h does the rest.
+ *
+ * Only this rank's tensors can be checked; that all ranks make the same call is checked by the
+ * group. Deferred updates of a tensor are flushed before it is sent (value_flush). A started call
+ * uses the caller's memory until skiff_collective_wait. */
 #include <skiff/collective.h>
 
 #include <string.h>
@@ -18,7 +22,7 @@ static enum skiff_status need_tensor(const char *who, const struct skiff_tensor 
     if (!t || t->kind != VALUE_TENSOR)
         return error_set(err, SKIFF_INVALID, "%s: expected a tensor, but it holds %s", who,
                          t ? kinds[t->kind] : "nothing");
-    value_settle(t);
+    value_flush(t);
     return SKIFF_OK;
 }
 
@@ -34,14 +38,14 @@ static enum skiff_status need_alike(const char *who, const struct skiff_tensor *
                      dtype_name(a->tensor.dtype), shape_text(&a->tensor.shape, want));
 }
 
-static enum skiff_status room_for(size_t count, size_t bytes, uint8_t **out,
-                                  struct skiff_error *err)
+static enum skiff_status space_for(size_t count, size_t bytes, uint8_t **out,
+                                   struct skiff_error *err)
 {
-    void *room = NULL;
+    void *capacity = NULL;
     if (!mem_mul(count, bytes, &bytes) || bytes > PTRDIFF_MAX)
         return error_set(err, SKIFF_RANGE, "tensors of %zu ranks are too large together", count);
-    TRY(mem_alloc(bytes + 1, "tensors of all ranks", &room, err));
-    *out = room;
+    TRY(mem_alloc(bytes + 1, "tensors of all ranks", &capacity, err));
+    *out = capacity;
     return SKIFF_OK;
 }
 
@@ -61,7 +65,7 @@ static enum skiff_status join(const char *who, const struct skiff_tensor *like,
     size_t bytes = tensor_bytes(&like->tensor);
     for (int i = 0; i < n; i++)
         TRY(need_alike(who, like, list[i], i, err));
-    TRY(room_for((size_t)n, bytes, out, err));
+    TRY(space_for((size_t)n, bytes, out, err));
     for (int i = 0; i < n && bytes; i++)
         memcpy(*out + (size_t)i * bytes, list[i]->tensor.data, bytes);
     return SKIFF_OK;
@@ -133,7 +137,7 @@ enum skiff_status skiff_collective_all_gather(int ring, const struct skiff_tenso
     TRY(begin(ring, "all_gather", in, &c, err));
     size_t bytes = tensor_bytes(&in->tensor), n = (size_t)collective_size(c);
     uint8_t *all = NULL;
-    TRY(room_for(n, bytes, &all, err));
+    TRY(space_for(n, bytes, &all, err));
     enum skiff_status status = collective_all_gather(c, in->tensor.data, bytes, all, err);
     if (status == SKIFF_OK)
         status = part(all, in, outs, (int)n, err);
@@ -150,7 +154,7 @@ enum skiff_status skiff_collective_gather(int ring, const struct skiff_tensor *i
     bool here = collective_rank(c) == root;
     size_t bytes = tensor_bytes(&in->tensor), n = (size_t)collective_size(c);
     uint8_t *all = NULL;
-    TRY(room_for(here ? n : 0, bytes, &all, err));
+    TRY(space_for(here ? n : 0, bytes, &all, err));
     enum skiff_status status = collective_gather(c, in->tensor.data, bytes, all, root, err);
     if (status == SKIFF_OK && here)
         status = part(all, in, outs, (int)n, err);
@@ -220,8 +224,8 @@ enum skiff_status skiff_collective_all_to_all(int ring, const struct skiff_tenso
     TRY(sizes_of((const struct skiff_tensor *const *)outs, n, out_bytes, &out_sum, err));
     uint8_t *in = NULL, *out = NULL;
     enum skiff_status status = SKIFF_OK;
-    TRY_OUT(room_for(1, in_sum, &in, err));
-    TRY_OUT(room_for(1, out_sum, &out, err));
+    TRY_OUT(space_for(1, in_sum, &in, err));
+    TRY_OUT(space_for(1, out_sum, &out, err));
     for (int i = 0; i < n; at += in_bytes[i++])
         if (in_bytes[i])
             memcpy(in + at, ins[i]->tensor.data, in_bytes[i]);

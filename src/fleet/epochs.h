@@ -5,7 +5,7 @@
  *
  *     epochs_begin      all begin with the same epoch; one that is started again joins the others
  *     ... train ...     epochs_trained, once a second and at the end: what dies is counted, too
- *     epochs_meet       all are at the end of the epoch; their counts are added up
+ *     epochs_barrier       all are at the end of the epoch; their counts are added up
  *     epochs_mark       the values of now are the epoch's
  *     epochs_who_saves  PS_SAVE_YOU: epochs_save, then epochs_saved
  *
@@ -27,8 +27,8 @@ enum skiff_status epochs_begin(struct skiff_fleet *f, const struct ps_begin *has
 /* For workers that wait for something else: are all servers there? An error says who is not. */
 enum skiff_status epochs_look(struct skiff_fleet *f, struct skiff_error *err);
 /* Adds up over all workers, in place. */
-enum skiff_status epochs_meet(struct skiff_fleet *f, int epoch, int64_t *whole, size_t nwhole,
-                              double *part, size_t npart, struct skiff_error *err);
+enum skiff_status epochs_barrier(struct skiff_fleet *f, int epoch, int64_t *whole, size_t nwhole,
+                                 double *part, size_t npart, struct skiff_error *err);
 /* What this worker has trained of an epoch so far (x->done: all of its files). out: the account of
  * all workers; NULL: nobody waits for it, and errors are noticed elsewhere. */
 enum skiff_status epochs_trained(struct skiff_fleet *f, struct ps_trained *x,
@@ -43,12 +43,12 @@ enum skiff_status epochs_who_saves(struct skiff_fleet *f, int epoch, bool comple
 enum skiff_status epochs_saved(struct skiff_fleet *f, int epoch, bool complete,
                                const struct skiff_error *failure, struct skiff_error *err);
 /* Nobody could: servers shall not end well. */
-enum skiff_status epochs_tell_unsaved(struct skiff_fleet *f, const char *reason,
-                                      struct skiff_error *err);
+enum skiff_status epochs_report_unsaved(struct skiff_fleet *f, const char *reason,
+                                        struct skiff_error *err);
 
 struct epochs_save {
     const char *dir;
-    struct model_note note;
+    struct model_info note;
     bool marked; /* the values that were marked at the end of the epoch; otherwise those of now */
     const char *const *feeds, *const *targets;
     int nfeeds, ntargets;
@@ -56,12 +56,12 @@ struct epochs_save {
 /* Persistables, program for inference and what they are, in place at one instant. */
 enum skiff_status epochs_save(struct skiff_fleet *f, struct skiff_scope *scope,
                               const struct epochs_save *what, struct skiff_error *err);
-/* Beside the shards of a save of tables of features (skiff_fleet_save_model): ids that wait for
+/* Beside the shards of a save of sparse tables (skiff_fleet_save_model): ids that wait for
  * admission, which have no place in Paddle's files; loads of that folder find them. */
 enum skiff_status epochs_save_waiting(struct skiff_fleet *f, const char *dir,
                                       struct skiff_error *err);
-/* A save of mode 3 has the rows of tables of features as they were before it let a day pass:
- * whoever goes on from one lets it pass once more. */
+/* A save of mode 3 has the rows of sparse tables as they were before it let a day pass:
+ * a process that resumes from one lets it pass once more. */
 enum skiff_status epochs_pass_day(struct skiff_fleet *f, struct skiff_error *err);
 
 #endif

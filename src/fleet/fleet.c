@@ -1,4 +1,10 @@
-/* A fleet's life, its role, split_files. */
+/* A fleet: one process's part in a job (include/skiff/fleet.h). This file has its creation, its
+ * role, and the questions about it; the other calls are in fleet_*.c by topic.
+ *
+ * The role is fixed by init and must be known before programs are split. Log lines come from any
+ * thread of the job: callback and argument are atomics, and the argument is set first, so that a
+ * thread never calls the new callback with the old argument. Except for skiff_fleet_stop_server,
+ * all other calls come from one thread. */
 #include "fleet/fleet_parts.h"
 #include "fleet/fleet_log.h"
 
@@ -8,7 +14,7 @@
 
 struct skiff_fleet *skiff_fleet_create(void)
 {
-    return mem_must(sizeof(struct skiff_fleet));
+    return mem_alloc_or_die(sizeof(struct skiff_fleet));
 }
 
 void skiff_fleet_destroy(struct skiff_fleet *f)
@@ -17,17 +23,17 @@ void skiff_fleet_destroy(struct skiff_fleet *f)
         return;
     skiff_fleet_abandon_worker(f, "has ended without stop_worker");
     fleet_drop_programs(f);
-    folder_lock_release(&f->saving);
+    folder_lock_close(&f->saving);
     role_deinit(&f->role);
     free(f);
 }
 
-void skiff_fleet_on_say(struct skiff_fleet *f, void (*say)(void *user, const char *line),
+void skiff_fleet_on_log(struct skiff_fleet *f, void (*on_log)(void *user, const char *line),
                         void *user)
 {
-    if (say) /* a thread may be between its two looks */
+    if (on_log) /* a thread may be between its two looks */
         atomic_store(&f->user, user);
-    atomic_store(&f->say, say);
+    atomic_store(&f->on_log, on_log);
 }
 
 void fleet_on_log(struct skiff_fleet *f, log_call log, void *user)
@@ -37,15 +43,15 @@ void fleet_on_log(struct skiff_fleet *f, log_call log, void *user)
     atomic_store(&f->log, log);
 }
 
-void fleet_say(void *self, enum log_level level, const char *line)
+void fleet_log(void *self, enum log_level level, const char *line)
 {
     struct skiff_fleet *f = self;
-    say_call say = atomic_load(&f->say);
+    notify_call on_log = atomic_load(&f->on_log);
     log_call log = atomic_load(&f->log);
     if (log)
         log(atomic_load(&f->user), level, line);
-    else if (say)
-        say(atomic_load(&f->user), line);
+    else if (on_log)
+        on_log(atomic_load(&f->user), line);
 }
 
 /* ---- init ---- */
@@ -57,7 +63,7 @@ static enum skiff_status take_role(struct skiff_fleet *f, struct role *role,
     enum skiff_status status = settings_read(&settings, NULL, NULL, err);
     if (status == SKIFF_OK && f->main)
         status = error_set(err, SKIFF_STATE,
-                           "init comes before minimize: this fleet's programs are split already");
+                           "call init before minimize: this fleet's programs are already split");
     if (status < 0) {
         role_deinit(role);
         return status;
@@ -90,9 +96,7 @@ enum skiff_status fleet_need_init(const struct skiff_fleet *f, const char *call,
 {
     return f->initialized ? SKIFF_OK
                           : error_set(err, SKIFF_STATE,
-                                      "%s: call init first: nobody has said who "
-                                      "this process is",
-                                      call);
+                                      "%s: call init first: this process has no role yet", call);
 }
 
 /* ---- who is who ---- */
@@ -159,7 +163,7 @@ enum skiff_status skiff_fleet_split_files(const struct skiff_fleet *f, const cha
     if (n < 0)
         return error_set(err, SKIFF_RANGE, "split_files: %d files", n);
     role_split(n, f->role.workers, f->role.id, &first, &count);
-    const char **part = mem_must((size_t)(count + 1) * sizeof(*part));
+    const char **part = mem_alloc_or_die((size_t)(count + 1) * sizeof(*part));
     for (int i = 0; i < count; i++)
         part[i] = files[first + i];
     *out = part;
@@ -179,7 +183,7 @@ struct skiff_program *skiff_fleet_startup_program(const struct skiff_fleet *f)
     return f->startup;
 }
 
-const char *skiff_fleet_notes(const struct skiff_fleet *f)
+const char *skiff_fleet_warnings(const struct skiff_fleet *f)
 {
-    return f->split ? split_notes(f->split) : "";
+    return f->split ? split_warnings(f->split) : "";
 }

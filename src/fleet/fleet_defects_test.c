@@ -1,7 +1,7 @@
 /* What Paddle 1.8.5 does wrong in distributed training, done right: one test for each such place
  * that shows in a job. Those of roles and files are in role_test.c and fleet_test.c, those of
  * processes in tests/cluster. */
-#include "fleet/fleet_kit_test.h"
+#include "fleet/fleet_fixture_test.h"
 
 /* Bare transpiler, sync, one trainer: 1.8.5's server dies at the first step. */
 static void bare_sync_one_trainer(void **state)
@@ -48,7 +48,7 @@ static void bare_jobs(void **state)
 
 /* transpile(sync_mode=False) with a config that says sync: both trainers of 1.8.5 hang. Here nobody
  * waits, as was said to transpile, and the job learns. */
-static void bare_half_told(void **state)
+static void bare_half_configured(void **state)
 {
     struct job_case c = {.mode = "sync",
                          .optimizer = "sgd",
@@ -57,7 +57,7 @@ static void bare_half_told(void **state)
                          .workers = 2,
                          .steps = STEPS,
                          .bare = true,
-                         .half_told = true};
+                         .half_configured = true};
     (void)state;
     job_run(&c);
     /* whoever comes first sees the first parameters; nobody sees them at the end */
@@ -267,7 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bare_sync_one_trainer),
         cmocka_unit_test(bare_jobs),
-        cmocka_unit_test(bare_half_told),
+        cmocka_unit_test(bare_half_configured),
         cmocka_unit_test(schedule_moves),
         cmocka_unit_test(clip_of_the_optimizer),
         cmocka_unit_test(distributed_table),
@@ -279,5 +279,5 @@ int main(void)
         cmocka_unit_test(adadelta),
         cmocka_unit_test(fewer_batches),
     };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+    return cmocka_run_group_tests(tests, folder_create, folder_remove);
 }

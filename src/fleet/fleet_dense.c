@@ -23,21 +23,21 @@
 #include "store/file.h"
 #include "store/folder_commit.h"
 #include "store/folder_save.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 
 #define COLUMNS 8
 
 enum column_kind { COLUMN_VALUES, COLUMN_SCALAR, COLUMN_ZERO };
 
-struct column {
+struct dense_column {
     enum column_kind kind;
     const char *name; /* of the variable; ZERO: NULL */
     float *v;         /* one for each element of the parameter; SCALAR: all are the same */
 };
 
 struct dense_param {
-    struct column columns[COLUMNS]; /* the first: the parameter itself */
-    int ncolumns, nread;            /* nread: of a load, so many of them have values */
+    struct dense_column columns[COLUMNS]; /* the first: the parameter itself */
+    int ncolumns, nread;                  /* nread: of a load, so many of them have values */
     int64_t size;
 };
 
@@ -93,8 +93,8 @@ static void add_column(struct dense_param *p, enum column_kind kind, const char 
 {
     if (p->ncolumns == COLUMNS || (kind != COLUMN_ZERO && !name))
         return;
-    float *v = mem_must((size_t)(p->size + 1) * sizeof(*v));
-    p->columns[p->ncolumns++] = (struct column){kind, name, v};
+    float *v = mem_alloc_or_die((size_t)(p->size + 1) * sizeof(*v));
+    p->columns[p->ncolumns++] = (struct dense_column){kind, name, v};
 }
 
 /* States of the optimizer that have a number per element, in the op's order. */
@@ -163,7 +163,7 @@ static enum skiff_status dense_init(struct dense *d, struct skiff_fleet *f, stru
     enum skiff_status status = SKIFF_OK;
     *d = (struct dense){.f = f, .session = s, .plan = plan};
     d->scope = host ? comm_scope(f->job) : NULL;
-    d->params = mem_must((size_t)(n + 1) * sizeof(*d->params));
+    d->params = mem_alloc_or_die((size_t)(n + 1) * sizeof(*d->params));
     for (int i = 0; i < n && status == SKIFF_OK; i++) {
         const char *placed = !host && is_param(plan, i) ? plan->placement[i].origin : NULL;
         const char *name = host ? local_param(f, i) : placed;
@@ -187,7 +187,8 @@ static enum skiff_status pull_slice(struct dense *d, const struct skiff_placemen
     struct skiff_tensor part = {0};
     int64_t rows = placement_rows(slice);
     enum skiff_status status =
-        tag ? session_pull_kept(d->session, tag, slice->server, slice->slice, 0, rows, &part, err)
+        tag ? session_pull_snapshot(d->session, tag, slice->server, slice->slice, 0, rows, &part,
+                                    err)
             : session_pull_part(d->session, slice->server, slice->slice, 0, rows, &part, err);
     if (status == SKIFF_OK && (part.tensor.dtype != DTYPE_FP32 || tensor_numel(&part.tensor) != n))
         status = error_set(err, SKIFF_SHAPE,
@@ -250,7 +251,7 @@ static enum skiff_status each_slice(struct dense *d, const char *name, bool copi
     return SKIFF_OK;
 }
 
-static enum skiff_status each_column(struct dense *d, struct dense_param *p, struct column *c,
+static enum skiff_status each_column(struct dense *d, struct dense_param *p, struct dense_column *c,
                                      const char *tag, slice_call call, struct skiff_error *err)
 {
     if (c->kind == COLUMN_ZERO)
@@ -267,7 +268,7 @@ static enum skiff_status gather(struct dense *d, struct skiff_error *err)
 {
     char tag[64];
     snprintf(tag, sizeof(tag), "dense %u of worker %d", d->f->saves++, d->f->role.id);
-    TRY(session_mark_now(d->session, tag, err));
+    TRY(session_tag_now(d->session, tag, err));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < d->n; i++)
         for (int k = 0; k < d->params[i].ncolumns && status == SKIFF_OK; k++)
@@ -325,7 +326,7 @@ static enum skiff_status fresh_folder(const char *dir, char **out, int *lock,
     struct buf name = BUF_INIT;
     if (!fs_is_remote(dir)) {
         TRY(file_make_parents(dir, err));
-        return leftover_make_dir(dir, false, out, lock, err);
+        return stale_file_create_dir(dir, false, out, lock, err);
     }
     buf_printf(&name, "%s.new-%ld", dir, (long)getpid());
     file_remove_tree(name.data);
@@ -350,10 +351,10 @@ enum skiff_status fleet_dense_write(struct skiff_fleet *f, struct session *s, co
     return status < 0 ? error_prefix(err, status, "saving dense parameters to %s", dir) : status;
 }
 
-enum skiff_status fleet_dense_place(struct dense_folder *d, const char *dir,
-                                    struct skiff_error *err)
+enum skiff_status fleet_dense_commit(struct dense_folder *d, const char *dir,
+                                     struct skiff_error *err)
 {
-    enum skiff_status status = folder_place(d->path, dir, "part-", err);
+    enum skiff_status status = folder_move(d->path, dir, "part-", err);
     return status < 0 ? error_prefix(err, status, "saving dense parameters to %s", dir) : status;
 }
 
@@ -367,14 +368,14 @@ void fleet_dense_end(struct dense_folder *d)
 void fleet_dense_leave(struct dense_folder *d)
 {
     if (d->lock >= 0)
-        lock_release(d->lock);
+        lock_close(d->lock);
     free(d->path);
     *d = (struct dense_folder){.lock = -1};
 }
 
 /* ---- reading ---- */
 
-struct reader {
+struct dense_reader {
     struct dense *d;
     int param;
     int64_t element, done;
@@ -383,7 +384,7 @@ struct reader {
     int line;
 };
 
-static enum skiff_status take_line(struct reader *r, char *line, struct skiff_error *err)
+static enum skiff_status take_line(struct dense_reader *r, char *line, struct skiff_error *err)
 {
     float numbers[COLUMNS];
     int n = 0;
@@ -417,7 +418,8 @@ static enum skiff_status take_line(struct reader *r, char *line, struct skiff_er
     return SKIFF_OK;
 }
 
-static enum skiff_status read_lines(struct reader *r, struct stream *s, struct skiff_error *err)
+static enum skiff_status read_lines(struct dense_reader *r, struct stream *s,
+                                    struct skiff_error *err)
 {
     char buf[65536];
     size_t have = 0, got = 1;
@@ -446,7 +448,8 @@ static bool is_part(const struct fs_entry *e)
     return !e->stat.folder && !strncmp(slash ? slash + 1 : e->path, "part-", 5);
 }
 
-static enum skiff_status read_part(struct reader *r, const char *path, struct skiff_error *err)
+static enum skiff_status read_part(struct dense_reader *r, const char *path,
+                                   struct skiff_error *err)
 {
     struct stream *s;
     r->path = path;
@@ -457,7 +460,8 @@ static enum skiff_status read_part(struct reader *r, const char *path, struct sk
     return status;
 }
 
-static enum skiff_status read_parts(struct reader *r, const char *dir, struct skiff_error *err)
+static enum skiff_status read_parts(struct dense_reader *r, const char *dir,
+                                    struct skiff_error *err)
 {
     struct fs_list files = {0};
     int n = 0;
@@ -480,9 +484,9 @@ static enum skiff_status read_parts(struct reader *r, const char *dir, struct sk
 
 static enum skiff_status read_files(struct dense *d, const char *dir, struct skiff_error *err)
 {
-    struct reader r = {.d = d};
+    struct dense_reader r = {.d = d};
     char *parent = path_parent(dir);
-    enum skiff_status status = fs_is_remote(dir) ? SKIFF_OK : folder_commit_settle(parent, err);
+    enum skiff_status status = fs_is_remote(dir) ? SKIFF_OK : folder_commit_recover(parent, err);
     if (status == SKIFF_OK)
         status = read_parts(&r, dir, err);
     free(parent);
@@ -516,7 +520,7 @@ enum skiff_status fleet_dense_read(struct skiff_fleet *f, struct session *s, con
                                    struct skiff_scope *scope, struct dense **out,
                                    struct skiff_error *err)
 {
-    struct dense *d = mem_must(sizeof(*d));
+    struct dense *d = mem_alloc_or_die(sizeof(*d));
     enum skiff_status status = dense_init(d, f, s, err);
     *out = NULL;
     if (status < 0) {
@@ -563,13 +567,13 @@ static enum skiff_status each_in_scope(struct skiff_fleet *f, const char *name,
     struct session *s;
     struct dense d;
     TRY(fleet_need_session(f, name, &s, err));
-    TRY(comm_settle(f->job, err));
+    TRY(comm_flush(f->job, err));
     if (fleet_is_host(f))
         return SKIFF_OK; /* they are there and nowhere else */
     TRY(dense_init(&d, f, s, err));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < d.n && status == SKIFF_OK; i++) {
-        struct column *c = &d.params[i].columns[0];
+        struct dense_column *c = &d.params[i].columns[0];
         struct skiff_tensor *v = scope_find(scope, c->name);
         if (!v || v->kind != VALUE_TENSOR || !v->tensor.data)
             continue; /* rows of it are pulled by id */

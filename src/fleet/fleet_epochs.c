@@ -1,4 +1,10 @@
-/* Epochs of a job (epochs.h). */
+/* Epochs of a job (epochs.h): the common start, the barrier at the end of an epoch, tagging the
+ * values of an epoch, choosing the worker that saves.
+ *
+ * Before a worker waits for the others it steps aside (fleet_step_aside): in sync mode, servers
+ * would otherwise wait for its steps. Afterwards nobody trains before all are back. Names of
+ * barriers contain the epoch, so that a worker that was started again cannot meet the others in
+ * another epoch. A fleet without a job returns at once. One thread. */
 #include "fleet/epochs.h"
 
 #include <stdio.h>
@@ -18,7 +24,7 @@ enum skiff_status epochs_server_has(struct skiff_fleet *f, const struct ps_begin
     return SKIFF_OK;
 }
 
-/* The last meeting of an epoch; server 0 knows it by this name (server/book.c). */
+/* The last meeting of an epoch; server 0 knows it by this name (server/coordinator.c). */
 static void back_tag(int epoch, char out[static 64])
 {
     snprintf(out, 64, "epoch %d: back", epoch);
@@ -58,15 +64,15 @@ static enum skiff_status meet(struct session *s, int epoch, int64_t *whole, size
     return session_reduce_double(s, tag, "sum", part, npart, err);
 }
 
-enum skiff_status epochs_meet(struct skiff_fleet *f, int epoch, int64_t *whole, size_t nwhole,
-                              double *part, size_t npart, struct skiff_error *err)
+enum skiff_status epochs_barrier(struct skiff_fleet *f, int epoch, int64_t *whole, size_t nwhole,
+                                 double *part, size_t npart, struct skiff_error *err)
 {
     struct session *s;
     char tag[64];
     if (fleet_is_alone(f))
         return SKIFF_OK;
     TRY(fleet_need_session(f, "the end of an epoch", &s, err));
-    TRY(comm_settle(f->job, err)); /* all that this worker has done is with the servers */
+    TRY(comm_flush(f->job, err)); /* all that this worker has done is with the servers */
     TRY(fleet_step_aside(f, s, err));
     TRY(meet(s, epoch, whole, nwhole, part, npart, err));
     TRY(fleet_step_back(f, s, err));
@@ -93,7 +99,7 @@ static void mark_name(int epoch, char out[static 64])
 }
 
 /* Each worker marks all servers before it trains on; the first one's mark counts. So it is there
- * before anybody's next push, and after everybody's last one (epochs_meet). */
+ * before anybody's next push, and after everybody's last one (epochs_barrier). */
 enum skiff_status epochs_mark(struct skiff_fleet *f, int epoch, struct skiff_error *err)
 {
     struct session *s;
@@ -102,7 +108,7 @@ enum skiff_status epochs_mark(struct skiff_fleet *f, int epoch, struct skiff_err
         return SKIFF_OK;
     TRY(fleet_need_session(f, "the mark of an epoch", &s, err));
     mark_name(epoch, tag);
-    return session_mark(s, tag, err);
+    return session_tag(s, tag, err);
 }
 
 /* Dropping a mark that nobody has made changes nothing, and asks all of them. */
@@ -111,7 +117,7 @@ enum skiff_status epochs_look(struct skiff_fleet *f, struct skiff_error *err)
     struct session *s;
     if (fleet_is_alone(f))
         return SKIFF_OK;
-    TRY(fleet_need_session(f, "a look at the servers", &s, err));
+    TRY(fleet_need_session(f, "reading the state of the servers", &s, err));
     return session_unmark(s, "look", err);
 }
 
@@ -152,8 +158,8 @@ enum skiff_status epochs_saved(struct skiff_fleet *f, int epoch, bool complete,
     return failure || !complete ? SKIFF_OK : session_unmark(s, tag, err);
 }
 
-enum skiff_status epochs_tell_unsaved(struct skiff_fleet *f, const char *reason,
-                                      struct skiff_error *err)
+enum skiff_status epochs_report_unsaved(struct skiff_fleet *f, const char *reason,
+                                        struct skiff_error *err)
 {
     struct session *s;
     if (fleet_is_alone(f))

@@ -43,7 +43,7 @@ static int64_t id_of(const struct geo_case *c, int i)
     return c->wide ? (int64_t)((uint64_t)i * UINT64_C(0x9E3779B97F4A7C15)) : i;
 }
 
-struct member {
+struct table_process {
     struct geo_case *c;
     struct skiff_net *net;
     struct skiff_var *loss;
@@ -53,7 +53,7 @@ struct member {
     pthread_t thread;
 };
 
-static void must(enum skiff_status status, const struct skiff_error *err)
+static void or_die(enum skiff_status status, const struct skiff_error *err)
 {
     if (status < 0)
         fail_msg("%s", err->message);
@@ -68,7 +68,7 @@ static struct skiff_var *loss_of(struct skiff_net *net, struct skiff_var *const 
 }
 
 /* loss = mean (tanh(rows W) w - y)^2 of two slots that are looked up in one table. */
-static void build(struct member *m, struct skiff_optimizer **opt)
+static void build(struct table_process *m, struct skiff_optimizer **opt)
 {
     const struct geo_case *c = m->c;
     struct skiff_param_attr attr = {.name = "emb", .initializer = skiff_init_constant(0.25)};
@@ -88,7 +88,7 @@ static void build(struct member *m, struct skiff_optimizer **opt)
     *opt = skiff_optimizer_create(m->net, c->optimizer, &o);
 }
 
-static void member_open(struct member *m, struct geo_case *c, bool server, int id)
+static void member_open(struct table_process *m, struct geo_case *c, bool server, int id)
 {
     struct skiff_error err;
     struct skiff_optimizer *opt;
@@ -98,14 +98,15 @@ static void member_open(struct member *m, struct geo_case *c, bool server, int i
                               .server_endpoints = c->endpoints,
                               .nservers = SERVERS};
     struct skiff_strategy strategy = {.mode = c->mode ? c->mode : "geo", .geo_steps = c->steps};
-    *m = (struct member){.c = c, .fleet = skiff_fleet_create(), .scope = skiff_scope_create()};
+    *m = (struct table_process){
+        .c = c, .fleet = skiff_fleet_create(), .scope = skiff_scope_create()};
     m->exe = skiff_executor_create(m->scope, NULL);
     build(m, &opt);
-    must(skiff_fleet_init_user(m->fleet, &role, &err), &err);
-    must(skiff_fleet_minimize(m->fleet, opt, m->loss, &strategy, NULL, &err), &err);
+    or_die(skiff_fleet_init_user(m->fleet, &role, &err), &err);
+    or_die(skiff_fleet_minimize(m->fleet, opt, m->loss, &strategy, NULL, &err), &err);
 }
 
-static void member_close(struct member *m)
+static void member_close(struct table_process *m)
 {
     skiff_fleet_destroy(m->fleet);
     skiff_executor_destroy(m->exe);
@@ -115,7 +116,7 @@ static void member_close(struct member *m)
 
 static void *serve(void *self)
 {
-    struct member *m = self;
+    struct table_process *m = self;
     struct skiff_error err;
     if (skiff_fleet_init_server(m->fleet, m->c->load, &err) < 0 ||
         skiff_fleet_run_server(m->fleet, &err) < 0)
@@ -124,7 +125,7 @@ static void *serve(void *self)
 }
 
 /* The next batch; all that is due has been exchanged afterwards. */
-static float step(struct member *m, int worker, int step)
+static float step(struct table_process *m, int worker, int step)
 {
     struct skiff_error err;
     struct skiff_tensor *loss = NULL, *in[3];
@@ -140,10 +141,10 @@ static float step(struct member *m, int worker, int step)
     }
     for (int i = 0; i < 3; i++)
         feeds[i] = (struct skiff_feed){names[i], in[i]};
-    must(skiff_executor_run(m->exe, skiff_fleet_main_program(m->fleet), feeds, m->c->bare ? 1 : 3,
-                            &fetch, 1, &loss, &err),
-         &err);
-    must(skiff_fleet_flush(m->fleet, &err), &err);
+    or_die(skiff_executor_run(m->exe, skiff_fleet_main_program(m->fleet), feeds, m->c->bare ? 1 : 3,
+                              &fetch, 1, &loss, &err),
+           &err);
+    or_die(skiff_fleet_flush(m->fleet, &err), &err);
     float value = ((float *)skiff_tensor_data(loss))[0];
     skiff_tensor_destroy(loss);
     for (int i = 0; i < 3; i++)
@@ -153,7 +154,7 @@ static float step(struct member *m, int worker, int step)
 
 static void run(struct geo_case *c)
 {
-    struct member servers[SERVERS], workers[MOST];
+    struct table_process servers[SERVERS], workers[MOST];
     struct skiff_error err;
     int ports[SERVERS];
     assert_int_equal(host_free_ports(SERVERS, ports, NULL), SKIFF_OK);
@@ -167,19 +168,19 @@ static void run(struct geo_case *c)
     }
     for (int i = 0; i < c->workers; i++) {
         member_open(&workers[i], c, false, i);
-        must(skiff_fleet_init_worker(workers[i].fleet, workers[i].scope, &err), &err);
-        must(skiff_executor_run(workers[i].exe, skiff_fleet_startup_program(workers[i].fleet), NULL,
-                                0, NULL, 0, NULL, &err),
-             &err);
+        or_die(skiff_fleet_init_worker(workers[i].fleet, workers[i].scope, &err), &err);
+        or_die(skiff_executor_run(workers[i].exe, skiff_fleet_startup_program(workers[i].fleet),
+                                  NULL, 0, NULL, 0, NULL, &err),
+               &err);
     }
     for (int s = 0; s < STEPS; s++)
         for (int i = 0; i < c->workers; i++)
             c->losses[i][s] = step(&workers[i], i, s);
     if (c->save)
-        must(skiff_fleet_save_persistables(workers[0].fleet, workers[0].scope, c->save, &err),
-             &err);
+        or_die(skiff_fleet_save_persistables(workers[0].fleet, workers[0].scope, c->save, &err),
+               &err);
     for (int i = 0; i < c->workers; i++)
-        must(skiff_fleet_stop_worker(workers[i].fleet, &err), &err);
+        or_die(skiff_fleet_stop_worker(workers[i].fleet, &err), &err);
     for (int i = 0; i < SERVERS; i++)
         pthread_join(servers[i].thread, NULL);
     for (int i = 0; i < c->workers; i++)

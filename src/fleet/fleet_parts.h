@@ -1,4 +1,4 @@
-/* The inside of struct skiff_fleet; only files of fleet/ include this. */
+/* The definition of struct skiff_fleet; only files of fleet/ include this. */
 #ifndef FLEET_FLEET_PARTS_H
 #define FLEET_FLEET_PARTS_H
 
@@ -15,7 +15,7 @@
 #include "store/folder_lock.h"
 #include "store/model_dir.h"
 
-typedef void (*say_call)(void *user, const char *line);
+typedef void (*notify_call)(void *user, const char *line);
 typedef void (*log_call)(void *user, enum log_level level, const char *line);
 
 struct skiff_fleet {
@@ -31,14 +31,14 @@ struct skiff_fleet {
     unsigned saves;                                /* snapshots that this worker has made */
     struct folder_lock saving;                     /* of the folder that tables are saved to */
     int nsaving;                                   /* begin_save's that are not ended */
-    double *thresholds;    /* per table of features: of its last save of mode 1 or 2; NULL: none */
-    _Atomic(say_call) say; /* threads of the network look at these */
-    _Atomic(log_call) log; /* instead of say, with a level */
+    double *thresholds;          /* per sparse table: of its last save of mode 1 or 2; NULL: none */
+    _Atomic(notify_call) on_log; /* threads of the network look at these */
+    _Atomic(log_call) log;       /* instead of say, with a level */
     _Atomic(void *) user;
 };
 
 /* To whoever listens; any thread. */
-void fleet_say(void *self, enum log_level level, const char *line);
+void fleet_log(void *self, enum log_level level, const char *line);
 
 /* Neither servers nor a server inside this process: programs are run as they are. */
 static inline bool fleet_is_alone(const struct skiff_fleet *f)
@@ -57,7 +57,7 @@ enum skiff_status fleet_need_init(const struct skiff_fleet *f, const char *call,
 enum skiff_status fleet_need_session(const struct skiff_fleet *f, const char *call,
                                      struct session **out, struct skiff_error *err);
 
-/* Is this worker in its job: between init_worker (or the first run) and stop_worker? */
+/* Has this worker joined its job: between init_worker (or the first run) and stop_worker? */
 bool fleet_is_working(const struct skiff_fleet *f);
 
 /* ---- fleet_worker.c ---- */
@@ -76,7 +76,7 @@ struct fleet_saving {
     const struct skiff_program *program; /* to be written, too; NULL: none */
     const char *model;                   /* its file */
     const char *tag;                     /* snapshot of the servers; NULL: one of now is made */
-    const struct model_note *note;       /* the folder is this save's alone; NULL: it is not */
+    const struct model_info *note;       /* the folder is this save's alone; NULL: it is not */
 };
 /* Gathers from the servers and writes; everything appears at one instant. */
 enum skiff_status fleet_save(struct skiff_fleet *f, struct skiff_scope *scope,
@@ -95,8 +95,8 @@ struct dense_folder {
 };
 enum skiff_status fleet_dense_write(struct skiff_fleet *f, struct session *s, const char *dir,
                                     struct dense_folder *out, struct skiff_error *err);
-enum skiff_status fleet_dense_place(struct dense_folder *d, const char *dir,
-                                    struct skiff_error *err);
+enum skiff_status fleet_dense_commit(struct dense_folder *d, const char *dir,
+                                     struct skiff_error *err);
 void fleet_dense_end(struct dense_folder *d);   /* not placed: nothing is left */
 void fleet_dense_leave(struct dense_folder *d); /* for whoever settles the place */
 /* Loading: all is read and checked first, of the folder or (NULL) of a scope; then it is brought to
@@ -112,7 +112,7 @@ void fleet_dense_close(struct dense *d); /* NULL is fine */
 
 /* ---- fleet_split.c ---- */
 void fleet_drop_programs(struct skiff_fleet *f);
-/* What strategy and settings say to the rooms below. */
+/* What strategy and settings say to the modules below. */
 enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct skiff_split_config *out,
                                      struct skiff_error *err);
 void fleet_comm_options(const struct skiff_strategy *s, const struct settings *settings,

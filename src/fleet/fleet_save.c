@@ -1,5 +1,10 @@
-/* save_persistables, save_inference_model: worker 0 gathers from the servers and writes Paddle's
- * files. Everything appears when all of it is written. */
+/* save_persistables, save_inference_model: one worker (worker 0, or the lowest that is left)
+ * gathers values from the servers and writes Paddle's files. They are committed together when all
+ * are written.
+ *
+ * Values are read from a snapshot of all servers with a tag, so that training continues meanwhile
+ * and the files hold one state; a save without a tag makes its own and drops it, also after an
+ * error. Sparse tables have files of their own (fleet_tables.c). */
 #include "fleet/epochs.h"
 #include "fleet/fleet_parts.h"
 
@@ -26,7 +31,7 @@ static enum skiff_status write_one(const struct collect *g, struct model_writer 
     return file_writer_commit(&file, err);
 }
 
-/* A variable that nobody has is left out: a learning rate that was never set, say. */
+/* Skips a variable that has no value anywhere, such as a learning rate that was never set. */
 static enum skiff_status write_separate(const struct collect *g, struct model_writer *w,
                                         const struct io_vars *vars, struct skiff_error *err)
 {
@@ -41,8 +46,8 @@ static enum skiff_status write_combined(const struct collect *g, struct model_wr
                                         struct skiff_error *err)
 {
     struct file_writer out;
-    const char **names = mem_must((size_t)(vars->n + 1) * sizeof(*names));
-    int *order = mem_must((size_t)(vars->n + 1) * sizeof(*order));
+    const char **names = mem_alloc_or_die((size_t)(vars->n + 1) * sizeof(*names));
+    int *order = mem_alloc_or_die((size_t)(vars->n + 1) * sizeof(*order));
     enum skiff_status status;
     for (int i = 0; i < vars->n; i++)
         names[i] = vars->v[i]->name;
@@ -74,12 +79,12 @@ static enum skiff_status write_program(struct model_writer *w, const struct flee
 static bool is_features(const struct collect *g, const char *name)
 {
     for (int i = 0; g->plan && i < g->plan->ntables; i++)
-        if (g->plan->features[i] && !strcmp(g->plan->tables[i], name))
+        if (g->plan->sparse_table[i] && !strcmp(g->plan->tables[i], name))
             return true;
     return false;
 }
 
-/* Tables of features have files of their own (fleet_tables.c). */
+/* Sparse tables have files of their own (fleet_tables.c). */
 static void list_vars(const struct collect *g, const struct skiff_program *program,
                       struct io_vars *out)
 {
@@ -121,7 +126,8 @@ static enum skiff_status write_all(const struct collect *g, struct model_writer 
         status = collect_rows(g, vars.v[i], w, err);
     if (status == SKIFF_OK && what->program)
         status = write_program(w, what, err);
-    else if (status == SKIFF_OK) /* a model for inference has no use for statistics and states */
+    else if (status ==
+             SKIFF_OK) /* an inference model does not need statistics and optimizer states */
         status = collect_records(g, w, err);
     io_vars_deinit(&vars);
     return status;
@@ -156,8 +162,8 @@ static enum skiff_status save_now(struct skiff_fleet *f, struct session *s,
 {
     char tag[64];
     snprintf(tag, sizeof(tag), "save %u of worker %d", f->saves++, f->role.id);
-    TRY(comm_settle(f->job, err));
-    TRY(session_mark_now(s, tag, err));
+    TRY(comm_flush(f->job, err));
+    TRY(session_tag_now(s, tag, err));
     enum skiff_status status = save_tagged(f, s, scope, tag, what, err);
     enum skiff_status end = session_unmark(s, tag, status < 0 ? NULL : err);
     return status < 0 ? status : end;
@@ -205,7 +211,7 @@ enum skiff_status epochs_save_waiting(struct skiff_fleet *f, const char *dir,
     struct session *s;
     TRY(fleet_need_session(f, "saving", &s, err));
     snprintf(tag, sizeof(tag), "waiting %u of worker %d", f->saves++, f->role.id);
-    TRY(session_mark_now(s, tag, err));
+    TRY(session_tag_now(s, tag, err));
     enum skiff_status status = save_waiting(f, s, tag, dir, err);
     enum skiff_status end = session_unmark(s, tag, status < 0 ? NULL : err);
     status = status < 0 ? status : end;
@@ -237,7 +243,7 @@ bool fleet_writes(struct skiff_fleet *f, const char *call)
         return true;
     snprintf(line, sizeof(line), "%s: worker 0 writes the files, this is worker %d", call,
              f->role.id);
-    fleet_say(f, LOG_INFO, line);
+    fleet_log(f, LOG_INFO, line);
     return false;
 }
 

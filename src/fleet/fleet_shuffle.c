@@ -1,4 +1,5 @@
-/* Bytes between workers, for global_shuffle: letters that server 0 keeps until they are fetched. */
+/* Bytes between workers, for global_shuffle: messages that server 0 keeps until they are fetched.
+ */
 #include "fleet/fleet_parts.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ static enum skiff_status send_all(struct skiff_fleet *f, struct session *s, cons
 {
     for (int k = 1; k < f->role.workers; k++) { /* everybody begins with another one */
         int to = (f->role.id + k) % f->role.workers;
-        TRY(session_mail_put(s, to, tag, send[to], bytes[to], err));
+        TRY(session_message_put(s, to, tag, send[to], bytes[to], err));
     }
     return SKIFF_OK;
 }
@@ -32,7 +33,7 @@ static enum skiff_status take_all(struct skiff_fleet *f, struct session *s, cons
     for (int from = 0; from < f->role.workers; from++) {
         if (from == f->role.id)
             continue;
-        TRY(session_mail_take(s, from, tag, &recv[from], &bytes[from], err));
+        TRY(session_message_take(s, from, tag, &recv[from], &bytes[from], err));
         if (!bytes[from]) {
             free(recv[from]);
             recv[from] = NULL;
@@ -54,7 +55,7 @@ static enum skiff_status alltoall(void *arg, const void *const *send, const size
     memset(recv, 0, (size_t)n * sizeof(*recv));
     memset(recv_bytes, 0, (size_t)n * sizeof(*recv_bytes));
     if (send_bytes[me]) {
-        recv[me] = mem_must(send_bytes[me]);
+        recv[me] = mem_alloc_or_die(send_bytes[me]);
         memcpy(recv[me], send[me], send_bytes[me]);
         recv_bytes[me] = send_bytes[me];
     }
@@ -91,6 +92,7 @@ enum skiff_status skiff_fleet_global_shuffle(struct skiff_fleet *f, struct skiff
 {
     struct skiff_exchange exchange;
     TRY(skiff_fleet_exchange(f, &exchange, err));
-    TRY(skiff_fleet_barrier_worker(f, err)); /* sync: nobody trains while others wait for letters */
+    TRY(skiff_fleet_barrier_worker(
+        f, err)); /* sync mode: no worker may train while others wait for messages */
     return skiff_dataset_global_shuffle(d, &exchange, seed, err);
 }

@@ -110,10 +110,10 @@ void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e
 /* ---- a server inside this worker ---- */
 
 /* Of the server nobody wants to hear what is not worth a warning. */
-static void say_warnings(void *self, enum log_level level, const char *line)
+static void log_warnings(void *self, enum log_level level, const char *line)
 {
     if (level >= LOG_WARN)
-        fleet_say(self, level, line);
+        fleet_log(self, level, line);
 }
 
 /* f NULL: nobody hears its warnings. */
@@ -131,7 +131,7 @@ static enum skiff_status make_host(const struct skiff_split *split, const struct
                                    .startup = startup,
                                    .whole = whole,
                                    .settings = &patient,
-                                   .say = f ? say_warnings : NULL,
+                                   .on_log = f ? log_warnings : NULL,
                                    .user = f};
     enum skiff_status status = local_server_create(&o, out, err);
     program_destroy(main);
@@ -160,7 +160,7 @@ static enum skiff_status make_trainer(struct skiff_fleet *f, const struct skiff_
     struct comm_options o;
     TRY(split_trainer(f->split, &f->main, &f->startup, err));
     fleet_comm_options(s, &f->settings, split_plan(f->split), f->role.id, &o);
-    o.session.say = fleet_say;
+    o.session.on_log = fleet_log;
     o.session.user = f;
     TRY(make_own(f->split, &f->settings, f, &o, err));
     return comm_create(&o, &f->job, err);
@@ -178,7 +178,7 @@ static enum skiff_status make_server(struct skiff_fleet *f, const struct skiff_s
                                    .keeps_values = true,
                                    .settings = &f->settings,
                                    .stop_on_death = s->stop_on_death,
-                                   .say = fleet_say,
+                                   .on_log = fleet_log,
                                    .user = f};
     return job_server_create(&o, &f->job, err);
 }
@@ -223,7 +223,7 @@ static enum skiff_status split_local(struct skiff_fleet *f, const struct skiff_s
     TRY(split_trainer(f->split, &f->main, &f->startup, err));
     fleet_comm_options(&local, &f->settings, split_plan(f->split), 0, &o);
     TRY(make_host(f->split, &f->settings, f->origin, f, &o.host, err));
-    o.session.say = say_warnings;
+    o.session.on_log = log_warnings;
     o.session.on_member = NULL; /* its server is in this process */
     o.session.user = f;
     o.session.silence_ms = COMM_HOST_SILENCE_MS;
@@ -300,7 +300,7 @@ static enum skiff_status take_settings(struct skiff_fleet *f, const struct skiff
     TRY(settings_set_transport(&f->settings, s->transport, err));
     TRY(settings_set_security(&f->settings, &security, err));
     if (secret_is_weak(f->settings.secret, weak, sizeof(weak)))
-        fleet_say(f, LOG_WARN, weak);
+        fleet_log(f, LOG_WARN, weak);
     return SKIFF_OK;
 }
 

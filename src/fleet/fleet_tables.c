@@ -1,7 +1,7 @@
-/* Tables of features: saves, loads, shrinks. Servers do the work on their parts; this worker says
- * what, and writes and reads the dense parameters, which are one more table in the files.
+/* Sparse tables: saves, loads, shrinks. Servers do the work on their parts; this worker sends the
+ * requests, and writes and reads the dense parameters, which are one more table in the files.
  *
- * What this worker has queued is pushed first, so that nothing that was trained is missing. */
+ * This worker's queued gradients are pushed first, so that no trained value is missing. */
 #include "fleet/fleet_parts.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ int skiff_fleet_tables(const struct skiff_fleet *f)
     const struct job_plan *p = plan_of(f);
     int n = 0;
     for (int i = 0; p && i < p->ntables; i++)
-        n += p->features[i] != NULL;
+        n += p->sparse_table[i] != NULL;
     return n;
 }
 
@@ -36,7 +36,7 @@ const char *skiff_fleet_table_name(const struct skiff_fleet *f, int table)
 {
     const struct job_plan *p = plan_of(f);
     for (int i = 0; p && i < p->ntables; i++)
-        if (p->features[i] && !table--)
+        if (p->sparse_table[i] && !table--)
             return p->tables[i];
     return NULL;
 }
@@ -48,14 +48,14 @@ static enum skiff_status begin(struct skiff_fleet *f, const char *call, struct s
     TRY(fleet_need_init(f, call, err));
     if (fleet_is_alone(f))
         return error_set(err, SKIFF_STATE,
-                         "%s: this job has no servers, and tables of features live on them", call);
+                         "%s: this job has no servers, and sparse tables live on them", call);
     TRY(fleet_need_session(f, call, out, err));
     if (!skiff_fleet_tables(f))
         return error_set(err, SKIFF_STATE,
-                         "%s: the program has no table of features (sparse_embedding, and a "
+                         "%s: the program has no sparse table (sparse_embedding, and a "
                          "strategy with its settings)",
                          call);
-    return comm_settle(f->job, err);
+    return comm_flush(f->job, err);
 }
 
 static enum skiff_status check_table(const struct skiff_fleet *f, const char *call, int table,
@@ -64,7 +64,7 @@ static enum skiff_status check_table(const struct skiff_fleet *f, const char *ca
     int n = skiff_fleet_tables(f);
     if (table >= 0 && (table < n || (dense && table == n && fleet_dense_any(f))))
         return SKIFF_OK;
-    return error_set(err, SKIFF_RANGE, "%s: there is no table %d; tables of features are 0 to %d%s",
+    return error_set(err, SKIFF_RANGE, "%s: there is no table %d; sparse tables are 0 to %d%s",
                      call, table, n - 1,
                      dense && fleet_dense_any(f) ? ", dense parameters the next number" : "");
 }
@@ -73,7 +73,7 @@ static enum skiff_status check_table(const struct skiff_fleet *f, const char *ca
 
 /* "<dir>/<number><suffix>", as this process sees it: servers may have started elsewhere. */
 static enum skiff_status folder_of(const char *dir, int table, const char *suffix, char *out,
-                                   size_t room, struct skiff_error *err)
+                                   size_t capacity, struct skiff_error *err)
 {
     char here[4096] = "";
     if (!*dir)
@@ -83,11 +83,11 @@ static enum skiff_status folder_of(const char *dir, int table, const char *suffi
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/')
         n--;
-    int len =
-        snprintf(out, room, "%s%s%.*s/%03d%s", here, *here ? "/" : "", (int)n, dir, table, suffix);
-    if (len < 0 || (size_t)len >= room)
+    int len = snprintf(out, capacity, "%s%s%.*s/%03d%s", here, *here ? "/" : "", (int)n, dir, table,
+                       suffix);
+    if (len < 0 || (size_t)len >= capacity)
         return error_set(err, SKIFF_RANGE, "the name of folder %s is longer than %zu bytes", dir,
-                         room - 1);
+                         capacity - 1);
     return SKIFF_OK;
 }
 
@@ -131,7 +131,7 @@ enum skiff_status skiff_fleet_begin_save(struct skiff_fleet *f, const char *dir,
 void skiff_fleet_end_save(struct skiff_fleet *f)
 {
     if (f->nsaving && !--f->nsaving)
-        folder_lock_release(&f->saving);
+        folder_lock_close(&f->saving);
 }
 
 /* ---- saving ---- */
@@ -139,7 +139,7 @@ void skiff_fleet_end_save(struct skiff_fleet *f)
 static void keep_threshold(struct skiff_fleet *f, int table, double threshold)
 {
     if (!f->thresholds)
-        f->thresholds = mem_must((size_t)skiff_fleet_tables(f) * sizeof(*f->thresholds));
+        f->thresholds = mem_alloc_or_die((size_t)skiff_fleet_tables(f) * sizeof(*f->thresholds));
     f->thresholds[table] = threshold;
 }
 
@@ -148,7 +148,7 @@ static void keep_threshold(struct skiff_fleet *f, int table, double threshold)
 static enum skiff_status commit_here(const struct ps_table *calls, int n,
                                      struct dense_folder *dense, struct skiff_error *err)
 {
-    char **temps = mem_must((size_t)(n + 1) * sizeof(*temps));
+    char **temps = mem_alloc_or_die((size_t)(n + 1) * sizeof(*temps));
     char *dir = path_parent(calls[0].dir);
     struct skiff_error why = {0};
     for (int i = 0; i < n; i++)
@@ -159,7 +159,7 @@ static enum skiff_status commit_here(const struct ps_table *calls, int n,
     if (status < 0 && !dense->path && (why.sys_errno == EACCES || why.sys_errno == EROFS)) {
         status = SKIFF_OK;
     } else if (status == SKIFF_OK) {
-        status = folder_commit_settle(dir, &why);
+        status = folder_commit_recover(dir, &why);
         if (status < 0)
             fleet_dense_leave(dense);
     }
@@ -174,21 +174,21 @@ static enum skiff_status commit_here(const struct ps_table *calls, int n,
 
 /* Tables and dense parameters together; a single one is an instant by itself, and other machines'
  * folders have no locks. */
-static enum skiff_status place_all(const struct ps_table *calls, int n, struct dense_folder *dense,
-                                   struct skiff_error *err)
+static enum skiff_status commit_all(const struct ps_table *calls, int n, struct dense_folder *dense,
+                                    struct skiff_error *err)
 {
     if (n + (dense->path != NULL) > 1 && !fs_is_remote(calls[0].dir))
         return commit_here(calls, n, dense, err);
-    return dense->path ? fleet_dense_place(dense, calls[n].dir, err) : SKIFF_OK;
+    return dense->path ? fleet_dense_commit(dense, calls[n].dir, err) : SKIFF_OK;
 }
 
-/* Tables of features first .. first + n, and the dense parameters. A save that cannot be written
+/* Sparse tables first .. first + n, and the dense parameters. A save that cannot be written
  * leaves all tables as they were: their counters too, which a second try needs. */
 static enum skiff_status save_tables(struct skiff_fleet *f, struct session *s, int first, int n,
                                      bool dense, const char *dir, int mode, struct skiff_error *err)
 {
-    struct ps_table *calls = mem_must((size_t)(n + 1) * sizeof(*calls)), *last = &calls[n];
-    struct ps_table_state *sums = mem_must((size_t)(n + 1) * sizeof(*sums));
+    struct ps_table *calls = mem_alloc_or_die((size_t)(n + 1) * sizeof(*calls)), *last = &calls[n];
+    struct ps_table_state *sums = mem_alloc_or_die((size_t)(n + 1) * sizeof(*sums));
     struct dense_folder fresh = {.lock = -1};
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < n && status == SKIFF_OK; i++)
@@ -200,7 +200,7 @@ static enum skiff_status save_tables(struct skiff_fleet *f, struct session *s, i
     if (dense)
         status = fleet_dense_write(f, s, last->dir, &fresh, err);
     if (status == SKIFF_OK)
-        status = place_all(calls, n, &fresh, err);
+        status = commit_all(calls, n, &fresh, err);
     fleet_dense_end(&fresh);
     enum skiff_status end = session_tables_end(s, calls, n, status == SKIFF_OK, err);
     status = status < 0 ? status : end;
@@ -282,19 +282,19 @@ enum skiff_status skiff_fleet_save_cache(struct skiff_fleet *f, int table, const
 
 /* ---- loading ---- */
 
-struct loading {
+struct table_load_plan {
     const char *dir;
     int mode;
-    int first, n;              /* tables of features */
+    int first, n;              /* sparse tables */
     bool dense;                /* ... and the dense parameters, of their folder, or */
     struct skiff_scope *scope; /* of this scope; NULL: of their folder */
 };
 
 static enum skiff_status read_tables(struct skiff_fleet *f, struct session *s,
-                                     const struct loading *l, uint64_t token,
+                                     const struct table_load_plan *l, uint64_t token,
                                      struct skiff_error *err)
 {
-    struct ps_table *calls = mem_must((size_t)(l->n + 1) * sizeof(*calls));
+    struct ps_table *calls = mem_alloc_or_die((size_t)(l->n + 1) * sizeof(*calls));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < l->n && status == SKIFF_OK; i++)
         status = make_call(f, PS_TABLE_LOAD, l->first + i, l->dir, "", l->mode, &calls[i], err);
@@ -305,8 +305,8 @@ static enum skiff_status read_tables(struct skiff_fleet *f, struct session *s,
 }
 
 static enum skiff_status read_dense(struct skiff_fleet *f, struct session *s,
-                                    const struct loading *l, uint64_t token, struct dense **out,
-                                    struct skiff_error *err)
+                                    const struct table_load_plan *l, uint64_t token,
+                                    struct dense **out, struct skiff_error *err)
 {
     char dir[4096];
     if (!l->dense)
@@ -317,8 +317,8 @@ static enum skiff_status read_dense(struct skiff_fleet *f, struct session *s,
 }
 
 /* Everything is read and checked on all servers, then taken over as a whole. */
-static enum skiff_status load(struct skiff_fleet *f, struct session *s, const struct loading *l,
-                              struct skiff_error *err)
+static enum skiff_status load(struct skiff_fleet *f, struct session *s,
+                              const struct table_load_plan *l, struct skiff_error *err)
 {
     const char *table = skiff_fleet_table_name(f, 0);
     uint64_t token;
@@ -343,7 +343,7 @@ enum skiff_status skiff_fleet_load_model(struct skiff_fleet *f, const char *dir,
     struct session *s;
     TRY(check_mode("load_model", mode, err));
     TRY(begin(f, "load_model", &s, err));
-    struct loading l = {dir, mode, 0, skiff_fleet_tables(f), fleet_dense_any(f), NULL};
+    struct table_load_plan l = {dir, mode, 0, skiff_fleet_tables(f), fleet_dense_any(f), NULL};
     return fleet_writes(f, "load_model") ? load(f, s, &l, err) : SKIFF_OK;
 }
 
@@ -353,7 +353,8 @@ enum skiff_status skiff_fleet_load_features(struct skiff_fleet *f, const char *d
     struct session *s;
     TRY(check_mode("load_features", mode, err));
     TRY(begin(f, "load_features", &s, err));
-    struct loading l = {dir, mode, 0, skiff_fleet_tables(f), dense && fleet_dense_any(f), dense};
+    struct table_load_plan l = {dir,  mode, 0, skiff_fleet_tables(f), dense && fleet_dense_any(f),
+                                dense};
     return fleet_writes(f, "load_features") ? load(f, s, &l, err) : SKIFF_OK;
 }
 
@@ -365,7 +366,7 @@ enum skiff_status skiff_fleet_load_table(struct skiff_fleet *f, int table, const
     TRY(begin(f, "load_table", &s, err));
     TRY(check_table(f, "load_table", table, true, err));
     bool dense = table == skiff_fleet_tables(f);
-    struct loading l = {dir, mode, table, !dense, dense, NULL};
+    struct table_load_plan l = {dir, mode, table, !dense, dense, NULL};
     return fleet_writes(f, "load_table") ? load(f, s, &l, err) : SKIFF_OK;
 }
 
@@ -374,7 +375,7 @@ enum skiff_status skiff_fleet_load_table(struct skiff_fleet *f, int table, const
 enum skiff_status skiff_fleet_flush(struct skiff_fleet *f, struct skiff_error *err)
 {
     TRY(fleet_need_init(f, "flush", err));
-    return f->job && f->role.kind == SKIFF_WORKER ? comm_settle(f->job, err) : SKIFF_OK;
+    return f->job && f->role.kind == SKIFF_WORKER ? comm_flush(f->job, err) : SKIFF_OK;
 }
 
 /* One table, or all of them (-1). */

@@ -1,7 +1,7 @@
-/* Jobs with a table of features, servers and workers as threads of this process: what is trained is
+/* Jobs with a sparse table, servers and workers as threads of this process: what is trained is
  * what a plain computation gives, pushes wait for a flush, saves and loads are each other's
  * opposite. The numbers of Paddle itself: tests/conformance/table_paddle_test.c (rules, files). */
-#include "fleet/fleet_tables_kit_test.h"
+#include "fleet/fleet_tables_fixture_test.h"
 
 /* ---- async: pushes of a worker are one until it flushes ---- */
 
@@ -22,13 +22,13 @@ static void merged_work(struct table_job *j, struct skiff_fleet *f, struct skiff
             step(exe, skiff_fleet_main_program(f), ids, i, worker);
         }
         pthread_barrier_wait(&j->meet);
-        must(skiff_fleet_table_state(f, 0, &state, &err), &err);
+        or_die(skiff_fleet_table_state(f, 0, &state, &err), &err);
         assert_int_equal(state.rows, round ? 12 : 0); /* nothing has gone out yet */
         pthread_barrier_wait(&j->meet);
-        must(skiff_fleet_flush(f, &err), &err);
+        or_die(skiff_fleet_flush(f, &err), &err);
         pthread_barrier_wait(&j->meet);
     }
-    must(skiff_fleet_save_model(f, in_folder("merged"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("merged"), 0, &err), &err);
     pthread_barrier_wait(&j->meet);
 }
 
@@ -79,9 +79,9 @@ static void sync_work(struct table_job *j, struct skiff_fleet *f, struct skiff_e
         ids_of(i, worker, !j->apart, ids);
         step(exe, skiff_fleet_main_program(f), ids, i, worker);
     }
-    must(skiff_fleet_barrier_worker(f, &err), &err);
-    must(skiff_fleet_save_model(f, in_folder("sync"), 0, &err), &err);
-    must(skiff_fleet_barrier_worker(f, &err), &err);
+    or_die(skiff_fleet_barrier_worker(f, &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("sync"), 0, &err), &err);
+    or_die(skiff_fleet_barrier_worker(f, &err), &err);
 }
 
 static void steps_push_as_they_are(const char *mode, bool apart)
@@ -123,8 +123,8 @@ static void half_async_pushes(void **state)
 
 /* ---- saves and loads ---- */
 
-static void round_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
-                       struct skiff_scope *scope, int worker)
+static void request_batch_work(struct table_job *j, struct skiff_fleet *f,
+                               struct skiff_executor *exe, struct skiff_scope *scope, int worker)
 {
     struct skiff_error err = {0};
     struct skiff_table_state state;
@@ -132,28 +132,31 @@ static void round_work(struct table_job *j, struct skiff_fleet *f, struct skiff_
     static const int64_t ids[SAMPLES] = {7, -9};
     for (int i = 0; i < 3; i++) {
         step(exe, main, ids, i, 0);
-        must(skiff_fleet_flush(f, &err), &err);
+        or_die(skiff_fleet_flush(f, &err), &err);
     }
-    must(skiff_fleet_save_model(f, in_folder("first"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("first"), 0, &err), &err);
     step(exe, main, ids, 9, 0);
-    must(skiff_fleet_save_model(f, in_folder("second"), 0, &err), &err); /* flushes by itself */
-    must(skiff_fleet_load_model(f, in_folder("first"), 0, &err), &err);
-    must(skiff_fleet_save_model(f, in_folder("third"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("second"), 0, &err), &err); /* flushes by itself */
+    or_die(skiff_fleet_load_model(f, in_folder("first"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("third"), 0, &err), &err);
     for (int t = 0; t < 2; t++)
-        must(skiff_fleet_load_table(f, t, in_folder("second"), 0, &err), &err);
-    must(skiff_fleet_save_table(f, 0, in_folder("fourth"), 0, &err), &err);
-    must(skiff_fleet_save_table(f, 1, in_folder("fourth"), 0, &err), &err);
-    must(skiff_fleet_save_table(f, 0, in_folder("base"), 2, &err), &err);
-    must(skiff_fleet_shrink(f, -1, &err), &err);
-    must(skiff_fleet_table_state(f, 0, &state, &err), &err);
+        or_die(skiff_fleet_load_table(f, t, in_folder("second"), 0, &err), &err);
+    or_die(skiff_fleet_save_table(f, 0, in_folder("fourth"), 0, &err), &err);
+    or_die(skiff_fleet_save_table(f, 1, in_folder("fourth"), 0, &err), &err);
+    or_die(skiff_fleet_save_table(f, 0, in_folder("base"), 2, &err), &err);
+    or_die(skiff_fleet_shrink(f, -1, &err), &err);
+    or_die(skiff_fleet_table_state(f, 0, &state, &err), &err);
     assert_int_equal(state.rows, 2);
-    must(skiff_fleet_pull_dense(f, scope, &err), &err);
+    or_die(skiff_fleet_pull_dense(f, scope, &err), &err);
 }
 
 static void save_and_load(void **state)
 {
-    struct table_job j = {
-        .mode = "async", .optimizer = "adam", .servers = 2, .workers = 1, .work = round_work};
+    struct table_job j = {.mode = "async",
+                          .optimizer = "adam",
+                          .servers = 2,
+                          .workers = 1,
+                          .work = request_batch_work};
     (void)state;
     table_job_run(&j);
     assert_false(same_text(in_folder("first"), in_folder("second"), "000"));
@@ -174,11 +177,12 @@ static void retry_work(struct table_job *j, struct skiff_fleet *f, struct skiff_
     step(exe, skiff_fleet_main_program(f), ids, 0, 0);
     shell("touch %s", in_folder("full"));
     shell("mkdir -p %s/.002.skiff-save-0/rest", in_folder("delta")); /* of a killed process */
-    told(skiff_fleet_save_model(f, in_folder("delta"), 1, &err), &err, "save of table emb2");
-    told(skiff_fleet_save_table(f, -1, in_folder("delta"), 1, &err), &err, "save of table emb2");
-    shell("test -z \"$(ls -A %s)\"", in_folder("delta")); /* no table's, nor a leftover */
+    reported(skiff_fleet_save_model(f, in_folder("delta"), 1, &err), &err, "save of table emb2");
+    reported(skiff_fleet_save_table(f, -1, in_folder("delta"), 1, &err), &err,
+             "save of table emb2");
+    shell("test -z \"$(ls -A %s)\"", in_folder("delta")); /* no table's, nor a stale file */
     shell("rm %s", in_folder("full"));
-    must(skiff_fleet_save_model(f, in_folder("delta"), 1, &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("delta"), 1, &err), &err);
 }
 
 /* The second table's converter fails while there is a file "full"; the rows of the first are in the
@@ -221,17 +225,17 @@ static void keep_work(struct table_job *j, struct skiff_fleet *f, struct skiff_e
     for (int i = 0; i < 8; i++) {
         ids_of(i, 0, true, ids);
         step(exe, skiff_fleet_main_program(f), ids, i, 0);
-        must(skiff_fleet_flush(f, &err), &err);
+        or_die(skiff_fleet_flush(f, &err), &err);
     }
-    must(skiff_fleet_save_persistables(f, scope, in_folder("kept"), &err), &err);
-    must(skiff_fleet_save_model(f, in_folder("before"), 0, &err), &err);
+    or_die(skiff_fleet_save_persistables(f, scope, in_folder("kept"), &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("before"), 0, &err), &err);
 }
 
 static void kept_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
                       struct skiff_scope *scope, int worker)
 {
     struct skiff_error err = {0};
-    must(skiff_fleet_save_model(f, in_folder("after"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("after"), 0, &err), &err);
 }
 
 /* With another number of servers, too. */
@@ -264,11 +268,11 @@ static void d2sum_work(struct table_job *j, struct skiff_fleet *f, struct skiff_
     static const int64_t ids[SAMPLES] = {7, -9};
     for (int i = 0; i < 3; i++) {
         step(exe, skiff_fleet_main_program(f), ids, i, 0);
-        must(skiff_fleet_flush(f, &err), &err);
+        or_die(skiff_fleet_flush(f, &err), &err);
     }
-    must(skiff_fleet_save_model(f, in_folder("d2sum"), 0, &err), &err);
-    must(skiff_fleet_load_model(f, in_folder("d2sum"), 0, &err), &err);
-    must(skiff_fleet_save_model(f, in_folder("d2sum_again"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("d2sum"), 0, &err), &err);
+    or_die(skiff_fleet_load_model(f, in_folder("d2sum"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(f, in_folder("d2sum_again"), 0, &err), &err);
 }
 
 static void dense_d2sum(void **state)
@@ -316,28 +320,29 @@ static void refused_work(struct table_job *j, struct skiff_fleet *f, struct skif
                          struct skiff_scope *scope, int worker)
 {
     struct skiff_error err = {0};
-    told(skiff_fleet_save_table(f, 2, in_folder("x"), 0, &err), &err,
-         "save_table: there is no table 2; tables of features are 0 to 0, dense parameters the "
-         "next number");
-    told(skiff_fleet_shrink(f, 1, &err), &err, "shrink: there is no table 1");
-    told(skiff_fleet_save_model(f, in_folder("x"), -1, &err), &err, "mode is -1; expected 0 (all)");
-    told(skiff_fleet_save_model(f, "", 0, &err), &err, "has no name");
-    told(skiff_fleet_load_table(f, 1, in_folder("none"), 0, &err), &err,
-         "expected the files of dense parameters");
+    reported(skiff_fleet_save_table(f, 2, in_folder("x"), 0, &err), &err,
+             "save_table: there is no table 2; sparse tables are 0 to 0, dense parameters the "
+             "next number");
+    reported(skiff_fleet_shrink(f, 1, &err), &err, "shrink: there is no table 1");
+    reported(skiff_fleet_save_model(f, in_folder("x"), -1, &err), &err,
+             "mode is -1; expected 0 (all)");
+    reported(skiff_fleet_save_model(f, "", 0, &err), &err, "has no name");
+    reported(skiff_fleet_load_table(f, 1, in_folder("none"), 0, &err), &err,
+             "expected the files of dense parameters");
     char command[300];
     snprintf(command, sizeof(command), "mkdir -p %s/bad/001 && echo 1 2 3 4 > %s/bad/001/part-000",
              folder, folder);
     assert_int_equal(system(command), 0);
-    told(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
-         "line 1: 4 numbers for an element of w; expected 3");
+    reported(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
+             "line 1: 4 numbers for an element of w; expected 3");
     snprintf(command, sizeof(command), "echo 1 > %s/bad/001/part-000", folder);
     assert_int_equal(system(command), 0);
-    told(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
-         "1 files have 1 elements; the program's dense parameters have 2");
+    reported(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
+             "1 files have 1 elements; the program's dense parameters have 2");
     snprintf(command, sizeof(command), "printf '1\\n2\\n3\\n' > %s/bad/001/part-000", folder);
     assert_int_equal(system(command), 0);
-    told(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
-         "line 3: the program has only 2 elements");
+    reported(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
+             "line 3: the program has only 2 elements");
 }
 
 static void wrong_calls(void **state)
@@ -348,8 +353,8 @@ static void wrong_calls(void **state)
     (void)state;
     table_job_run(&j);
     struct skiff_fleet *f = skiff_fleet_create();
-    told(skiff_fleet_flush(f, &err), &err, "init");
-    told(skiff_fleet_save_model(f, "x", 0, &err), &err, "init");
+    reported(skiff_fleet_flush(f, &err), &err, "init");
+    reported(skiff_fleet_save_model(f, "x", 0, &err), &err, "init");
     assert_int_equal(skiff_fleet_tables(f), 0);
     skiff_fleet_destroy(f);
 }
@@ -366,5 +371,5 @@ int main(void)
         cmocka_unit_test(dense_d2sum),
         cmocka_unit_test(wrong_calls),
     };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+    return cmocka_run_group_tests(tests, folder_create, folder_remove);
 }

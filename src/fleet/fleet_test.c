@@ -1,14 +1,14 @@
 /* The fleet calls: whole jobs with servers and workers as threads of this process, over loopback.
  * What they train equals a local run of the joint batches; what worker 0 saves is what the servers
  * hold, in Paddle's files, whatever the number of servers; saved models run alone. */
-#include "fleet/fleet_kit_test.h"
+#include "fleet/fleet_fixture_test.h"
 
 static const char *const params[] = {"fc_0.w_0", "fc_0.b_0", "fc_1.w_0", "fc_1.b_0"};
 
 /* ---- tests ---- */
 
 /* Sync with schedule and Adam equals local training on the joint batch; what is saved loads
- * locally, accumulators and all, and training goes on from it. */
+ * locally, accumulators and all, and training resumes from it. */
 static void sync_equals_local(void **state)
 {
     struct job_case c = {.mode = "sync",
@@ -117,20 +117,20 @@ static void save_forms(const struct job_case *c)
     struct skiff_program *main = skiff_net_main(l.net.net);
     target = skiff_var_name(l.net.predict);
     struct skiff_model_files files = {.model = "net", .params = "weights"};
-#define MUST(call)                       \
+#define OR_DIE(call)                     \
     do {                                 \
         if ((call) < 0)                  \
             fail_msg("%s", err.message); \
     } while (0)
-    MUST(skiff_load_persistables(l.scope, main, in_folder("adam"), NULL, &err));
-    MUST(skiff_save_persistables(l.scope, main, in_folder("all"), "everything", &err));
-    MUST(skiff_save_params(l.scope, main, in_folder("params"), "p", &err));
-    MUST(skiff_save(l.scope, main, in_folder("pickled/x"), &err));
-    MUST(skiff_save_inference_prefix(l.scope, main, &feed, 1, &target, 1, in_folder("pair/x"),
-                                     &err));
-    MUST(skiff_save_inference_files(l.scope, main, &feed, 1, &target, 1, in_folder("inference"),
-                                    &files, &err));
-#undef MUST
+    OR_DIE(skiff_load_persistables(l.scope, main, in_folder("adam"), NULL, &err));
+    OR_DIE(skiff_save_persistables(l.scope, main, in_folder("all"), "everything", &err));
+    OR_DIE(skiff_save_params(l.scope, main, in_folder("params"), "p", &err));
+    OR_DIE(skiff_save(l.scope, main, in_folder("pickled/x"), &err));
+    OR_DIE(skiff_save_inference_prefix(l.scope, main, &feed, 1, &target, 1, in_folder("pair/x"),
+                                       &err));
+    OR_DIE(skiff_save_inference_files(l.scope, main, &feed, 1, &target, 1, in_folder("inference"),
+                                      &files, &err));
+#undef OR_DIE
     local_close(&l);
 }
 
@@ -240,7 +240,7 @@ static void models_run_alone(void **state)
                          SKIFF_OK);
         assert_memory_equal(skiff_tensor_data(out), skiff_tensor_data(expected), BATCH * 4);
         assert_int_equal(file_size(c.model, "fc_0.w_0_moment1_0"), -1);
-        feeds_free(feeds);
+        feeds_deinit(feeds);
         skiff_tensor_destroy(out);
         skiff_tensor_destroy(expected);
         skiff_executor_destroy(exe);
@@ -355,7 +355,7 @@ static void alone(void **state)
                          .save = in_folder("alone"),
                          .model = in_folder("alone_model")};
     struct skiff_error err = {0};
-    struct net n;
+    struct case_net n;
     struct skiff_fleet *f = skiff_fleet_create();
     struct skiff_scope *scope = skiff_scope_create();
     (void)state;
@@ -378,49 +378,50 @@ static void wrong_calls(void **state)
     struct skiff_role worker = {SKIFF_WORKER, 1, 2, endpoints, 1, NULL, 0, {0}};
     struct skiff_role server = {SKIFF_SERVER, 0, 2, endpoints, 1, NULL, 0, {0}};
     struct skiff_error err;
-    struct net n;
+    struct case_net n;
     double v = 0;
     int count;
     struct skiff_fleet *f = skiff_fleet_create();
     (void)state;
     net_open(&n, &(struct job_case){.optimizer = "sgd", .rate = 0.1});
-#define SAYS(call, text)                                    \
+#define CONTAINS(call, text)                                \
     do {                                                    \
         assert_true((call) < 0);                            \
         if (!strstr(err.message, text))                     \
             fail_msg("%s, expected %s", err.message, text); \
     } while (0)
-    SAYS(skiff_fleet_minimize(f, n.opt, n.loss, NULL, NULL, &err), "call init first");
-    SAYS(skiff_fleet_split_files(f, files, 3, &part, &count, &err), "call init first");
+    CONTAINS(skiff_fleet_minimize(f, n.opt, n.loss, NULL, NULL, &err), "call init first");
+    CONTAINS(skiff_fleet_split_files(f, files, 3, &part, &count, &err), "call init first");
     assert_int_equal(skiff_fleet_init_user(f, &worker, &err), SKIFF_OK);
     assert_int_equal(skiff_fleet_split_files(f, files, 3, &part, &count, &err), SKIFF_OK);
     assert_int_equal(count, 1);
     assert_string_equal(part[0], "c");
     free((void *)part);
-    SAYS(skiff_fleet_init_worker(f, NULL, &err), "minimize");
-    SAYS(skiff_fleet_run_server(f, &err), "this process is worker 1");
-    SAYS(skiff_fleet_all_reduce_double(f, "mean", &v, 1, &err), "sum, max or min");
-    SAYS(skiff_fleet_barrier_worker(f, &err), "init_worker");
-    SAYS(skiff_fleet_split(f, skiff_net_main(n.net), skiff_net_startup(n.net),
-                           &(struct skiff_strategy){.mode = "fast"}, &err),
-         "mode is 'fast'");
-    SAYS(skiff_fleet_split(f, skiff_net_main(n.net), skiff_net_startup(n.net),
-                           &(struct skiff_strategy){.reserved = {1}}, &err),
-         "struct skiff_strategy: a reserved field is not zero");
-    SAYS(skiff_fleet_split(f, skiff_net_main(n.net), skiff_net_startup(n.net),
-                           &(struct skiff_strategy){.split_method = "Dice"}, &err),
-         "split_method is Dice");
+    CONTAINS(skiff_fleet_init_worker(f, NULL, &err), "minimize");
+    CONTAINS(skiff_fleet_run_server(f, &err), "this process is worker 1");
+    CONTAINS(skiff_fleet_all_reduce_double(f, "mean", &v, 1, &err), "sum, max or min");
+    CONTAINS(skiff_fleet_barrier_worker(f, &err), "init_worker");
+    CONTAINS(skiff_fleet_split(f, skiff_net_main(n.net), skiff_net_startup(n.net),
+                               &(struct skiff_strategy){.mode = "fast"}, &err),
+             "mode is 'fast'");
+    CONTAINS(skiff_fleet_split(f, skiff_net_main(n.net), skiff_net_startup(n.net),
+                               &(struct skiff_strategy){.reserved = {1}}, &err),
+             "struct skiff_strategy: a reserved field is not zero");
+    CONTAINS(skiff_fleet_split(f, skiff_net_main(n.net), skiff_net_startup(n.net),
+                               &(struct skiff_strategy){.split_method = "Dice"}, &err),
+             "split_method is Dice");
     assert_int_equal(skiff_fleet_init_user(f, &server, &err), SKIFF_OK);
-    SAYS(skiff_fleet_init_server(f, NULL, &err), "minimize");
-    SAYS(skiff_fleet_init_worker(f, NULL, &err), "this process is server 0");
+    CONTAINS(skiff_fleet_init_server(f, NULL, &err), "minimize");
+    CONTAINS(skiff_fleet_init_worker(f, NULL, &err), "this process is server 0");
     struct skiff_fleet *alone = skiff_fleet_create();
     assert_int_equal(skiff_fleet_init_env(alone, SKIFF_ROLE_ENV_AUTO, &err), SKIFF_OK);
-    SAYS(skiff_fleet_split(alone, skiff_net_main(n.net), skiff_net_startup(n.net),
-                           &(struct skiff_strategy){.mode = "fast"}, &err),
-         "mode is 'fast'");
+    CONTAINS(skiff_fleet_split(alone, skiff_net_main(n.net), skiff_net_startup(n.net),
+                               &(struct skiff_strategy){.mode = "fast"}, &err),
+             "mode is 'fast'");
     skiff_fleet_destroy(alone);
     assert_int_equal(skiff_fleet_minimize(f, n.opt, n.loss, NULL, NULL, &err), SKIFF_OK);
-    SAYS(skiff_fleet_init_server(f, "/nowhere/at/all", &err), "/nowhere/at/all: neither a folder");
+    CONTAINS(skiff_fleet_init_server(f, "/nowhere/at/all", &err),
+             "/nowhere/at/all: neither a folder");
     skiff_fleet_destroy(f);
     skiff_net_destroy(n.net);
 }
@@ -442,5 +443,5 @@ int main(void)
         cmocka_unit_test(programs_of_2x),
         cmocka_unit_test(a_fleet_that_goes_is_lost),
     };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+    return cmocka_run_group_tests(tests, folder_create, folder_remove);
 }

@@ -3,7 +3,7 @@
  * A meeting and sync steps would wait for each other for ever when workers have different numbers
  * of batches: one waits in the meeting for the others, they wait in a step for its gradients. So a
  * worker leaves the steps before it waits (session_pause), and all come back, and know that all are
- * back, before anybody goes on. Before that all that was handed over is exchanged (comm_settle):
+ * back, before anybody goes on. Before that all that was handed over is exchanged (comm_flush):
  * what comes after the meeting finds it done. */
 #include "fleet/fleet_parts.h"
 
@@ -75,7 +75,8 @@ void skiff_fleet_abandon_worker(struct skiff_fleet *f, const char *reason)
 {
     if (!fleet_is_working(f))
         return;
-    if (!f->role.nservers) { /* its server is in this process: nobody has to be told */
+    /* its server is in this process: no other process has to be notified */
+    if (!f->role.nservers) {
         skiff_fleet_stop_worker(f, NULL);
         return;
     }
@@ -106,7 +107,7 @@ enum skiff_status fleet_step_back(struct skiff_fleet *f, struct session *s, stru
 static enum skiff_status meet_begin(struct skiff_fleet *f, struct session *s,
                                     struct skiff_error *err)
 {
-    TRY(comm_settle(f->job, err)); /* what comes behind the meeting finds everything done */
+    TRY(comm_flush(f->job, err)); /* what comes behind the meeting finds everything done */
     return fleet_step_aside(f, s, err);
 }
 
@@ -212,7 +213,7 @@ enum skiff_status skiff_fleet_auc(struct skiff_fleet *f, struct skiff_scope *sco
     TRY(check_buckets(s, pos, err));
     TRY(check_buckets(s, neg, err));
     int64_t n = tensor_numel(&scope_find(s, pos)->tensor);
-    int64_t *both = mem_must((size_t)(2 * n + 1) * sizeof(*both));
+    int64_t *both = mem_alloc_or_die((size_t)(2 * n + 1) * sizeof(*both));
     enum skiff_status status = take_buckets(s, pos, both, n, err);
     if (status == SKIFF_OK)
         status = take_buckets(s, neg, both + n, n, err);

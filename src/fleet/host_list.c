@@ -1,3 +1,8 @@
+/* Expanding Slurm's host lists (host_list.h).
+ *
+ * The text comes from the environment, so every number is limited, and so is the number of hosts
+ * (HOST_LIST_MAX): "n[1-999999999]" is an error, not a loop. Numbers keep their leading zeros,
+ * since host names have them. */
 #include "fleet/host_list.h"
 
 #include <ctype.h>
@@ -32,8 +37,8 @@ static enum skiff_status add_name(struct expansion *x, const char *name)
     if (x->n == HOST_LIST_MAX)
         return refuse(x, "it names more than 65536 hosts");
     if ((x->n & (x->n - 1)) == 0) /* a power of two, or 0: full */
-        x->names = mem_must_grow(x->names, (size_t)(x->n ? 2 * x->n : 1) * sizeof *x->names);
-    x->names[x->n++] = mem_must_strdup(name);
+        x->names = mem_grow_or_die(x->names, (size_t)(x->n ? 2 * x->n : 1) * sizeof *x->names);
+    x->names[x->n++] = mem_strdup_or_die(name);
     return SKIFF_OK;
 }
 
@@ -160,7 +165,7 @@ enum skiff_status count_list_expand(const char *what, const char *text, int **ou
             free(counts);
             return refuse_counts(what, text, err);
         }
-        counts = mem_must_grow(counts, (size_t)(n + times + 1) * sizeof *counts);
+        counts = mem_grow_or_die(counts, (size_t)(n + times + 1) * sizeof *counts);
         for (int i = 0; i < times; i++)
             counts[n++] = value;
         if (!*at)

@@ -6,8 +6,8 @@
 
 #define HOST_LIST_MAX 65536
 
-/* All hosts in order: of several brackets in a name the last one counts fastest. what names the
- * list in messages. *out: n strings; free each and the array. */
+/* All hosts in order: with several brackets in a name, the last one varies fastest. `what` names
+ * the list in messages. *out: n strings; free each and the array. */
 enum skiff_status host_list_expand(const char *what, const char *text, char ***out, int *out_n,
                                    struct skiff_error *err);
 /* "2(x3),1": numbers with repetitions, as SLURM_STEP_TASKS_PER_NODE has them; free() *out. */

@@ -84,7 +84,7 @@ static enum skiff_status other_numbers(struct collective *world, const struct bu
                                        struct skiff_error *err)
 {
     void *all;
-    size_t *sizes = mem_must((size_t)collective_size(world) * sizeof *sizes), at = 0;
+    size_t *sizes = mem_alloc_or_die((size_t)collective_size(world) * sizeof *sizes), at = 0;
     enum skiff_status status =
         collective_all_gather_any(world, mine->data, mine->len, &all, sizes, err);
     if (status < 0) {
@@ -111,7 +111,7 @@ static enum skiff_status compare(struct collective *world, const struct skiff_pr
     int n = collective_size(world), rank = collective_rank(world);
     struct buf numbers = BUF_INIT;
     collective_numbers(p, &numbers);
-    struct outline mine = outline_of(p, &numbers), *all = mem_must((size_t)n * sizeof *all);
+    struct outline mine = outline_of(p, &numbers), *all = mem_alloc_or_die((size_t)n * sizeof *all);
     enum skiff_status status = collective_all_gather(world, &mine, sizeof mine, all, err);
     for (int i = 0; status == SKIFF_OK && i < n; i++)
         if (all[i].hash != all[0].hash)
@@ -202,18 +202,18 @@ static const struct job_class collective_job_class = {
 
 static struct collective_job *job_create(const struct skiff_world_options *world)
 {
-    struct collective_job *c = mem_must(sizeof *c);
+    struct collective_job *c = mem_alloc_or_die(sizeof *c);
     c->base = (struct job){.class = &collective_job_class, .refs = 1};
     if (!world)
         return c;
     c->world = *world;
     c->world.endpoints = NULL;
-    c->world.secret_file = world->secret_file ? mem_must_strdup(world->secret_file) : NULL;
+    c->world.secret_file = world->secret_file ? mem_strdup_or_die(world->secret_file) : NULL;
     c->world.engine = NULL; /* the environment's */
     if (world->endpoints) {
-        char **copy = mem_must((size_t)(world->size + 1) * sizeof *copy);
+        char **copy = mem_alloc_or_die((size_t)(world->size + 1) * sizeof *copy);
         for (int i = 0; i < world->size; i++)
-            copy[i] = mem_must_strdup(world->endpoints[i]);
+            copy[i] = mem_strdup_or_die(world->endpoints[i]);
         c->world.endpoints = (const char *const *)copy;
     }
     return c;
@@ -309,9 +309,10 @@ enum skiff_status skiff_collective_spread(const struct skiff_program *main,
     for (size_t i = 0; i < vars->count; i++) {
         const struct skiff_var *v = vars->entries[i].value;
         struct skiff_tensor *value = scope_find(scope, v->name);
-        if (!(v->param || v->is_parameter == IS_TRUE) || !value || value->kind != VALUE_TENSOR)
+        if (!(v->param || v->is_parameter == PRESENCE_TRUE) || !value ||
+            value->kind != VALUE_TENSOR)
             continue;
-        value_settle(value);
+        value_flush(value);
         enum skiff_status status =
             collective_broadcast(world, value->tensor.data, tensor_bytes(&value->tensor), 0, err);
         if (status < 0)

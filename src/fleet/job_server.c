@@ -64,9 +64,9 @@ static enum skiff_status serve(struct job *j, const struct skiff_program *p,
     if (!is_of_split(s, p)) {
         TRY(server_plan_read(p, s->plan->job, s->plan->index, &read, err));
         o.plan = read;
-        if (o.say)
-            o.say(o.user, LOG_INFO,
-                  "the server program is not the split's: what to do is read from its ops");
+        if (o.on_log)
+            o.on_log(o.user, LOG_INFO,
+                     "the server program is not the split's: what to do is read from its ops");
     }
     o.main = p;
     o.scope = scope;
@@ -129,7 +129,7 @@ static const struct job_class server_job_class = {
 enum skiff_status job_server_create(const struct job_server_options *o, struct job **out,
                                     struct skiff_error *err)
 {
-    struct server_job *s = mem_must(sizeof(*s));
+    struct server_job *s = mem_alloc_or_die(sizeof(*s));
     (void)err;
     s->base = (struct job){.class = &server_job_class, .refs = 1};
     s->main = program_clone(o->main);
@@ -154,7 +154,7 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
         .silence_ms = s->settings.silence_ms,
         .start_ms = s->settings.start_ms,
         .on_death = o->stop_on_death ? ON_DEATH_STOP : ON_DEATH_GO_ON,
-        .say = o->say,
+        .on_log = o->on_log,
         .on_member = o->hub ? NULL : fleet_report_member,
         .user = o->user,
     };

@@ -23,7 +23,7 @@ struct job_server_options {
     const struct settings *settings;
     struct inproc_hub *hub; /* of a server inside its worker; NULL: workers are elsewhere */
     bool stop_on_death, keeps_values;
-    void (*say)(void *user, enum log_level level, const char *line);
+    void (*on_log)(void *user, enum log_level level, const char *line);
     void *user;
 };
 

@@ -15,12 +15,12 @@
 #include "fleet/job_server.h"
 #include "passes/split.h"
 
-static char said[1024];
+static char output[1024];
 
-static void say(void *user, enum log_level level, const char *line)
+static void on_log(void *user, enum log_level level, const char *line)
 {
     (void)user;
-    snprintf(said, sizeof said, "%s", line);
+    snprintf(output, sizeof output, "%s", line);
 }
 
 struct served {
@@ -48,8 +48,11 @@ static void served_open(struct served *s)
     assert_int_equal(split_server(split, "127.0.0.1:6170", &s->main, &s->startup, &plan, &err),
                      SKIFF_OK);
     assert_int_equal(settings_read(&settings, NULL, NULL, &err), SKIFF_OK);
-    struct job_server_options o = {
-        .plan = plan, .main = s->main, .startup = s->startup, .settings = &settings, .say = say};
+    struct job_server_options o = {.plan = plan,
+                                   .main = s->main,
+                                   .startup = s->startup,
+                                   .settings = &settings,
+                                   .on_log = on_log};
     assert_int_equal(job_server_create(&o, &s->job, &err), SKIFF_OK);
     job_server_stop(s->job); /* a run returns at once; everything before it is done */
     split_destroy(split);
@@ -67,7 +70,7 @@ static enum skiff_status serve(struct served *s, const struct skiff_program *p,
                                struct skiff_error *err)
 {
     struct skiff_scope *scope = scope_create();
-    said[0] = 0;
+    output[0] = 0;
     enum skiff_status status = s->job->class->serve(s->job, p, scope, err);
     scope_destroy(scope);
     return status;
@@ -81,11 +84,11 @@ static void the_splits_own(void **state)
     struct skiff_program *copy;
     served_open(&s);
     assert_int_equal(serve(&s, s.main, &err), SKIFF_OK);
-    assert_string_equal(said, "");
+    assert_string_equal(output, "");
     program_print(s.main, &text); /* the same program, though not the same object */
     assert_int_equal(program_parse(text.data, "printed", &copy, &err), SKIFF_OK);
     assert_int_equal(serve(&s, copy, &err), SKIFF_OK);
-    assert_string_equal(said, "");
+    assert_string_equal(output, "");
     buf_deinit(&text);
     program_destroy(copy);
     served_close(&s);
@@ -99,7 +102,7 @@ static void another_one(void **state)
     struct skiff_program *changed = program_clone(s.main);
     block_add_var(program_root(changed), "one_more");
     assert_int_equal(serve(&s, changed, &err), SKIFF_OK);
-    assert_non_null(strstr(said, "is not the split's"));
+    assert_non_null(strstr(output, "is not the split's"));
     op_set_int(changed, program_root(changed)->ops[0], "Fanin", 5);
     assert_int_equal(serve(&s, changed, &err), SKIFF_INVALID);
     assert_non_null(strstr(err.message, "is for 5 trainers, the server was started for 2"));

@@ -11,7 +11,7 @@ struct local_server {
     struct inproc_hub *hub;
     struct thread thread;
     bool started;
-    void (*say)(void *user, enum log_level level, const char *line);
+    void (*on_log)(void *user, enum log_level level, const char *line);
     void *user;
 };
 
@@ -20,12 +20,12 @@ static void *serve(void *self)
 {
     struct local_server *s = self;
     struct skiff_error err;
-    if (job_server_run(s->job, &err) < 0 && s->say)
-        s->say(s->user, LOG_WARN, err.message);
+    if (job_server_run(s->job, &err) < 0 && s->on_log)
+        s->on_log(s->user, LOG_WARN, err.message);
     return NULL;
 }
 
-/* On the first use: the parameters get their first values here, so that a failure is told. */
+/* On the first use: the parameters get their first values here, so that a failure is reported. */
 static enum skiff_status open_host(void *self, struct skiff_error *err)
 {
     struct local_server *s = self;
@@ -61,10 +61,10 @@ static void close_host(void *self)
 enum skiff_status local_server_create(const struct job_server_options *options,
                                       struct comm_host *out, struct skiff_error *err)
 {
-    struct local_server *s = mem_must(sizeof(*s));
+    struct local_server *s = mem_alloc_or_die(sizeof(*s));
     struct job_server_options o = *options;
     s->hub = inproc_hub_create();
-    s->say = o.say;
+    s->on_log = o.on_log;
     s->user = o.user;
     o.hub = s->hub;
     o.keeps_values = true;

@@ -1,9 +1,9 @@
 /* A worker that keeps its tables in a server of its own process. */
-#include "fleet/fleet_kit_test.h"
+#include "fleet/fleet_fixture_test.h"
 
 /* One worker without servers, from the programs to the last step. */
 struct worker {
-    struct net net;
+    struct case_net net;
     struct skiff_fleet *fleet;
     struct skiff_scope *scope;
     struct skiff_executor *exe;
@@ -52,7 +52,7 @@ static float worker_step(struct worker *w, struct job_case *c, int step, int64_t
         fail_msg("%s", err.message);
     float value = ((float *)skiff_tensor_data(loss))[0];
     skiff_tensor_destroy(loss);
-    feeds_free(feeds);
+    feeds_deinit(feeds);
     return value;
 }
 
@@ -79,7 +79,7 @@ static void equals_a_job(void **state)
 }
 
 /* Rows of any id; what is saved goes on elsewhere, dense parameters and their states, too. */
-static void features(void **state)
+static void sparse_table(void **state)
 {
     struct skiff_table_settings fades = {.table = "embedding_0.w_0",
                                          .settings =
@@ -129,7 +129,7 @@ static void stopped(void **state)
         skiff_executor_run(w.exe, skiff_fleet_main_program(w.fleet), feeds, n, NULL, 0, NULL, &err),
         SKIFF_STATE);
     assert_non_null(strstr(err.message, "worker 0 has left the job (stop_worker, close)"));
-    feeds_free(feeds);
+    feeds_deinit(feeds);
     worker_close(&w);
 }
 
@@ -151,7 +151,8 @@ static void others_stay(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equals_a_job), cmocka_unit_test(features),
-                                       cmocka_unit_test(stopped), cmocka_unit_test(others_stay)};
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(equals_a_job),
+                                       cmocka_unit_test(sparse_table), cmocka_unit_test(stopped),
+                                       cmocka_unit_test(others_stay)};
+    return cmocka_run_group_tests(tests, folder_create, folder_remove);
 }

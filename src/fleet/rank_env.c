@@ -27,20 +27,20 @@
 #define PORT_BLOCKS 312
 #define STEPS 8 /* of a job, until they use the same block again */
 
-struct reader {
+struct env_reader {
     role_lookup get;
     void *self;
     struct skiff_error *err;
 };
 
-static const char *look(const struct reader *e, const char *name)
+static const char *look(const struct env_reader *e, const char *name)
 {
     const char *v = e->get(e->self, name);
     return v && *v ? v : NULL;
 }
 
 /* A number from least to most; absent is an error. */
-static enum skiff_status number(const struct reader *e, const char *name, long least, long most,
+static enum skiff_status number(const struct env_reader *e, const char *name, long least, long most,
                                 int *out)
 {
     const char *text = look(e, name);
@@ -53,7 +53,7 @@ static enum skiff_status number(const struct reader *e, const char *name, long l
     return SKIFF_OK;
 }
 
-static enum skiff_status base_port(const struct reader *e, uint64_t block, int ranks, int *out)
+static enum skiff_status base_port(const struct env_reader *e, uint64_t block, int ranks, int *out)
 {
     *out = FIRST_PORT + (int)(block % PORT_BLOCKS) * PORT_BLOCK;
     if (!look(e, "PADDLE_START_PORT"))
@@ -63,7 +63,7 @@ static enum skiff_status base_port(const struct reader *e, uint64_t block, int r
 
 /* ---- srun ---- */
 
-struct step {
+struct slurm_step {
     int size, rank;
     char **hosts;
     int nhosts;
@@ -71,15 +71,15 @@ struct step {
     int *node_of, *local_of; /* of each rank */
 };
 
-static void step_deinit(struct step *s)
+static void step_deinit(struct slurm_step *s)
 {
-    role_list_free(s->hosts, s->nhosts);
+    role_list_deinit(s->hosts, s->nhosts);
     free(s->tasks);
     free(s->node_of);
     free(s->local_of);
 }
 
-static enum skiff_status read_nodes(const struct reader *e, struct step *s)
+static enum skiff_status read_nodes(const struct env_reader *e, struct slurm_step *s)
 {
     const char *nodes = look(e, "SLURM_STEP_NODELIST"), *tasks;
     tasks = look(e, "SLURM_STEP_TASKS_PER_NODE");
@@ -103,11 +103,11 @@ static enum skiff_status read_nodes(const struct reader *e, struct step *s)
 
 /* block: the first node's tasks are the first ranks; cyclic: ranks are dealt to the nodes in turn.
  */
-static void place_ranks(struct step *s, bool cyclic)
+static void assign_ranks(struct slurm_step *s, bool cyclic)
 {
     int rank = 0;
-    s->node_of = mem_must((size_t)s->size * sizeof *s->node_of);
-    s->local_of = mem_must((size_t)s->size * sizeof *s->local_of);
+    s->node_of = mem_alloc_or_die((size_t)s->size * sizeof *s->node_of);
+    s->local_of = mem_alloc_or_die((size_t)s->size * sizeof *s->local_of);
     int outer = cyclic ? s->size : s->nhosts;
     for (int i = 0; i < outer && rank < s->size; i++)
         for (int k = 0; k < (cyclic ? s->nhosts : s->tasks[i]); k++) {
@@ -119,7 +119,7 @@ static void place_ranks(struct step *s, bool cyclic)
         }
 }
 
-static enum skiff_status check_place(const struct reader *e, const struct step *s)
+static enum skiff_status check_position(const struct env_reader *e, const struct slurm_step *s)
 {
     int node, local;
     TRY(number(e, "SLURM_NODEID", 0, INT_MAX, &node));
@@ -134,7 +134,7 @@ static enum skiff_status check_place(const struct reader *e, const struct step *
                      s->rank, node, local, s->node_of[s->rank], s->local_of[s->rank]);
 }
 
-static enum skiff_status read_distribution(const struct reader *e, struct step *s)
+static enum skiff_status read_distribution(const struct env_reader *e, struct slurm_step *s)
 {
     const char *text = look(e, "SLURM_DISTRIBUTION");
     size_t n = text ? strcspn(text, ":,") : 0; /* behind it: cores within a node */
@@ -145,11 +145,11 @@ static enum skiff_status read_distribution(const struct reader *e, struct step *
                          "SLURM_DISTRIBUTION is '%.100s': which rank is on which node is known for "
                          "block and cyclic only; start the step with srun --distribution=block",
                          text);
-    place_ranks(s, cyclic);
-    return check_place(e, s);
+    assign_ranks(s, cyclic);
+    return check_position(e, s);
 }
 
-static enum skiff_status step_endpoints(const struct reader *e, const struct step *s,
+static enum skiff_status step_endpoints(const struct env_reader *e, const struct slurm_step *s,
                                         struct role *r)
 {
     int job, id, port;
@@ -166,7 +166,7 @@ static enum skiff_status step_endpoints(const struct reader *e, const struct ste
     return status;
 }
 
-static enum skiff_status read_step(const struct reader *e, struct step *s, struct role *r)
+static enum skiff_status read_step(const struct env_reader *e, struct slurm_step *s, struct role *r)
 {
     if (look(e, "SLURM_HET_SIZE"))
         return error_set(e->err, SKIFF_UNSUPPORTED,
@@ -183,9 +183,9 @@ static enum skiff_status read_step(const struct reader *e, struct step *s, struc
     return SKIFF_OK;
 }
 
-static enum skiff_status from_srun(const struct reader *e, struct role *r)
+static enum skiff_status from_srun(const struct env_reader *e, struct role *r)
 {
-    struct step s = {0};
+    struct slurm_step s = {0};
     TRY(number(e, "SLURM_STEP_NUM_TASKS", 1, HOST_LIST_MAX, &s.size));
     enum skiff_status status = s.size > 1 ? read_step(e, &s, r) : SKIFF_OK;
     step_deinit(&s);
@@ -194,7 +194,7 @@ static enum skiff_status from_srun(const struct reader *e, struct role *r)
 
 /* ---- mpirun ---- */
 
-static enum skiff_status local_endpoints(const struct reader *e, struct role *r)
+static enum skiff_status local_endpoints(const struct env_reader *e, struct role *r)
 {
     int port;
     struct buf list = BUF_INIT;
@@ -209,7 +209,7 @@ static enum skiff_status local_endpoints(const struct reader *e, struct role *r)
     return status;
 }
 
-static enum skiff_status from_mpirun(const struct reader *e, struct role *r)
+static enum skiff_status from_mpirun(const struct env_reader *e, struct role *r)
 {
     int size, here;
     TRY(number(e, "OMPI_COMM_WORLD_SIZE", 1, HOST_LIST_MAX, &size));
@@ -223,7 +223,7 @@ static enum skiff_status from_mpirun(const struct reader *e, struct role *r)
 }
 
 /* MPICH and others, whose ranks we cannot reach: two processes would be two runs. */
-static enum skiff_status refuse_pmi(const struct reader *e)
+static enum skiff_status refuse_pmi(const struct env_reader *e)
 {
     int size;
     TRY(number(e, "PMI_SIZE", 1, INT_MAX, &size));
@@ -236,14 +236,14 @@ static enum skiff_status refuse_pmi(const struct reader *e)
                      size);
 }
 
-static bool same_text(const struct reader *e, const char *a, const char *b)
+static bool same_text(const struct env_reader *e, const char *a, const char *b)
 {
     const char *x = look(e, a), *y = look(e, b);
     return x && y && !strcmp(x, y);
 }
 
 /* srun --mpi=pmi2 sets PMI_*, too; the mpiexec of MPICH starts its daemons by srun. */
-static bool pmi_is_foreign(const struct reader *e)
+static bool pmi_is_foreign(const struct env_reader *e)
 {
     return look(e, "PMI_SIZE") && !(same_text(e, "PMI_SIZE", "SLURM_STEP_NUM_TASKS") &&
                                     same_text(e, "PMI_RANK", "SLURM_PROCID"));
@@ -252,7 +252,7 @@ static bool pmi_is_foreign(const struct reader *e)
 enum skiff_status rank_env_read(struct role *r, role_lookup get, void *self,
                                 struct skiff_error *err)
 {
-    struct reader e = {get, self, err};
+    struct env_reader e = {get, self, err};
     if (look(&e, "OMPI_COMM_WORLD_SIZE"))
         return from_mpirun(&e, r);
     if (pmi_is_foreign(&e))

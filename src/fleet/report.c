@@ -23,21 +23,21 @@ bool report_wanted(void)
     return report_fd() > STDERR_FILENO;
 }
 
-int report_encode(const struct report *r, char *out, size_t room)
+int report_encode(const struct report *r, char *out, size_t capacity)
 {
     if (r->epoch < 0)
-        return snprintf(out, room, "R %lld %.3f %.6f %.6f %.6f\n", (long long)r->samples,
+        return snprintf(out, capacity, "R %lld %.3f %.6f %.6f %.6f\n", (long long)r->samples,
                         r->seconds, r->loss, r->auc, r->job_auc);
-    return snprintf(out, room, "P %d %.4f %lld %.3f %.6f %.6f%s%s\n", r->epoch, r->share,
+    return snprintf(out, capacity, "P %d %.4f %lld %.3f %.6f %.6f%s%s\n", r->epoch, r->share,
                     (long long)r->samples, r->seconds, r->loss, r->auc, r->tables[0] ? " " : "",
                     r->tables);
 }
 
 /* Lines are shorter than PIPE_BUF: a line is written completely or not at all. */
-static void send_line(const char *line, int n, size_t room)
+static void send_line(const char *line, int n, size_t capacity)
 {
     int fd = report_fd();
-    if (fd <= STDERR_FILENO || n <= 0 || (size_t)n >= room)
+    if (fd <= STDERR_FILENO || n <= 0 || (size_t)n >= capacity)
         return;
     if (write(fd, line, (size_t)n) < 0)
         return;
@@ -51,19 +51,19 @@ void report_send(const struct report *r)
 
 /* ---- news ---- */
 
-int report_news_encode(const struct report_news *n, char *out, size_t room)
+int report_news_encode(const struct report_news *n, char *out, size_t capacity)
 {
     char text[sizeof n->text];
     snprintf(text, sizeof text, "%s", n->text);
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < 32)
             *c = ' ';
-    if (n->kind == NEWS_NOTE)
-        return snprintf(out, room, "N %s\n", text);
+    if (n->kind == NEWS_WARNING)
+        return snprintf(out, capacity, "N %s\n", text);
     if (n->kind == NEWS_MEMBER)
-        return snprintf(out, room, "M %s %d %s %" PRIu64 " %d %s\n", n->role, n->index, n->state,
-                        n->incarnation, n->process, text);
-    return snprintf(out, room, "%c %s %d %s\n", (char)n->kind, n->role, n->index, text);
+        return snprintf(out, capacity, "M %s %d %s %" PRIu64 " %d %s\n", n->role, n->index,
+                        n->state, n->incarnation, n->process, text);
+    return snprintf(out, capacity, "%c %s %d %s\n", (char)n->kind, n->role, n->index, text);
 }
 
 void report_news_send(const struct report_news *n)
@@ -72,9 +72,9 @@ void report_news_send(const struct report_news *n)
     send_line(line, report_news_encode(n, line, sizeof line), sizeof line);
 }
 
-void report_note(const char *format, ...)
+void report_warning(const char *format, ...)
 {
-    struct report_news n = {.kind = NEWS_NOTE};
+    struct report_news n = {.kind = NEWS_WARNING};
     va_list args;
     va_start(args, format);
     vsnprintf(n.text, sizeof n.text, format, args);
@@ -86,7 +86,7 @@ bool report_news_parse(const char *line, struct report_news *out)
 {
     struct report_news n = {0};
     int at = 0;
-    if (line[0] == NEWS_NOTE && line[1] == ' ')
+    if (line[0] == NEWS_WARNING && line[1] == ' ')
         at = 2;
     else if (line[0] == NEWS_MEMBER)
         sscanf(line, "M %15s %d %15s %" SCNu64 " %d%n", n.role, &n.index, n.state, &n.incarnation,

@@ -1,5 +1,5 @@
 /* Report: what a process of a job sends to the launcher that started it: lines on a pipe whose
- * number stands in SKIFF_PROGRESS_FD. Without the variable nothing is written. A full pipe drops
+ * number is in SKIFF_PROGRESS_FD. Without the variable nothing is written. A full pipe drops
  * the line: progress never holds training up.
  *
  *   P epoch share samples seconds loss auc tables...
@@ -33,7 +33,12 @@ struct report {
     char tables[REPORT_TABLES];
 };
 
-enum report_news_kind { NEWS_MEMBER = 'M', NEWS_LATE = 'L', NEWS_ACCUSED = 'A', NEWS_NOTE = 'N' };
+enum report_news_kind {
+    NEWS_MEMBER = 'M',
+    NEWS_LATE = 'L',
+    NEWS_ACCUSED = 'A',
+    NEWS_WARNING = 'N'
+};
 
 struct report_news {
     enum report_news_kind kind;
@@ -52,12 +57,12 @@ bool report_wanted(void);
 void report_send(const struct report *r);
 void report_news_send(const struct report_news *n);
 /* A note, as printf. */
-void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void report_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* One line without its end; false: not one of these. */
 bool report_parse(const char *line, struct report *out);
 bool report_news_parse(const char *line, struct report_news *out);
-int report_news_encode(const struct report_news *n, char *out, size_t room);
-int report_encode(const struct report *r, char *out, size_t room); /* with its end; bytes */
+int report_news_encode(const struct report_news *n, char *out, size_t capacity);
+int report_encode(const struct report *r, char *out, size_t capacity); /* with its end; bytes */
 
 #endif

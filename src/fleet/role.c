@@ -22,8 +22,8 @@
 
 void role_deinit(struct role *r)
 {
-    role_list_free(r->servers, r->nservers);
-    role_list_free(r->worker_endpoints, r->nworker_endpoints);
+    role_list_deinit(r->servers, r->nservers);
+    role_list_deinit(r->worker_endpoints, r->nworker_endpoints);
     free(r->servers_text);
     free(r->workers_text);
     *r = (struct role){0};
@@ -38,7 +38,7 @@ void role_split(int n, int workers, int id, int *out_first, int *out_count)
 
 /* ---- lists of addresses ---- */
 
-void role_list_free(char **list, int n)
+void role_list_deinit(char **list, int n)
 {
     for (int i = 0; i < n; i++)
         free(list[i]);
@@ -93,8 +93,8 @@ static enum skiff_status list_add(struct list *l, const char *what, const char *
                              "%s: %s stands there twice (numbers %d and %d); every process needs "
                              "an address of its own",
                              what, clean, i, l->n);
-    l->at = mem_must_grow(l->at, (size_t)(l->n + 2) * sizeof(*l->at));
-    l->at[l->n++] = mem_must_strdup(clean);
+    l->at = mem_grow_or_die(l->at, (size_t)(l->n + 2) * sizeof(*l->at));
+    l->at[l->n++] = mem_strdup_or_die(clean);
     l->at[l->n] = NULL;
     return SKIFF_OK;
 }
@@ -119,7 +119,7 @@ enum skiff_status role_list_parse(const char *what, const char *text, char ***ou
                                   struct skiff_error *err)
 {
     struct list l = {0};
-    char *copy = mem_must_strdup(text), *rest = copy;
+    char *copy = mem_strdup_or_die(text), *rest = copy;
     enum skiff_status status = SKIFF_OK;
     for (char *part; status == SKIFF_OK && (part = next_part(&rest));)
         status = *part ? list_add(&l, what, part, err)
@@ -129,7 +129,7 @@ enum skiff_status role_list_parse(const char *what, const char *text, char ***ou
                                    what, text);
     free(copy);
     if (status < 0) {
-        role_list_free(l.at, l.n);
+        role_list_deinit(l.at, l.n);
         return status;
     }
     *out = l.at;
@@ -342,7 +342,7 @@ static enum skiff_status join_hosts(const struct env *e, const char *hosts, cons
                                     struct role *r)
 {
     struct list l = {0};
-    char *copy = mem_must_strdup(hosts), *rest = copy;
+    char *copy = mem_strdup_or_die(hosts), *rest = copy;
     enum skiff_status status = SKIFF_OK;
     for (char *part; status == SKIFF_OK && (part = next_part(&rest));) {
         char text[600];
@@ -415,9 +415,9 @@ enum skiff_status role_from_env(struct role *out, enum skiff_role_env set, role_
         return status;
     }
     if (!r.servers_text)
-        r.servers_text = mem_must_strdup("");
+        r.servers_text = mem_strdup_or_die("");
     if (!r.workers_text)
-        r.workers_text = mem_must_strdup("");
+        r.workers_text = mem_strdup_or_die("");
     *out = r;
     return SKIFF_OK;
 }

@@ -1,9 +1,10 @@
-/* Role: who this process is in a job: trainer or parameter server, its number, the others.
+/* Role: whether this process of a job is a trainer or a parameter server, its number, and the other
+ * members.
  *
  * Three sets of variables are known: those of PaddleCloud and of the launchers (TRAINING_ROLE,
- * ...), those that older scripts read by hand (PADDLE_TRAINING_ROLE, PADDLE_PSERVER_IPS, ...), and
- * none at all: one trainer alone. docs/launch.md lists them. Every wrong or missing value has a
- * message of its own: which variable, what was found, what was expected, what to do. */
+ * ...), those that older scripts read directly (PADDLE_TRAINING_ROLE, PADDLE_PSERVER_IPS, ...), and
+ * none at all: a single trainer. docs/guide/distributed.md lists them. Every wrong or missing value
+ * has a message of its own: which variable, what was found, what was expected, what to do. */
 #ifndef FLEET_ROLE_H
 #define FLEET_ROLE_H
 
@@ -41,7 +42,7 @@ enum skiff_status role_from_ranks(struct role *out, role_lookup get, void *self,
                                   struct skiff_error *err);
 void role_deinit(struct role *r);
 
-/* Is one of the sets there at all? */
+/* Is one of the sets present? */
 bool role_env_is_set(role_lookup get, void *self);
 const char *role_environment(void *self, const char *name); /* getenv as a role_lookup */
 
@@ -49,7 +50,7 @@ const char *role_environment(void *self, const char *name); /* getenv as a role_
  * in messages. *out: n + 1 strings, the last NULL; free each and the array. */
 enum skiff_status role_list_parse(const char *what, const char *text, char ***out, int *out_n,
                                   struct skiff_error *err);
-void role_list_free(char **list, int n);
+void role_list_deinit(char **list, int n);
 char *role_list_join(char *const *list, int n); /* free() it */
 
 /* split_files: the block of worker `id`: contiguous, the first blocks get one more. */

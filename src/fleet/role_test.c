@@ -150,7 +150,7 @@ static void wrong_ones(void **state)
          {"POD_IP is '10.0.0.1:6170'", "without a port", "PADDLE_PORT"}},
         {SKIFF_ROLE_ENV_AUTO,
          "PADDLE_PSERVERS_IP_PORT_LIST=10.0.0.1:6170 10.0.0.2:6170;" TRAINER,
-         {"between commas"}},
+         {"by commas"}},
         {SKIFF_ROLE_ENV_AUTO, LIST2 SERVER "PADDLE_PSERVER_ID=2", {"PADDLE_PSERVER_ID is 2"}},
         {SKIFF_ROLE_ENV_AUTO,
          "PADDLE_PSERVERS_IP_PORT_LIST=10.0.0.1;" TRAINER,

@@ -100,8 +100,8 @@ enum skiff_status secret_file_write(const char *path, const char *secret, struct
     /* it appears whole, and never over another one */
     enum skiff_status status = SKIFF_OK;
     if (written && link(fresh, path) < 0 && errno == EEXIST)
-        status = error_set(err, SKIFF_STATE, "%s is there already; a secret is never written over",
-                           path);
+        status =
+            error_set(err, SKIFF_STATE, "%s already exists; a secret is never overwritten", path);
     else if (!written || access(path, F_OK) < 0)
         status = error_set_sys(err, "cannot write %s", path);
     close(fd);
@@ -109,7 +109,7 @@ enum skiff_status secret_file_write(const char *path, const char *secret, struct
     return status;
 }
 
-void secret_make(char out[SECRET_TEXT])
+void secret_create(char out[SECRET_TEXT])
 {
     uint8_t random[32];
     secret_random(random, sizeof(random));
@@ -118,14 +118,14 @@ void secret_make(char out[SECRET_TEXT])
     secret_wipe(random, sizeof(random));
 }
 
-bool secret_is_weak(const char *secret, char *out, size_t room)
+bool secret_is_weak(const char *secret, char *out, size_t capacity)
 {
     size_t n = strlen(secret), different = 0;
     for (size_t i = 0; i < n; i++)
         different += strchr(secret, secret[i]) == secret + i;
     if (!n || (n >= SECRET_SHORT && different >= SECRET_DIFFERENT))
         return false;
-    snprintf(out, room,
+    snprintf(out, capacity,
              "the job's secret has only %zu characters, %zu of them different, and may be guessed; "
              "skiff secret new makes a good one",
              n, different);

@@ -1,3 +1,10 @@
+/* A job's settings (settings.h): from the environment, then overridden by a strategy, a flag or a
+ * config.
+ *
+ * One option table holds names, ranges and help texts of the variables, so that a wrong value is
+ * reported the same way for every variable, and the docs are generated from it. Transport and
+ * encryption are joined into the one text that nodes take (join_links). What a value means for a
+ * process is decided by its role. */
 #include "fleet/settings.h"
 
 #include <stdio.h>
@@ -7,21 +14,21 @@
 #include "net/transport.h"
 
 /* gflags of Paddle are 0, 1, true or false; the int stays -1 when it is not set. */
-static const char *read_switch(void *place, const char *text)
+static const char *read_switch(void *target, const char *text)
 {
     bool on;
     if (!option_bool(text, &on))
         return "true or false";
-    *(int *)place = on;
+    *(int *)target = on;
     return NULL;
 }
 
-static const char *read_encrypt(void *place, const char *text)
+static const char *read_encrypt(void *target, const char *text)
 {
     static const char *const words[] = {"auto", "on", "off"};
     for (int i = 0; i < 3; i++)
         if (!strcmp(text, words[i])) {
-            *(int *)place = i;
+            *(int *)target = i;
             return NULL;
         }
     return "auto, on or off";
@@ -33,43 +40,44 @@ static const char *read_encrypt(void *place, const char *text)
 #define COMMUNICATOR "FLAGS_communicator_"
 
 static const struct option rows[] = {
-    {"SKIFF_JOB", OPTION_ROOM, AT(job), .high = SETTINGS_JOB, .help = "name of the job"},
-    {"SKIFF_SECRET", OPTION_ROOM, AT(secret), .high = SECRET_TEXT, .help = "its secret"},
+    {"SKIFF_JOB", OPTION_CAPACITY, AT(job), .high = SETTINGS_JOB, .help = "name of the job"},
+    {"SKIFF_SECRET", OPTION_CAPACITY, AT(secret), .high = SECRET_TEXT, .help = "the job's secret"},
     {"SKIFF_SECRET_FILE", OPTION_TEXT, AT(secret_file),
-     .help = "a file with its secret, which others cannot read"},
+     .help = "file with the job's secret, readable only by its owner"},
     {"SKIFF_INSECURE", OPTION_BOOL, AT(insecure),
      .help = "1: servers that other machines can reach need no secret"},
     {"SKIFF_ENCRYPT", OPTION_OTHER, AT(encrypt), .read = read_encrypt,
      .help = "on, off, auto: on between machines"},
-    {"SKIFF_LISTEN", OPTION_ROOM, AT(listen), .high = ADDRESS_TEXT,
-     .help = "where a server listens, if not at its address"},
-    {"SKIFF_TRANSPORT", OPTION_ROOM, AT(transport), .high = SETTINGS_TRANSPORT,
-     .help = "how processes reach each other: tcp or ipc, with settings behind it"},
+    {"SKIFF_LISTEN", OPTION_CAPACITY, AT(listen), .high = ADDRESS_TEXT,
+     .help = "address at which a server listens, if not its own"},
+    {"SKIFF_TRANSPORT", OPTION_CAPACITY, AT(transport), .high = SETTINGS_TRANSPORT,
+     .help = "how processes connect: tcp or ipc; settings may follow the name"},
     {"FLAGS_rpc_deadline", OPTION_INT, AT(rpc_ms), .low = 1, .high = MOST,
      .help = "milliseconds until a request has failed"},
     {"SKIFF_SILENCE_MS", OPTION_INT, AT(silence_ms), .low = 100, .high = MOST,
-     .help = "after which a process counts as dead"},
+     .help = "milliseconds of silence after which a process counts as dead"},
     {"SKIFF_START_MS", OPTION_INT, AT(start_ms), .low = 1, .high = SETTINGS_START_MOST,
-     .help = "how long processes wait for each other at the start"},
+     .help = "milliseconds that processes wait for each other at the start"},
     {"SKIFF_WAIT_MS", OPTION_INT, AT(wait_ms), .low = 1, .high = MOST,
-     .help = "how long ranks wait in a call for a rank that is alive"},
+     .help = "milliseconds that ranks wait in a call for a rank that is alive"},
     {"SKIFF_SHARDS", OPTION_INT, AT(shards), .low = 1, .high = 64, .help = "threads of a server"},
     {"SKIFF_SERVER_MEMORY", OPTION_SIZE, AT(server_memory),
-     .help = "bytes that the tables of features of one server share"},
+     .help = "bytes that the sparse tables of one server share"},
     {"CPU_NUM", OPTION_INT, AT(cpu_num), .low = 1, .high = 1024, .standard = "1",
      .help = "threads of a trainer"},
     {COMMUNICATOR "max_merge_var_num", OPTION_INT, AT(max_merge_var_num), .low = 1, .high = MOST,
-     .help = "gradients that are added up before they go out"},
+     .help = "number of gradients that are added up before they are sent"},
     {COMMUNICATOR "send_queue_size", OPTION_INT, AT(send_queue_size), .low = 1, .high = MOST,
-     .help = "gradients that may wait"},
+     .help = "number of gradients that may wait"},
     {COMMUNICATOR "min_send_grad_num_before_recv", OPTION_INT, AT(min_send_grad_num_before_recv),
-     .low = 0, .high = MOST, .help = "gradients that go out before parameters are asked for"},
+     .low = 0, .high = MOST,
+     .help = "number of gradients that are sent before parameters are requested"},
     {COMMUNICATOR "thread_pool_size", OPTION_INT, AT(thread_pool_size), .low = 1, .high = 1024,
-     .help = "not used here: requests need no threads"},
+     .help = "accepted, no effect: requests need no threads"},
     {COMMUNICATOR "send_wait_times", OPTION_INT, AT(send_wait_times), .low = 0, .high = MOST,
-     .help = "how often it is waited for another gradient"},
+     .help = "number of waits for another gradient"},
     {COMMUNICATOR "independent_recv_thread", OPTION_OTHER, AT(independent_recv_thread),
-     .read = read_switch, .help = "parameters come in while gradients go out"},
+     .read = read_switch, .help = "parameters are received while gradients are sent"},
     {COMMUNICATOR "is_sgd_optimizer", OPTION_OTHER, AT(is_sgd_optimizer), .read = read_switch,
      .help = "gradients of different batches may be added up"},
     {0}};

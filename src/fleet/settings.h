@@ -1,5 +1,5 @@
-/* Settings of a job that are the same for all roles and come from the environment; docs/launch.md
- * lists the variables. */
+/* Settings of a job that are the same for all roles and come from the environment;
+ * docs/guide/distributed.md lists the variables. */
 #ifndef FLEET_SETTINGS_H
 #define FLEET_SETTINGS_H
 
@@ -16,12 +16,12 @@ struct settings {
     char job[SETTINGS_JOB], secret[SECRET_TEXT]; /* secret: also that of SKIFF_SECRET_FILE */
     const char *secret_file;                     /* of the environment */
     bool insecure;                               /* no secret is needed, wherever servers are */
-    int encrypt;                                 /* enum greeting_encrypt; -1: not said */
+    int encrypt;                                 /* enum handshake_encrypt; -1: not set */
     char links[SETTINGS_TRANSPORT + 32];         /* transport and encrypt, as nodes take them */
-    char listen[ADDRESS_TEXT];                   /* "": where the list of servers says */
+    char listen[ADDRESS_TEXT];                   /* "": as in the list of servers */
     char transport[SETTINGS_TRANSPORT]; /* SKIFF_TRANSPORT: as transport_choose takes it; "" */
     int rpc_ms, silence_ms, start_ms, wait_ms, shards; /* 0: defaults */
-    size_t server_memory;                              /* of tables of features; 0: no limit */
+    size_t server_memory;                              /* of sparse tables; 0: no limit */
     int cpu_num;                                       /* CPU_NUM; 1 */
     /* FLAGS_communicator_*; -1: not set */
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv, thread_pool_size,
@@ -29,10 +29,10 @@ struct settings {
 };
 
 extern const struct options settings_options; /* names of the variables, and what they are for */
-/* Sets the transport after all: what a strategy, a flag or a config says. NULL: leaves it. */
+/* Overrides the transport: with the value of a strategy, a flag or a config. NULL: keeps it. */
 enum skiff_status settings_set_transport(struct settings *s, const char *text,
                                          struct skiff_error *err);
-/* The same for what security depends on; NULL, false: leaves it. */
+/* Overrides the security settings; NULL, false: keeps them. */
 struct settings_security {
     const char *encrypt; /* auto, on, off */
     const char *secret_file;

@@ -130,8 +130,8 @@ static void secrets_in_files(void **state)
         }
     }
     char made[SECRET_TEXT], again[SECRET_TEXT], weak[256];
-    secret_make(made);
-    secret_make(again);
+    secret_create(made);
+    secret_create(again);
     assert_true(strlen(made) == 64 && strcmp(made, again));
     assert_false(secret_is_weak(made, weak, sizeof(weak)));
     assert_true(secret_is_weak("aaaaaaaaaaaaaaaaaaaa", weak, sizeof(weak)));
@@ -235,7 +235,7 @@ static void news_come_back(void **state)
                "L rank 3 a b\n");
     check_news(&(struct report_news){.kind = NEWS_ACCUSED, .role = "rank", .text = "two\nlines"},
                "A rank 0 two lines\n");
-    check_news(&(struct report_news){.kind = NEWS_NOTE, .text = "M worker 1"}, "N M worker 1\n");
+    check_news(&(struct report_news){.kind = NEWS_WARNING, .text = "M worker 1"}, "N M worker 1\n");
     assert_true(report_news_parse("L rank 3 a b", &out));
     assert_string_equal(out.text, "a b");
     assert_true(report_news_parse("N the disk is full", &out));

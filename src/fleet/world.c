@@ -1,5 +1,10 @@
-/* The world of a collective job (include/skiff/collective.h): who this rank is, how it meets the
- * others, and its rings. What programs and calls do with them goes through collective/rings.h. */
+/* The world of a collective job (include/skiff/collective.h): this rank's number, the engine that
+ * connects it to the others (net, or MPI under mpirun), and its rings. Programs and calls use them
+ * through collective/rings.h.
+ *
+ * One world a process: it is ring 0. A forked child inherits the memory but not the connections, so
+ * the opener's process id is kept (skiff_world_is_inherited). Late ranks are reported from any
+ * thread. */
 #include <skiff/collective.h>
 
 #include <stdio.h>
@@ -81,7 +86,7 @@ static enum skiff_status take_given(const struct skiff_world_options *o, struct 
 
 /* Who hears of them; the world is the process's, and so is this. */
 static struct {
-    void (*say)(void *user, const char *line);
+    void (*on_log)(void *user, const char *line);
     void *user;
 } listener;
 
@@ -95,8 +100,8 @@ static void on_late(void *user, int rank, const char *text, bool given_up)
     snprintf(n.text, sizeof n.text, "%s", text);
     report_news_send(&n);
     snprintf(line, sizeof line, "rank %d %s", rank, text);
-    if (listener.say && !given_up) /* then the error says it */
-        listener.say(listener.user, line);
+    if (listener.on_log && !given_up) /* then the error says it */
+        listener.on_log(listener.user, line);
 }
 
 static enum skiff_status watch_others(struct collective *c, const struct skiff_world_options *o,
@@ -105,7 +110,7 @@ static enum skiff_status watch_others(struct collective *c, const struct skiff_w
     struct settings s;
     TRY(settings_read(&s, NULL, NULL, err));
     secret_wipe(&s.secret, sizeof s.secret);
-    listener.say = o->say;
+    listener.on_log = o->on_log;
     listener.user = o->user;
     collective_set_watch(c, &(struct collective_watch){
                                 .late_ms = s.silence_ms, .wait_ms = s.wait_ms, .on_late = on_late});
@@ -132,7 +137,7 @@ static enum skiff_status open_net(const struct skiff_world_options *o, const str
                         : s.start_ms ? s.start_ms
                                      : START_MS,
             .silence_ms = s.silence_ms,
-            .say = o->say,
+            .on_log = o->on_log,
             .user = o->user},
         out, err);
 }
@@ -181,7 +186,7 @@ bool skiff_world_is_open(void)
     return rings_has(0);
 }
 
-/* Before the world is open only the environment knows; one that is wrong is told by open. */
+/* Before the world is open only the environment knows; open reports a wrong one. */
 static int by_environment(bool rank)
 {
     struct role r;

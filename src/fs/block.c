@@ -43,12 +43,12 @@ enum skiff_status block_reader_open(const struct fs *f, const char *path, struct
                                     int64_t size, const atomic_bool *stop,
                                     struct block_reader **out, struct skiff_error *err)
 {
-    struct block_reader *r = mem_must(sizeof *r);
-    struct fs *copy = mem_must(sizeof *copy);
+    struct block_reader *r = mem_alloc_or_die(sizeof *r);
+    struct fs *copy = mem_alloc_or_die(sizeof *copy);
     *copy = *f;
     r->base = (struct fs_reader){&block_class, size};
     r->fs = copy;
-    r->path = mem_must_strdup(path);
+    r->path = mem_strdup_or_die(path);
     r->http = http;
     r->stop = stop;
     size_t bytes = size < (int64_t)BLOCK_BYTES ? (size_t)size + 1 : BLOCK_BYTES;
@@ -70,7 +70,7 @@ enum skiff_status block_run(struct block_reader *r, struct http_request *q, size
     q->stop = r->stop;
     while (q->got < n) { /* an answer that ends early, and does not say so */
         size_t before = q->got;
-        TRY_OUT(http_must(r->http, q, &a, err));
+        TRY_OUT(http_expect(r->http, q, &a, err));
         if (q->want && a.status != q->want)
             TRY_OUT(error_set(err, SKIFF_UNSUPPORTED,
                               "%s: %s answers with status %d to a question for a part of the file, "

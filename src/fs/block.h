@@ -16,12 +16,12 @@ struct block_reader {
     char etag[256]; /* of the file when it was opened; empty: not known */
     char *block;    /* BLOCK_BYTES at most */
     size_t at, len;
-    int64_t offset; /* of the byte behind the block */
+    int64_t offset; /* offset of the byte behind the block */
     /* Fills into[0..n) from byte `offset` on; fewer are an error of the server. */
     enum skiff_status (*fetch)(struct block_reader *r, size_t n, struct skiff_error *err);
 };
 
-/* Takes http over, also when it fails. size: of the file. */
+/* Takes ownership of http, also on failure. size: of the file. */
 enum skiff_status block_reader_open(const struct fs *f, const char *path, struct http *http,
                                     int64_t size, const atomic_bool *stop,
                                     struct block_reader **out, struct skiff_error *err);

@@ -26,19 +26,19 @@ enum skiff_status child_start(struct child *c, char *const argv[], struct skiff_
     *c = (struct child){0, -1, -1};
     if (pipe2(ends, O_CLOEXEC) < 0)
         return error_set_sys(err, "%s: cannot make a pipe", argv[0]);
-    c->said = memfd_create("said", MFD_CLOEXEC);
+    c->err = memfd_create("errors", MFD_CLOEXEC);
     c->out = ends[0];
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, c->said, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, c->err, STDERR_FILENO);
     posix_spawnattr_init(&attributes);
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setpgroup(&attributes, 0); /* a shell script around Java: all of it ends */
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     int fault =
-        c->said < 0 ? errno : posix_spawnp(&c->pid, argv[0], &actions, &attributes, argv, environ);
+        c->err < 0 ? errno : posix_spawnp(&c->pid, argv[0], &actions, &attributes, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     close(ends[1]);
@@ -78,29 +78,29 @@ enum skiff_status child_read(struct child *c, const char *what, int seconds,
     }
 }
 
-#define SAID_BYTES 65536
+#define OUTPUT_BYTES 65536
 
-static void add_last_lines(int fd, struct buf *said)
+static void add_last_lines(int fd, struct buf *errors)
 {
-    char *text = mem_must(SAID_BYTES), *rest = NULL;
-    off_t size = lseek(fd, 0, SEEK_END), most = SAID_BYTES - 1;
+    char *text = mem_alloc_or_die(OUTPUT_BYTES), *rest = NULL;
+    off_t size = lseek(fd, 0, SEEK_END), most = OUTPUT_BYTES - 1;
     ssize_t n = pread(fd, text, (size_t)most, size > most ? size - most : 0);
     text[n < 0 ? 0 : n] = 0;
     for (char *line = strtok_r(text, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
         char *word = line + strspn(line, " \t");
         if (*word && strncmp(word, "at ", 3) != 0 && strncmp(word, "... ", 4) != 0)
-            buf_printf(said, "%s%s", said->len ? CHILD_LINE : "", word);
+            buf_printf(errors, "%s%s", errors->len ? CHILD_LINE : "", word);
     }
     free(text);
 }
 
-int child_end(struct child *c, struct buf *said)
+int child_end(struct child *c, struct buf *errors)
 {
     int status = 0;
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
         ;
     c->pid = 0;
-    add_last_lines(c->said, said);
+    add_last_lines(c->err, errors);
     child_close(c);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -114,7 +114,7 @@ void child_close(struct child *c)
     }
     if (c->out >= 0)
         close(c->out);
-    if (c->said >= 0)
-        close(c->said);
+    if (c->err >= 0)
+        close(c->err);
     *c = (struct child){0, -1, -1};
 }

@@ -1,4 +1,4 @@
-/* A command as a child process whose standard output is read; it dies when it is closed early. */
+/* A command as a child process whose standard output is read; closing early kills it. */
 #ifndef FS_CHILD_H
 #define FS_CHILD_H
 
@@ -12,7 +12,7 @@
 struct child {
     pid_t pid; /* 0: none */
     int out;   /* its standard output; -1 */
-    int said;  /* a file of its standard error; -1 */
+    int err;   /* a file with its standard error; -1 */
 };
 
 /* Standard input is empty. NOT_FOUND: there is no such command. */
@@ -23,9 +23,9 @@ enum skiff_status child_read(struct child *c, const char *what, int seconds,
                              const atomic_bool *stop, void *buf, size_t n, size_t *got,
                              struct skiff_error *err);
 #define CHILD_LINE " | "
-/* Waits for its end; adds its standard error to `said` (the last 64 KB), CHILD_LINE between lines,
- * without those of Java's stack traces. Gives the exit status, or 128 + the signal. */
-int child_end(struct child *c, struct buf *said);
-void child_close(struct child *c); /* kills it if it still runs; none is fine */
+/* Waits for its end; appends its standard error to `errors` (the last 64 KB), CHILD_LINE between
+ * lines, without Java stack traces. Returns the exit status, or 128 + the signal. */
+int child_end(struct child *c, struct buf *errors);
+void child_close(struct child *c); /* kills it if it still runs; closing twice is fine */
 
 #endif

@@ -1,3 +1,13 @@
+/* Operations on paths (fs.h) that are the same for every kind of file system: dispatch, patterns,
+ * the atomic writer, copying.
+ *
+ * Writing goes to a local temporary file first: next to the target when it is local, otherwise in
+ * TMPDIR. The commit flushes and renames, or uploads. So nothing is visible before the commit, and
+ * an aborted writer leaves no file.
+ *
+ * Names in a remote listing are not trusted: a name that would lead out of its folder is an error.
+ * No global state; any thread may call any function, and each reader or writer has one user at a
+ * time. */
 #define _GNU_SOURCE
 #include "fs/fs.h"
 
@@ -33,14 +43,14 @@ void fs_list_add(struct fs_list *l, const char *folder, const char *name, size_t
     struct buf path = BUF_INIT;
     if ((l->count & (l->count - 1)) == 0) /* room for twice as many */
         l->entries =
-            mem_must_grow(l->entries, (l->count ? 2 * (size_t)l->count : 1) * sizeof *l->entries);
+            mem_grow_or_die(l->entries, (l->count ? 2 * (size_t)l->count : 1) * sizeof *l->entries);
     if (folder) {
         buf_str(&path, folder);
         if (path.len && path.data[path.len - 1] != '/')
             buf_char(&path, '/');
     }
     buf_add(&path, name, name_len);
-    l->entries[l->count++] = (struct fs_entry){mem_must_strdup(path.data), *st};
+    l->entries[l->count++] = (struct fs_entry){mem_strdup_or_die(path.data), *st};
     buf_deinit(&path);
 }
 
@@ -77,7 +87,8 @@ enum skiff_status fs_look(const struct fs_settings *s, const char *path, struct 
     return f.class->stat(&f, path, out, err);
 }
 
-/* What a server lists lies in the folder: a copy of ".." or "../x" would leave its target. */
+/* Entries that a server lists must lie in the folder: copying ".." or "../x" would leave the
+ * target. */
 static enum skiff_status check_names(const char *folder, const struct fs_list *l,
                                      struct skiff_error *err)
 {
@@ -129,13 +140,13 @@ enum skiff_status fs_rename(const struct fs_settings *s, const char *from, const
                          from, to);
     enum skiff_status there = g.class->stat(&g, to, &st, err);
     if (there == SKIFF_OK)
-        return error_set(err, SKIFF_STATE, "%s cannot be renamed to %s: that is there already",
-                         from, to);
+        return error_set(err, SKIFF_STATE, "%s cannot be renamed to %s: the target exists", from,
+                         to);
     return there == SKIFF_NOT_FOUND ? f.class->rename(&f, from, to, false, NULL, err) : there;
 }
 
-enum skiff_status fs_rename_new(const struct fs_settings *s, const char *from, const char *to,
-                                struct skiff_error *err)
+enum skiff_status fs_rename_exclusive(const struct fs_settings *s, const char *from, const char *to,
+                                      struct skiff_error *err)
 {
     struct fs f;
     TRY(fs_of(s, from, &f, err));
@@ -182,7 +193,7 @@ enum skiff_status fs_open(const struct fs_settings *s, const char *path, const a
 
 /* ---- patterns ---- */
 
-/* Goes on with `rest` of the pattern below the folder `at`. */
+/* Matches `rest` of the pattern below the folder `at`. */
 static enum skiff_status glob_below(const struct fs_settings *s, const char *at, const char *rest,
                                     struct fs_list *out, struct skiff_error *err)
 {
@@ -246,7 +257,7 @@ enum skiff_status fs_remove_matching(const struct fs_settings *s, const char *pa
     return status;
 }
 
-/* ---- writing: a file of this machine first ---- */
+/* ---- writing: to a local temporary file first ---- */
 
 struct fs_writer {
     struct fs fs;
@@ -256,8 +267,8 @@ struct fs_writer {
     int64_t size;
 };
 
-/* A new file, with the rights that new files have: mkstemp's could be widened only by asking for
- * the umask, which is to change it for all threads. */
+/* Creates a file with default permissions: mkstemp creates 0600, and widening that needs the umask,
+ * which can only be read by setting it for all threads. */
 int fs_temporary(struct buf *name, mode_t mode)
 {
     uint64_t random;
@@ -277,7 +288,7 @@ static enum skiff_status make_parent(const struct fs *f, const char *path, struc
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path)
         return SKIFF_OK;
-    char *folder = mem_must_strdup(path);
+    char *folder = mem_strdup_or_die(path);
     folder[slash - path] = 0;
     enum skiff_status status = f->class->mkdirs(f, folder, err);
     free(folder);
@@ -291,7 +302,7 @@ enum skiff_status fs_create(const struct fs_settings *s, const char *path, struc
     struct buf name = BUF_INIT;
     TRY(fs_of(s, path, &f, err));
     enum skiff_status status = SKIFF_OK;
-    mode_t mode = f.class == &fs_local ? 0666 : 0600; /* TMPDIR is everybody's */
+    mode_t mode = f.class == &fs_local ? 0666 : 0600; /* TMPDIR is readable by other users */
     int fd = -1;
     if (f.class == &fs_local) {
         status = make_parent(&f, path, err);
@@ -305,8 +316,8 @@ enum skiff_status fs_create(const struct fs_settings *s, const char *path, struc
         buf_deinit(&name);
         return status;
     }
-    struct fs_writer *w = mem_must(sizeof *w);
-    *w = (struct fs_writer){f, mem_must_strdup(path), mem_must_strdup(name.data), fd, 0};
+    struct fs_writer *w = mem_alloc_or_die(sizeof *w);
+    *w = (struct fs_writer){f, mem_strdup_or_die(path), mem_strdup_or_die(name.data), fd, 0};
     buf_deinit(&name);
     *out = w;
     return SKIFF_OK;
@@ -339,7 +350,9 @@ void fs_abort(struct fs_writer *w)
 static enum skiff_status commit_local(struct fs_writer *w, struct skiff_error *err)
 {
     const char *path = strncmp(w->path, "file://", 7) ? w->path : w->path + 7;
-    if (fsync(w->fd) < 0 || rename(w->name, path) < 0)
+    /* The bytes must be on the disk before the name is, or a power cut leaves an empty file under
+     * it. EINVAL, EROFS: this file system has no flush. */
+    if ((fsync(w->fd) < 0 && errno != EINVAL && errno != EROFS) || rename(w->name, path) < 0)
         return error_set_sys(err, "%s: cannot write", w->path);
     return SKIFF_OK;
 }
@@ -349,6 +362,18 @@ enum skiff_status fs_commit(struct fs_writer *w, struct skiff_error *err)
     enum skiff_status status = w->fs.class == &fs_local
                                    ? commit_local(w, err)
                                    : w->fs.class->put(&w->fs, w->fd, w->size, w->path, err);
+    fs_abort(w);
+    return status;
+}
+
+enum skiff_status fs_write_file(const struct fs_settings *s, const char *path, const void *bytes,
+                                size_t n, struct skiff_error *err)
+{
+    struct fs_writer *w;
+    TRY(fs_create(s, path, &w, err));
+    enum skiff_status status = fs_write(w, bytes, n, err);
+    if (status == SKIFF_OK)
+        return fs_commit(w, err);
     fs_abort(w);
     return status;
 }
@@ -363,7 +388,7 @@ enum skiff_status fs_send(const struct fs_settings *s, int fd, int64_t size, con
 
 /* ---- copying ---- */
 
-/* A file of this machine goes as it is. */
+/* A local file is sent directly. */
 static enum skiff_status send_local(const struct fs_settings *s, const char *from, const char *to,
                                     struct skiff_error *err)
 {
@@ -414,7 +439,7 @@ static enum skiff_status copy_file(const struct fs_settings *s, const char *from
     return status;
 }
 
-/* A writer whose file nobody asks for by its name. */
+/* A writer whose temporary file is unlinked at once. */
 enum skiff_status fs_fetch(const struct fs_settings *s, const char *path, const atomic_bool *stop,
                            int *out_fd, struct skiff_error *err)
 {
@@ -439,7 +464,7 @@ enum skiff_status fs_fetch(const struct fs_settings *s, const char *path, const 
     return status;
 }
 
-/* The files of a folder and below it, and what each will be called. */
+/* The files of a folder and below it, and their new paths. */
 struct copies {
     const struct fs_settings *s;
     struct fs_list from, to; /* neither is sorted */
@@ -489,7 +514,7 @@ static void swap(struct fs_list *l, int a, int b)
     l->entries[b] = kept;
 }
 
-/* The file `last` directly in the folder goes to the end; false: it is not there. */
+/* Moves the file `last`, directly in the folder, to the end of the list; false: not found. */
 static bool put_last(struct copies *c, const char *to, const char *last)
 {
     size_t n = strlen(to);

@@ -1,7 +1,7 @@
-/* HDFS or AFS by the user's own command: `hadoop fs -Dkey=value ... -ls path`. Only what all
- * versions of hadoop know is used: -ls, -cat, -put, -mkdir, -mv, -rm. (-test says no by status 1,
- * and so does a command that cannot run.) Files are put under a name of their own and renamed.
- * Every call starts a Java machine: many files go by one. */
+/* HDFS or AFS by the user's own command: `hadoop fs -Dkey=value ... -ls path`. Only options of all
+ * versions of hadoop are used: -ls, -cat, -put, -mkdir, -mv, -rm. (Not -test: it answers "no" with
+ * status 1, and so does a command that cannot run.) Files are uploaded under a temporary name and
+ * renamed. Every call starts a Java machine, so many files are passed to one call. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,22 +15,22 @@
 #include "fs/http.h"
 
 #define WORDS_MAX 64
-#define SHOWN_BYTES 700     /* of what a command said, in a message */
+#define SHOWN_BYTES 700     /* bytes of the command's standard error in a message */
 #define COMMAND_SECONDS 600 /* a Java machine may take long to start, and a put is silent */
 
-/* The words of a command; each is owned. */
-struct command {
+/* The arguments of a command; each is owned. */
+struct hadoop_command {
     char *words[WORDS_MAX + 1];
     int count;
 };
 
-static void add_word(struct command *c, const char *word)
+static void add_word(struct hadoop_command *c, const char *word)
 {
     if (c->count < WORDS_MAX)
-        c->words[c->count++] = mem_must_strdup(word);
+        c->words[c->count++] = mem_strdup_or_die(word);
 }
 
-static void add_option(struct command *c, const char *key, size_t key_len, const char *value,
+static void add_option(struct hadoop_command *c, const char *key, size_t key_len, const char *value,
                        size_t value_len)
 {
     struct buf b = BUF_INIT;
@@ -39,10 +39,10 @@ static void add_option(struct command *c, const char *key, size_t key_len, const
     buf_deinit(&b);
 }
 
-static void command_init(struct command *c, const struct fs *f, const char *verb)
+static void command_init(struct hadoop_command *c, const struct fs *f, const char *verb)
 {
     const struct fs_settings *s = &f->settings;
-    *c = (struct command){0};
+    *c = (struct hadoop_command){0};
     add_word(c, s->hadoop_bin[0] ? s->hadoop_bin : "hadoop");
     add_word(c, "fs");
     if (s->uri[0])
@@ -62,13 +62,13 @@ static void command_init(struct command *c, const struct fs *f, const char *verb
     add_word(c, verb);
 }
 
-static void command_deinit(struct command *c)
+static void command_deinit(struct hadoop_command *c)
 {
     for (int i = 0; i < c->count; i++)
         free(c->words[i]);
 }
 
-static enum skiff_status start(struct command *c, struct child *child, const char *path,
+static enum skiff_status start(struct hadoop_command *c, struct child *child, const char *path,
                                struct skiff_error *err)
 {
     enum skiff_status status = child_start(child, c->words, err);
@@ -80,9 +80,9 @@ static enum skiff_status start(struct command *c, struct child *child, const cha
     return status < 0 ? error_prefix(err, status, "%s", path) : SKIFF_OK;
 }
 
-/* Runs it; what it prints is added to out (may be NULL), its error lines to said. */
-static enum skiff_status run(struct command *c, const char *path, struct buf *out, struct buf *said,
-                             int *code, struct skiff_error *err)
+/* Runs it; what it prints is added to out (may be NULL), its standard error to errors. */
+static enum skiff_status run(struct hadoop_command *c, const char *path, struct buf *out,
+                             struct buf *errors, int *code, struct skiff_error *err)
 {
     struct child child;
     char text[8192];
@@ -95,7 +95,7 @@ static enum skiff_status run(struct command *c, const char *path, struct buf *ou
             buf_add(out, text, got);
     }
     if (status == SKIFF_OK)
-        *code = child_end(&child, said);
+        *code = child_end(&child, errors);
     else
         child_close(&child);
     command_deinit(c);
@@ -104,11 +104,11 @@ static enum skiff_status run(struct command *c, const char *path, struct buf *ou
 
 /* "ls: `/a/b': No such file or directory", and its like of other versions. What a script that
  * starts Java says of a file of its own is no answer. */
-static bool says_missing(const char *path, const char *verb, const struct buf *said)
+static bool says_missing(const char *path, const char *verb, const struct buf *errors)
 {
     struct buf start = BUF_INIT;
     buf_printf(&start, "%s: ", verb + 1);
-    const char *at = said->len ? strstr(said->data, start.data) : NULL;
+    const char *at = errors->len ? strstr(errors->data, start.data) : NULL;
     bool missing = at && strstr(at, fs_path_of(path)) &&
                    (strstr(at, "No such file") || strstr(at, "does not exist"));
     buf_deinit(&start);
@@ -116,38 +116,38 @@ static bool says_missing(const char *path, const char *verb, const struct buf *s
 }
 
 /* The end of it, for a message. */
-static const char *last_said(const struct buf *said)
+static const char *last_errors(const struct buf *errors)
 {
-    if (!said->len)
-        return "(it said nothing)";
-    return said->len > SHOWN_BYTES ? said->data + (said->len - SHOWN_BYTES) : said->data;
+    if (!errors->len)
+        return "(no error output)";
+    return errors->len > SHOWN_BYTES ? errors->data + (errors->len - SHOWN_BYTES) : errors->data;
 }
 
-static enum skiff_status refused(const char *path, const char *verb, int code, const char *said,
+static enum skiff_status refused(const char *path, const char *verb, int code, const char *errors,
                                  struct skiff_error *err)
 {
     bool cannot_run = code == 126 || code == 127;
     return error_set(err, SKIFF_IO, "%s: hadoop fs %s ended with status %d: %s%s", path, verb, code,
-                     said,
+                     errors,
                      cannot_run ? "; the hadoop command cannot run here: try it by hand" : "");
 }
 
 static enum skiff_status failed(const char *path, const char *verb, int code,
-                                const struct buf *said, struct skiff_error *err)
+                                const struct buf *errors, struct skiff_error *err)
 {
-    if (code != 126 && code != 127 && says_missing(path, verb, said))
+    if (code != 126 && code != 127 && says_missing(path, verb, errors))
         return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder (%s)", path,
-                         last_said(said));
-    return refused(path, verb, code, last_said(said), err);
+                         last_errors(errors));
+    return refused(path, verb, code, last_errors(errors), err);
 }
 
 /* A command with one or two paths that must succeed. */
-static enum skiff_status must(const struct fs *f, const char *path, const char *verb,
-                              const char *flag, const char *first, const char *second,
-                              struct buf *out, struct skiff_error *err)
+static enum skiff_status or_die(const struct fs *f, const char *path, const char *verb,
+                                const char *flag, const char *first, const char *second,
+                                struct buf *out, struct skiff_error *err)
 {
-    struct command c;
-    struct buf said = BUF_INIT;
+    struct hadoop_command c;
+    struct buf errors = BUF_INIT;
     int code = 0;
     command_init(&c, f, verb);
     if (flag)
@@ -155,10 +155,10 @@ static enum skiff_status must(const struct fs *f, const char *path, const char *
     add_word(&c, first);
     if (second)
         add_word(&c, second);
-    enum skiff_status status = run(&c, path, out, &said, &code, err);
+    enum skiff_status status = run(&c, path, out, &errors, &code, err);
     if (status == SKIFF_OK && code)
-        status = failed(path, verb, code, &said, err);
-    buf_deinit(&said);
+        status = failed(path, verb, code, &errors, err);
+    buf_deinit(&errors);
     return status;
 }
 
@@ -199,7 +199,7 @@ static enum skiff_status list(const struct fs *f, const char *path, struct fs_li
 {
     struct buf text = BUF_INIT;
     *is_file = false;
-    enum skiff_status status = must(f, path, "-ls", NULL, path, NULL, &text, err);
+    enum skiff_status status = or_die(f, path, "-ls", NULL, path, NULL, &text, err);
     const char *line = status == SKIFF_OK && text.len ? text.data : "";
     while (*line) {
         size_t n = strcspn(line, "\n"), len;
@@ -251,7 +251,7 @@ static enum skiff_status cat_read(struct fs_reader *base, void *buf, size_t n, s
                                   struct skiff_error *err)
 {
     struct cat_reader *r = (struct cat_reader *)base;
-    struct buf said = BUF_INIT;
+    struct buf errors = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
     *got = 0;
     if (!r->child.pid)
@@ -259,10 +259,10 @@ static enum skiff_status cat_read(struct fs_reader *base, void *buf, size_t n, s
     int seconds = http_stall_seconds();
     TRY(child_read(&r->child, r->path, seconds, r->stop, buf, n, got, err));
     if (*got == 0) {
-        int code = child_end(&r->child, &said);
+        int code = child_end(&r->child, &errors);
         if (code)
-            status = failed(r->path, "-cat", code, &said, err);
-        buf_deinit(&said);
+            status = failed(r->path, "-cat", code, &errors, err);
+        buf_deinit(&errors);
     }
     return status;
 }
@@ -280,7 +280,7 @@ static const struct fs_reader_class cat_class = {cat_read, cat_close};
 static enum skiff_status hadoop_open(const struct fs *f, const char *path, const atomic_bool *stop,
                                      struct fs_reader **out, struct skiff_error *err)
 {
-    struct command c;
+    struct hadoop_command c;
     struct child child;
     command_init(&c, f, "-cat");
     add_word(&c, path);
@@ -288,10 +288,10 @@ static enum skiff_status hadoop_open(const struct fs *f, const char *path, const
     command_deinit(&c);
     if (status < 0)
         return status;
-    struct cat_reader *r = mem_must(sizeof *r);
+    struct cat_reader *r = mem_alloc_or_die(sizeof *r);
     r->base = (struct fs_reader){&cat_class, -1};
     r->child = child;
-    r->path = mem_must_strdup(path);
+    r->path = mem_strdup_or_die(path);
     r->stop = stop;
     *out = &r->base;
     return SKIFF_OK;
@@ -302,16 +302,16 @@ static enum skiff_status hadoop_open(const struct fs *f, const char *path, const
 static enum skiff_status hadoop_remove(const struct fs *f, const char *path, bool folder,
                                        struct skiff_error *err)
 {
-    return must(f, path, "-rm", folder ? "-r" : NULL, path, NULL, NULL, err);
+    return or_die(f, path, "-rm", folder ? "-r" : NULL, path, NULL, NULL, err);
 }
 
 static enum skiff_status move(const struct fs *f, const char *from, const char *to,
                               struct skiff_error *err)
 {
-    return must(f, from, "-mv", NULL, from, to, NULL, err);
+    return or_die(f, from, "-mv", NULL, from, to, NULL, err);
 }
 
-/* The command does not replace: the old file goes aside first. */
+/* The command does not replace files: rename the old file first. */
 static enum skiff_status replace(const struct fs *f, const char *from, const char *to,
                                  struct skiff_error *err)
 {
@@ -331,7 +331,7 @@ static enum skiff_status replace(const struct fs *f, const char *from, const cha
     return status;
 }
 
-/* Most often nothing is in the way: one call. */
+/* Usually the target does not exist: one call. */
 static enum skiff_status hadoop_rename(const struct fs *f, const char *from, const char *to,
                                        bool replaces, const struct fs_stat *known,
                                        struct skiff_error *err)
@@ -348,24 +348,24 @@ static enum skiff_status hadoop_rename(const struct fs *f, const char *from, con
 static enum skiff_status hadoop_mkdirs(const struct fs *f, const char *path,
                                        struct skiff_error *err)
 {
-    return must(f, path, "-mkdir", "-p", path, NULL, NULL, err);
+    return or_die(f, path, "-mkdir", "-p", path, NULL, NULL, err);
 }
 
-/* The command makes no folders: it is asked to when it fails, as every call takes a second. */
+/* -mv does not create folders: create them only after a failure, as every call takes a second. */
 static enum skiff_status put_as(const struct fs *f, const char *from, const char *to,
                                 struct skiff_error *err)
 {
     const char *slash = strrchr(to, '/');
-    enum skiff_status status = must(f, to, "-put", NULL, from, to, NULL, err);
+    enum skiff_status status = or_die(f, to, "-put", NULL, from, to, NULL, err);
     if (status == SKIFF_OK)
         return SKIFF_OK;
-    char *folder = mem_must_strdup(to);
+    char *folder = mem_strdup_or_die(to);
     struct fs_stat st;
     folder[slash > fs_path_of(to) ? slash - to : slash - to + 1] = 0;
     if (hadoop_stat(f, folder, &st, NULL) == SKIFF_NOT_FOUND) { /* else something else is wrong */
         status = hadoop_mkdirs(f, folder, err);
         if (status == SKIFF_OK)
-            status = must(f, to, "-put", NULL, from, to, NULL, err);
+            status = or_die(f, to, "-put", NULL, from, to, NULL, err);
     }
     free(folder);
     return status;
@@ -416,11 +416,11 @@ static bool is_complaint(const struct buf *line, const char *verb)
 }
 
 /* Does it complain of missing paths alone? Else its first other complaint is added to `other`. */
-static bool only_missing(const struct buf *said, const char *verb, const char *const *paths, int n,
-                         struct buf *other)
+static bool only_missing(const struct buf *errors, const char *verb, const char *const *paths,
+                         int n, struct buf *other)
 {
     bool any = false;
-    for (const char *at = said->len ? said->data : "", *end; *at && !other->len; at = end) {
+    for (const char *at = errors->len ? errors->data : "", *end; *at && !other->len; at = end) {
         struct buf line = BUF_INIT;
         const char *next = strstr(at, CHILD_LINE);
         end = next ? next + strlen(CHILD_LINE) : at + strlen(at);
@@ -434,27 +434,27 @@ static bool only_missing(const struct buf *said, const char *verb, const char *c
     return any && !other->len;
 }
 
-/* One command with many paths, and one behind them (may be NULL). *missing: it failed, and only
- * because some of the paths are not there; the others it has done. */
+/* One command with many paths and one final argument (may be NULL). *missing: it failed only
+ * because some of the paths do not exist; the others are done. */
 static enum skiff_status batch(const struct fs *f, const char *verb, const char *const *paths,
                                int n, const char *target, bool *missing, struct skiff_error *err)
 {
-    struct command c;
-    struct buf said = BUF_INIT, other = BUF_INIT;
+    struct hadoop_command c;
+    struct buf errors = BUF_INIT, other = BUF_INIT;
     int code = 0;
     command_init(&c, f, verb);
     for (int i = 0; i < n; i++)
         add_word(&c, paths[i]);
     if (target)
         add_word(&c, target);
-    enum skiff_status status = run(&c, paths[0], NULL, &said, &code, err);
-    *missing = status == SKIFF_OK && code && only_missing(&said, verb, paths, n, &other);
+    enum skiff_status status = run(&c, paths[0], NULL, &errors, &code, err);
+    *missing = status == SKIFF_OK && code && only_missing(&errors, verb, paths, n, &other);
     if (status == SKIFF_OK && *missing)
         status = error_set(err, SKIFF_NOT_FOUND, "%s: some files are not there (%s)", paths[0],
-                           last_said(&said));
+                           last_errors(&errors));
     else if (status == SKIFF_OK && code)
-        status = refused(paths[0], verb, code, other.len ? other.data : last_said(&said), err);
-    buf_deinit(&said);
+        status = refused(paths[0], verb, code, other.len ? other.data : last_errors(&errors), err);
+    buf_deinit(&errors);
     buf_deinit(&other);
     return status;
 }
@@ -501,12 +501,12 @@ static bool all_moved(const struct fs *f, const struct fs_move *moves, int n)
     return true;
 }
 
-/* Moves into one folder, of files that keep their names: what is in their way goes first. */
+/* Moves files into one folder under the same names; existing targets are removed first. */
 static enum skiff_status replace_in(const struct fs *f, const char *folder,
                                     const struct fs_move *moves, int n, struct skiff_error *err)
 {
-    const char **old = mem_must(sizeof *old * (size_t)n),
-               **from = mem_must(sizeof *from * (size_t)n);
+    const char **old = mem_alloc_or_die(sizeof *old * (size_t)n),
+               **from = mem_alloc_or_die(sizeof *from * (size_t)n);
     struct fs_list in = {0};
     struct buf target = BUF_INIT;
     int olds = 0;
@@ -522,7 +522,7 @@ static enum skiff_status replace_in(const struct fs *f, const char *folder,
     }
     TRY_OUT(hadoop_remove_all(f, old, olds, err));
     status = each_path(f, "-mv", from, n, target.data, &missing, err);
-    if (missing && all_moved(f, moves, n)) /* somebody else has */
+    if (missing && all_moved(f, moves, n)) /* another process has */
         status = SKIFF_OK;
 out:
     free(old);
@@ -542,7 +542,7 @@ static enum skiff_status hadoop_replace_all(const struct fs *f, const struct fs_
         for (end = at + 1; end < n && !strncmp(moves[end].to, moves[at].to, len + 1) &&
                            !strchr(moves[end].to + len + 1, '/');)
             end++;
-        char *folder = mem_must_strdup(moves[at].to);
+        char *folder = mem_strdup_or_die(moves[at].to);
         folder[len] = 0;
         status = replace_in(f, folder, moves + at, end - at, err);
         free(folder);

@@ -1,3 +1,12 @@
+/* HTTP requests with timeouts and retries (http.h).
+ *
+ * libcurl is loaded at run time, once, so that reading local files does not need it. A session has
+ * one easy handle, which keeps its connections between requests.
+ *
+ * A request is one or more attempts. Errors of the connection, timeouts and the statuses 5xx, 408
+ * and 429 are retried with growing, randomised pauses; progress since the last attempt resets the
+ * count. A download resumes behind the bytes it has. An error message contains what the server
+ * said, and a hint where one is known. *stop is polled during transfers and pauses. */
 #define _GNU_SOURCE
 #include "fs/http.h"
 #include "fs/fs.h"
@@ -71,7 +80,7 @@ struct http {
     struct http_request *r;
     struct http_answer *a;
     int64_t sent;
-    bool too_much; /* more came than was asked for */
+    bool too_much; /* more bytes came than requested */
 };
 
 enum skiff_status http_open(struct http **out, struct skiff_error *err)
@@ -82,7 +91,7 @@ enum skiff_status http_open(struct http **out, struct skiff_error *err)
                          "remote files need libcurl, which cannot be loaded: %s (Debian: "
                          "apt-get install libcurl4)",
                          lib.fault);
-    struct http *h = mem_must(sizeof *h);
+    struct http *h = mem_alloc_or_die(sizeof *h);
     h->curl = lib.init();
     if (!h->curl) {
         free(h);
@@ -114,7 +123,7 @@ void http_encode(struct buf *b, const char *text, bool keep_slash)
             buf_printf(b, "%%%02X", *p);
 }
 
-/* ---- what libcurl calls back ---- */
+/* ---- callbacks of libcurl ---- */
 
 static void take(char *to, size_t cap, const char *value, size_t n)
 {
@@ -154,7 +163,7 @@ static size_t on_content(char *bytes, size_t one, size_t n, void *arg)
     long status = 0;
     lib.getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
     if (r->into && status < 300 && (!r->want || status == r->want)) {
-        size_t room = r->into_cap - r->got, some = n < room ? n : room;
+        size_t capacity = r->into_cap - r->got, some = n < capacity ? n : capacity;
         memcpy(r->into + r->got, bytes, some);
         r->got += some;
         h->too_much = some < n;
@@ -185,7 +194,7 @@ static size_t on_send(char *to, size_t one, size_t n, void *arg)
     return most;
 }
 
-/* libcurl begins anew when a connection that was kept turns out to be dead. */
+/* libcurl rewinds when a kept connection turns out to be dead. */
 static int on_seek(void *arg, curl_off_t to, int from)
 {
     if (from != SEEK_SET)
@@ -200,7 +209,7 @@ static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl
     return h->r->stop && atomic_load(h->r->stop);
 }
 
-/* ---- one try ---- */
+/* ---- one attempt ---- */
 
 static void set_limits(struct http *h)
 {
@@ -244,7 +253,7 @@ static void set_request(struct http *h, const char *url)
         lib.setopt(h->curl, CURLOPT_CUSTOMREQUEST, r->method);
 }
 
-static void note_answer(struct http *h)
+static void record_answer(struct http *h)
 {
     long status = 0;
     curl_off_t length = -1;
@@ -262,7 +271,7 @@ static void note_answer(struct http *h)
 static CURLcode try_once(struct http *h, const struct buf *url, const struct buf *headers)
 {
     struct curl_slist *list = lib.slist_append(NULL, "Expect:");
-    char *lines = mem_must_strdup(headers->len ? headers->data : ""), *rest = NULL;
+    char *lines = mem_strdup_or_die(headers->len ? headers->data : ""), *rest = NULL;
     for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         list = lib.slist_append(list, line);
     lib.reset(h->curl); /* keeps the connections */
@@ -273,25 +282,25 @@ static CURLcode try_once(struct http *h, const struct buf *url, const struct buf
     h->sent = 0;
     h->too_much = false;
     buf_reset(&h->a->body);
-    if (!h->r->got) /* what is continued is of the file that it began with */
+    if (!h->r->got) /* a resumed download must be of the same file as its beginning */
         h->a->etag[0] = 0;
     h->a->location[0] = h->a->region[0] = 0;
     h->a->total = -1;
     CURLcode code = lib.perform(h->curl);
-    note_answer(h);
+    record_answer(h);
     lib.slist_free(list);
     free(lines);
     return h->too_much && h->r->into && h->r->got == h->r->into_cap ? CURLE_OK : code;
 }
 
-/* ---- again and again ---- */
+/* ---- retries ---- */
 
 static bool status_may_pass(int status)
 {
     return status >= 500 || status == 408 || status == 429;
 }
 
-/* What may pass is marked, for whoever can try again later. */
+/* Marks a transient error, so that the caller can retry later. */
 static enum skiff_status mark_passing(bool passing, enum skiff_status status,
                                       struct skiff_error *err)
 {
@@ -321,7 +330,7 @@ static bool may_pass(CURLcode code, int status)
     }
 }
 
-/* Between half of ms and ms, so that many workers do not come back at once. False: stopped. */
+/* A random time between ms/2 and ms, so that many workers do not retry at once. False: stopped. */
 static bool pause_for(int64_t ms, const atomic_bool *stop)
 {
     uint32_t random;
@@ -348,7 +357,7 @@ static enum skiff_status broken(const struct http *h, CURLcode code, int tries,
     enum skiff_status status =
         error_set(err, code == CURLE_OPERATION_TIMEDOUT ? SKIFF_TIMEOUT : SKIFF_IO,
                   "%s: %s at %s failed, tried %d times: %s; is the server up, and the address "
-                  "right? (docs/storage.md)",
+                  "right? (docs/guide/storage.md)",
                   r->path, r->method, h->a->host, tries, reason);
     return mark_passing(may_pass(code, 0), status, err);
 }
@@ -379,7 +388,7 @@ enum skiff_status http_run(struct http *h, struct http_request *r, struct http_a
             break;
         }
         if (r->got > before)
-            i = 1; /* it gets on */
+            i = 1; /* progress was made: reset the retries */
         if (i >= tries || !pause_for(pause, r->stop)) {
             status = code != CURLE_OK ? broken(h, code, i, err) : http_refused(r, a, err);
             break;
@@ -391,7 +400,7 @@ out:
     return status;
 }
 
-/* ---- what a server says ---- */
+/* ---- error messages of servers ---- */
 
 /* The code of S3's XML; empty when there is none. */
 static void code_of(const struct http_answer *a, char *out, size_t cap)
@@ -402,7 +411,7 @@ static void code_of(const struct http_answer *a, char *out, size_t cap)
 }
 
 /* "Code: text" of S3's XML or the text of WebHDFS' JSON; else the first line; NULL: nothing. */
-static const char *said(const struct http_answer *a, char *out, size_t cap)
+static const char *server_message(const struct http_answer *a, char *out, size_t cap)
 {
     static const char *const marks[][2] = {
         {"<Code>", "<"}, {"<Message>", "<"}, {"\"exception\":\"", "\""}, {"\"message\":\"", "\""}};
@@ -422,7 +431,7 @@ static const char *said(const struct http_answer *a, char *out, size_t cap)
     return out[0] ? out : NULL;
 }
 
-/* What to do about it, behind "; "; or nothing. */
+/* A hint, behind "; "; or nothing. */
 static void advice(const struct http_request *r, const struct http_answer *a, const char *code,
                    char *out, size_t cap)
 {
@@ -434,9 +443,9 @@ static void advice(const struct http_request *r, const struct http_answer *a, co
         snprintf(out, cap, "; %s", r->hint);
     else if (a->status == 301 || (a->region[0] && a->status == 400))
         snprintf(out, cap, "; the bucket is in region %s: set AWS_REGION",
-                 a->region[0] ? a->region : "(not said)");
+                 a->region[0] ? a->region : "(not given)");
     else if (a->status >= 500)
-        snprintf(out, cap, "; it went on so: try again later");
+        snprintf(out, cap, "; all attempts failed: try again later");
     else if (a->status == 412)
         snprintf(out, cap, "; the file was changed while it was read");
 }
@@ -445,7 +454,7 @@ enum skiff_status http_refused(const struct http_request *r, const struct http_a
                                struct skiff_error *err)
 {
     char text[400], todo[400], code[64];
-    const char *message = said(a, text, sizeof text);
+    const char *message = server_message(a, text, sizeof text);
     code_of(a, code, sizeof code);
     if (a->status == 404 && strcmp(code, "NoSuchBucket") != 0)
         return error_set(err, SKIFF_NOT_FOUND,
@@ -458,8 +467,8 @@ enum skiff_status http_refused(const struct http_request *r, const struct http_a
     return mark_passing(status_may_pass(a->status), status, err);
 }
 
-enum skiff_status http_must(struct http *h, struct http_request *r, struct http_answer *a,
-                            struct skiff_error *err)
+enum skiff_status http_expect(struct http *h, struct http_request *r, struct http_answer *a,
+                              struct skiff_error *err)
 {
     TRY(http_run(h, r, a, err));
     return a->status >= 200 && a->status < 300 ? SKIFF_OK : http_refused(r, a, err);

@@ -1,8 +1,8 @@
-/* HTTP by libcurl, which is loaded when it is first needed: one request at a time in a session that
- * keeps its connections, with limits of time, and tried again when it may pass.
+/* HTTP by libcurl, which is loaded on first use. A session keeps its connections and runs one
+ * request at a time, with timeouts; transient errors are retried.
  *
- * A request is built anew for every try (build): signatures carry the time, and what was read goes
- * on where it broke off. */
+ * A request is built anew for every attempt (build): signatures contain the time, and a download
+ * resumes where it broke off. */
 #ifndef FS_HTTP_H
 #define FS_HTTP_H
 
@@ -29,7 +29,7 @@ struct http_request {
     const void *body; /* sent; or the file below */
     int body_fd;      /* used when body_len > 0 and body is NULL */
     int64_t body_len; /* -1: none at all */
-    char *into;       /* content of a success goes here, else into the answer's body */
+    char *into;       /* the body of a success goes here, else into the answer's body */
     size_t into_cap, got;
     int want; /* status that `into` needs; 0: any 2xx */
     const atomic_bool *stop;
@@ -47,21 +47,21 @@ struct http_answer {
 enum skiff_status http_open(struct http **out, struct skiff_error *err);
 void http_close(struct http *h); /* NULL is fine */
 
-/* Any answer that is not to be tried again is OK: look at its status. */
+/* OK for any final response: check its status. */
 enum skiff_status http_run(struct http *h, struct http_request *r, struct http_answer *a,
                            struct skiff_error *err);
-/* The same, and what is not 2xx is an error: NOT_FOUND for 404 (but not of a bucket), IO for
- * others. One that may pass has sys_errno EIO, as a disk's has: saves are tried again after it. */
-enum skiff_status http_must(struct http *h, struct http_request *r, struct http_answer *a,
-                            struct skiff_error *err);
+/* The same, but a status other than 2xx is an error: NOT_FOUND for 404 (but not of a bucket), IO
+ * for others. Transient errors have sys_errno EIO, as a disk's have: saves retry after them. */
+enum skiff_status http_expect(struct http *h, struct http_request *r, struct http_answer *a,
+                              struct skiff_error *err);
 enum skiff_status http_refused(const struct http_request *r, const struct http_answer *a,
                                struct skiff_error *err);
 void http_answer_deinit(struct http_answer *a);
 
-/* Seconds without a byte after which a transfer is given up; for commands, too. */
+/* Seconds without a byte after which a transfer fails; for commands, too. */
 int http_stall_seconds(void);
 
-/* Adds text with all but letters, digits and -._~ as %XX; slashes stay when keep_slash. */
+/* Percent-encodes everything except letters, digits and -._~; slashes stay when keep_slash. */
 void http_encode(struct buf *b, const char *text, bool keep_slash);
 
 #endif

@@ -21,7 +21,7 @@ enum skiff_status fs_lines_open(const struct fs_settings *s, const char *path,
 {
     struct fs_reader *r;
     TRY(fs_open(s, path, stop, &r, err));
-    struct fs_lines *l = mem_must(sizeof *l);
+    struct fs_lines *l = mem_alloc_or_die(sizeof *l);
     *l = (struct fs_lines){.reader = r};
     *out = l;
     return SKIFF_OK;

@@ -1,4 +1,8 @@
-/* Files of this machine, by the same calls as those of others. */
+/* Local files behind the interface of fs.h.
+ *
+ * A put writes a temporary file in the same folder, flushes it to the disk and renames it: the file
+ * is there completely or not at all. Renames are atomic, so callers need no copy
+ * (rename_is_atomic). Removing a folder does not follow links. No state; any thread. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -32,7 +36,7 @@ static enum skiff_status local_stat(const struct fs *f, const char *path, struct
 {
     struct stat st;
     if (stat(plain(path), &st) < 0)
-        return missing_or(path, "cannot look at the file", err);
+        return missing_or(path, "cannot stat the file", err);
     *out = (struct fs_stat){S_ISDIR(st.st_mode), st.st_size, st.st_mtime};
     return SKIFF_OK;
 }
@@ -99,10 +103,10 @@ static enum skiff_status local_open(const struct fs *f, const char *path, const 
         close(fd);
         return error_set(err, SKIFF_IO, "%s: is a folder, a file was expected", path);
     }
-    struct local_reader *r = mem_must(sizeof *r);
+    struct local_reader *r = mem_alloc_or_die(sizeof *r);
     r->base = (struct fs_reader){&local_reader_class, S_ISREG(st.st_mode) ? st.st_size : -1};
     r->fd = fd;
-    r->path = mem_must_strdup(path);
+    r->path = mem_strdup_or_die(path);
     *out = &r->base;
     return SKIFF_OK;
 }
@@ -146,7 +150,7 @@ static enum skiff_status local_put(const struct fs *f, int fd, int64_t size, con
 
 static enum skiff_status local_mkdirs(const struct fs *f, const char *path, struct skiff_error *err)
 {
-    char *all = mem_must_strdup(plain(path));
+    char *all = mem_strdup_or_die(plain(path));
     enum skiff_status status = SKIFF_OK;
     struct stat st;
     for (char *at = all + 1; *all && status == SKIFF_OK; at++) {

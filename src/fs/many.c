@@ -1,5 +1,5 @@
-/* Many files of one file system, several at a time: a request waits for its answer most of the
- * time, and a command for its Java machine. */
+/* Many files of one file system, several at a time: a request mostly waits for its response, and a
+ * command for its Java machine. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -10,7 +10,7 @@
 
 struct work {
     int n;
-    atomic_int next; /* the first that nobody has taken; n: no more */
+    atomic_int next; /* next index to be taken; n: no more */
     enum skiff_status (*run)(void *arg, int i, struct skiff_error *err);
     void *arg;
     pthread_mutex_t lock; /* for what follows */
@@ -45,7 +45,8 @@ enum skiff_status fs_each(int n, int threads,
     struct thread others[THREADS_MAX - 1] = {0};
     threads = threads < THREADS_MAX ? threads : THREADS_MAX;
     for (int i = 0; i + 1 < threads && i + 1 < n; i++)
-        (void)thread_start(&others[i], "files", i, work, &w, NULL); /* fewer do it, too */
+        (void)thread_start(&others[i], "files", i, work, &w,
+                           NULL); /* fewer threads can do it, too */
     work(&w);
     for (int i = 0; i < THREADS_MAX - 1; i++)
         thread_join(&others[i]);
@@ -91,7 +92,7 @@ enum skiff_status fs_replace_all(const struct fs_settings *s, const struct fs_mo
                                 : fs_each(n, f.class->at_a_time, replace_one, &m, err);
 }
 
-/* Here a file must be there to be removed; S3 and WebHDFS do not mind. */
+/* Local files must exist to be removed; S3 and WebHDFS ignore missing ones. */
 static enum skiff_status remove_one(void *arg, int i, struct skiff_error *err)
 {
     const struct many *m = arg;

@@ -7,20 +7,20 @@
 #define NAMES_MOST 10000000 /* beyond, a server that never ends is likelier */
 #define STUCK_MOST 100      /* pages, as the message says; files added meanwhile need far fewer */
 
-void pages_next(struct pages *p)
+void pages_next(struct listing_pages *p)
 {
     p->found_before = p->found;
     p->page_before = p->page;
     p->page = 0;
 }
 
-void pages_add(struct pages *p, const char *name, size_t n)
+void pages_add(struct listing_pages *p, const char *name, size_t n)
 {
     p->found++;
     p->page = hash_xxh64(name, n, p->page);
 }
 
-static void count_left(struct pages *p, int64_t left)
+static void count_left(struct listing_pages *p, int64_t left)
 {
     bool fewer = !p->least_left || left < p->least_left;
     p->stuck = fewer ? 0 : p->stuck + 1;
@@ -28,9 +28,9 @@ static void count_left(struct pages *p, int64_t left)
         p->least_left = left;
 }
 
-enum skiff_status pages_check(struct pages *p, const struct buf *from, const struct buf *next,
-                              int64_t left, const char *path, const char *host,
-                              struct skiff_error *err)
+enum skiff_status pages_check(struct listing_pages *p, const struct buf *from,
+                              const struct buf *next, int64_t left, const char *path,
+                              const char *host, struct skiff_error *err)
 {
     bool same = next->len && from->len == next->len && !memcmp(from->data, next->data, next->len);
     if (left)

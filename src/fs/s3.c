@@ -1,5 +1,10 @@
-/* S3 as a file system: objects are files, what keys share up to a slash is a folder. A rename is a
- * copy and a removal of every object: it is not atomic. */
+/* S3 as a file system: objects are files, and a key prefix that ends with a slash is a folder,
+ * whether or not an object of that name exists. A rename copies every object and then removes the
+ * old ones: it is not atomic, but an error leaves the source complete.
+ *
+ * A reader keeps the etag of the first block and asks for it in all later ones, so that a file that
+ * changes meanwhile is an error and not a mixture. Each call opens its own http handle, so any
+ * thread may call. */
 #define _GNU_SOURCE
 #include "fs/s3.h"
 
@@ -35,19 +40,19 @@ static int64_t time_of(const char *text)
 
 /* ---- listings ---- */
 
-struct listing {
+struct s3_listing {
     const struct fs *f;
     const char *path;
     const char *prefix;    /* of the keys */
     const char *delimiter; /* "/" or "": all below */
     int most;              /* keys in an answer; 0: as S3 likes */
-    /* Is told every key (or common prefix, which ends with a slash). */
+    /* Called for every key (or common prefix, which ends with a slash). */
     void (*each)(void *arg, const char *key, const struct fs_stat *st);
     void *arg;
-    struct pages pages;
+    struct listing_pages pages;
 };
 
-static void tell(struct listing *l, const char *text, size_t n, const struct fs_stat *st)
+static void report(struct s3_listing *l, const char *text, size_t n, const struct fs_stat *st)
 {
     struct buf key = BUF_INIT;
     s3_text(&key, text, n);
@@ -56,7 +61,7 @@ static void tell(struct listing *l, const char *text, size_t n, const struct fs_
     buf_deinit(&key);
 }
 
-static void tell_page(struct listing *l, const char *page)
+static void report_page(struct s3_listing *l, const char *page)
 {
     const char *at = page, *part, *text;
     size_t n, m;
@@ -70,17 +75,17 @@ static void tell_page(struct listing *l, const char *page)
             st.mtime = time_of(text);
         in = part;
         if (s3_tag(&in, part + n, "Key", &text, &m))
-            tell(l, text, m, &st);
+            report(l, text, m, &st);
     }
     at = page;
     while (s3_tag(&at, NULL, "CommonPrefixes", &part, &n)) {
         const char *in = part;
         if (s3_tag(&in, part + n, "Prefix", &text, &m))
-            tell(l, text, m, &(struct fs_stat){.folder = true});
+            report(l, text, m, &(struct fs_stat){.folder = true});
     }
 }
 
-static void page_query(const struct listing *l, const struct buf *token, struct buf *out)
+static void page_query(const struct s3_listing *l, const struct buf *token, struct buf *out)
 {
     buf_reset(out);
     if (token->len) {
@@ -100,7 +105,7 @@ static void page_query(const struct listing *l, const struct buf *token, struct 
     http_encode(out, l->prefix, false);
 }
 
-static enum skiff_status run_listing(struct listing *l, struct http *h, struct skiff_error *err)
+static enum skiff_status run_listing(struct s3_listing *l, struct http *h, struct skiff_error *err)
 {
     struct buf query = BUF_INIT, token = BUF_INIT, next = BUF_INIT;
     struct http_answer a = {0};
@@ -110,14 +115,14 @@ static enum skiff_status run_listing(struct listing *l, struct http *h, struct s
         struct s3_call c = {
             .fs = l->f, .path = l->path, .key = "", .query = query.data, .first = -1};
         struct http_request r = s3_request(&c, "GET");
-        TRY_OUT(http_must(h, &r, &a, err));
+        TRY_OUT(http_expect(h, &r, &a, err));
         const char *page = a.body.len ? a.body.data : "", *at = page, *text;
         size_t n;
         if (!strstr(page, "<ListBucketResult"))
             TRY_OUT(error_set(err, SKIFF_FORMAT, "%s: %s answers with no listing of S3", l->path,
                               a.host));
         pages_next(&l->pages);
-        tell_page(l, page);
+        report_page(l, page);
         buf_reset(&next);
         if (l->most || !strstr(page, "<IsTruncated>true<"))
             break;
@@ -149,7 +154,7 @@ static enum skiff_status stat_folder(const struct fs *f, struct http *h, const c
 {
     struct buf key = BUF_INIT;
     key_of(path, true, &key);
-    struct listing l = {f, path, key.data, "", 1, nothing, NULL, {0}};
+    struct s3_listing l = {f, path, key.data, "", 1, nothing, NULL, {0}};
     enum skiff_status status = run_listing(&l, h, err);
     if (status == SKIFF_OK && l.pages.found == 0 && key.len)
         status = not_there(path, err);
@@ -238,7 +243,7 @@ static enum skiff_status s3_list(const struct fs *f, const char *path, struct fs
     TRY(http_open(&h, err));
     key_of(path, true, &key);
     struct into_list to = {out, path, key.len};
-    struct listing l = {f, path, key.data, "/", 0, add_entry, &to, {0}};
+    struct s3_listing l = {f, path, key.data, "/", 0, add_entry, &to, {0}};
     enum skiff_status status = run_listing(&l, h, err);
     if (status == SKIFF_OK && l.pages.found == 0 && key.len) {
         struct fs_stat st;
@@ -348,7 +353,7 @@ static enum skiff_status s3_mkdirs(const struct fs *f, const char *path, struct 
         struct http_request r = s3_request(&c, "PUT");
         r.body = "";
         r.body_len = 0;
-        status = http_must(h, &r, &a, err);
+        status = http_expect(h, &r, &a, err);
         http_close(h);
     }
     http_answer_deinit(&a);
@@ -368,7 +373,7 @@ static enum skiff_status keys_of(const struct fs *f, struct http *h, const char 
     struct buf key = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
     key_of(path, folder, &key);
-    struct listing l = {f, path, key.data, "", 0, add_key, out, {0}};
+    struct s3_listing l = {f, path, key.data, "", 0, add_key, out, {0}};
     if (folder)
         status = run_listing(&l, h, err);
     else
@@ -408,7 +413,7 @@ static enum skiff_status copy_key(const struct fs *f, struct http *h, const char
     r.body_len = 0;
     enum skiff_status status = old->stat.size > S3_COPY_BYTES
                                    ? s3_copy_parts(h, &c, old->stat.size, err)
-                                   : http_must(h, &r, &a, err);
+                                   : http_expect(h, &r, &a, err);
     if (status == SKIFF_OK && a.body.len && strstr(a.body.data, "<Error>")) {
         a.status = 500;
         status = http_refused(&r, &a, err);
@@ -432,7 +437,7 @@ static enum skiff_status s3_remove(const struct fs *f, const char *path, bool fo
     return status;
 }
 
-/* All is copied before anything is removed: what fails on the way leaves the old one whole. */
+/* All copies are made before any removal: an error leaves the source complete. */
 static enum skiff_status s3_rename(const struct fs *f, const char *from, const char *to,
                                    bool replace, const struct fs_stat *known,
                                    struct skiff_error *err)

@@ -1,4 +1,4 @@
-/* Requests to S3 and what it answers; s3.c has the file system made of them. */
+/* Requests to S3 and its responses; s3.c builds the file system from them. */
 #ifndef FS_S3_H
 #define FS_S3_H
 
@@ -25,7 +25,7 @@ bool s3_split(const char *path, char *bucket, size_t cap, const char **key);
 
 /* The next <tag>text</tag> behind *at, before `end` (NULL: anywhere); *at moves behind it. */
 bool s3_tag(const char **at, const char *end, const char *tag, const char **text, size_t *n);
-/* Adds the text with &amp; and so on put back. */
+/* Appends the text with &amp; and so on decoded. */
 void s3_text(struct buf *b, const char *text, size_t n);
 
 /* Uploads in parts, for files beyond one. */

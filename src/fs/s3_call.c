@@ -1,3 +1,9 @@
+/* One request to S3: address, signed headers, and hints for S3's error codes.
+ *
+ * A custom endpoint gets the bucket in the path, as does a bucket with a dot in its name: the
+ * certificate of AWS covers only one label before .s3. Headers are listed in the order in which
+ * they are signed. Without keys a request is not signed, so public buckets can be read. Called
+ * before every attempt, since the signature contains the time. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +39,8 @@ bool s3_split(const char *path, char *bucket, size_t cap, const char **key)
 }
 
 /* Scheme and host into `site`, the encoded path into `path`. */
-static enum skiff_status place_of(const struct s3_call *c, const char *region, struct buf *site,
-                                  struct buf *path, struct skiff_error *err)
+static enum skiff_status location_of(const struct s3_call *c, const char *region, struct buf *site,
+                                     struct buf *path, struct skiff_error *err)
 {
     char bucket[128];
     const char *key, *endpoint = c->fs->settings.uri;
@@ -94,7 +100,7 @@ static enum skiff_status build(struct http_request *r, struct buf *url, struct b
     char when[32];
     time_t now = (time_t)(clock_real() / CLOCK_SECOND);
     struct tm tm;
-    enum skiff_status status = place_of(c, region, url, &path, err);
+    enum skiff_status status = location_of(c, region, url, &path, err);
     if (status < 0)
         goto out;
     strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));

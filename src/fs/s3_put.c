@@ -1,4 +1,10 @@
-/* Uploading to S3: an object in one request, or in parts that become one when the last is there. */
+/* Uploading to S3: an object in one request, or in parts that become one object when the last is
+ * there. Copies of large objects use parts, too, without transferring the bytes.
+ *
+ * 10000 parts are the most, so later parts are larger. A failed upload is aborted, because its
+ * parts would be stored and billed; S3 may also answer 200 and report the failure in the body,
+ * which is examined. Pieces are read from a file descriptor at an offset, so a retry sends the same
+ * bytes. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +39,7 @@ enum skiff_status s3_put_piece(struct http *h, struct s3_call *c, int fd, int64_
         sigv4_hash(piece, (size_t)size, c->payload);
         r.body = piece;
         r.body_len = size;
-        status = http_must(h, &r, a, err);
+        status = http_expect(h, &r, a, err);
     }
     mem_free(piece);
     return status;
@@ -50,7 +56,7 @@ static enum skiff_status begin(struct s3_call *c, struct http *h, struct buf *ou
     c->query = "uploads=";
     r.body = "";
     r.body_len = 0;
-    enum skiff_status status = http_must(h, &r, &a, err);
+    enum skiff_status status = http_expect(h, &r, &a, err);
     if (status == SKIFF_OK) {
         at = a.body.len ? a.body.data : "";
         if (s3_tag(&at, NULL, "UploadId", &id, &n)) {
@@ -77,7 +83,7 @@ static enum skiff_status finish(struct s3_call *c, struct http *h, struct buf *p
     sigv4_hash(parts->data, parts->len, c->payload);
     r.body = parts->data;
     r.body_len = (int64_t)parts->len;
-    enum skiff_status status = http_must(h, &r, &a, err);
+    enum skiff_status status = http_expect(h, &r, &a, err);
     if (status == SKIFF_OK && a.body.len && strstr(a.body.data, "<Error>")) {
         a.status = 500;
         status = http_refused(&r, &a, err);
@@ -86,7 +92,7 @@ static enum skiff_status finish(struct s3_call *c, struct http *h, struct buf *p
     return status;
 }
 
-/* What was uploaded so far is paid for until it is given up. */
+/* Aborts the upload: parts of an unfinished one are stored and billed. */
 static void give_up(struct s3_call *c, struct http *h)
 {
     struct http_answer a = {0};
@@ -107,7 +113,7 @@ static enum skiff_status copy_piece(struct http *h, struct s3_call *c, int64_t o
     c->count = size;
     r.body = "";
     r.body_len = 0;
-    TRY(http_must(h, &r, a, err));
+    TRY(http_expect(h, &r, a, err));
     at = a->body.len ? a->body.data : "";
     if (!s3_tag(&at, NULL, "ETag", &etag, &n) || n >= sizeof a->etag)
         return error_set(err, SKIFF_FORMAT, "%s: %s copies a part without giving its ETag", c->path,

@@ -1,4 +1,9 @@
-/* Which file system a path belongs to, and with which settings. */
+/* Determines the file system of a path, and its settings.
+ *
+ * Settings of a call win over those of the process (fs_configure), and these over the environment;
+ * they are copied under a lock, so that a call in progress keeps those it began with. HDFS and AFS
+ * have two ways: the hadoop command when it is set, WebHDFS when its address is set, else the
+ * command when it is found, as in Paddle. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -67,7 +72,7 @@ enum skiff_status fs_settings_parse(struct fs_settings *out, const char *fs_name
 
 static bool in_path(const char *command)
 {
-    char *all = mem_must_strdup(getenv("PATH") ? getenv("PATH") : ""), *rest = NULL;
+    char *all = mem_strdup_or_die(getenv("PATH") ? getenv("PATH") : ""), *rest = NULL;
     bool found = false;
     for (char *at = strtok_r(all, ":", &rest); at && !found; at = strtok_r(NULL, ":", &rest)) {
         char name[4096];
@@ -130,8 +135,8 @@ bool fs_host_of(const char *path, char *out, size_t cap)
     return true;
 }
 
-/* HDFS and AFS: the command when it is named, WebHDFS when its address is, else the command when
- * there is one, as Paddle does. */
+/* HDFS and AFS: the hadoop command when it is set, WebHDFS when its address is set, else the
+ * command when it is found, as Paddle does. */
 static enum skiff_status choose(const char *path, struct fs *f, struct skiff_error *err)
 {
     const char *bin = getenv("SKIFF_HADOOP_BIN"), *endpoint = getenv("SKIFF_WEBHDFS_ENDPOINT");

@@ -1,4 +1,5 @@
-/* Signature version 4 of AWS: who signs, what is signed, the Authorization line of it. */
+/* AWS signature version 4: credentials, the parts to be signed, and the resulting Authorization
+ * header. */
 #ifndef FS_SIGV4_H
 #define FS_SIGV4_H
 

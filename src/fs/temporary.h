@@ -1,4 +1,4 @@
-/* Files that are about to become others. */
+/* Temporary files of the atomic writers. */
 #ifndef FS_TEMPORARY_H
 #define FS_TEMPORARY_H
 
@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-/* A new, empty file beside `name`, which becomes its name; -1: errno says why not. */
+/* Creates an empty file next to `name`, and sets name to its path; -1: see errno. */
 int fs_temporary(struct buf *name, mode_t mode);
 
 #endif

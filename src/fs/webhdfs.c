@@ -1,6 +1,6 @@
-/* HDFS by its HTTP interface. A namenode answers questions and sends whoever reads or writes to a
- * datanode. Files are written under a name of their own and renamed. With several namenodes
- * (SKIFF_WEBHDFS_ENDPOINT=http://a:9870,http://b:9870) the one that is active is found. */
+/* HDFS by its HTTP interface. A namenode answers queries and redirects reads and writes to a
+ * datanode. Files are written under a temporary name and renamed. With several namenodes
+ * (SKIFF_WEBHDFS_ENDPOINT=http://a:9870,http://b:9870) the active one is found by trying. */
 #define _GNU_SOURCE
 #include <pwd.h>
 #include <stdio.h>
@@ -133,7 +133,7 @@ static struct http_request request_of(struct hdfs_call *c, const char *method)
     };
 }
 
-/* Asks one namenode after the other, from c->node on, until one is active. */
+/* Tries the namenodes from c->node on, until one is active. */
 static enum skiff_status ask(struct http *h, struct hdfs_call *c, struct http_request *r,
                              struct http_answer *a, struct skiff_error *err)
 {
@@ -149,7 +149,7 @@ static enum skiff_status ask(struct http *h, struct hdfs_call *c, struct http_re
     }
 }
 
-/* One question; the answer must be a success. */
+/* One request; it must succeed. */
 static enum skiff_status simple(struct http *h, const struct fs *f, const char *path,
                                 const char *method, const char *query, struct http_answer *a,
                                 struct skiff_error *err)
@@ -216,8 +216,8 @@ static enum skiff_status hdfs_stat(const struct fs *f, const char *path, struct 
 
 /* The entries of an answer; `last` becomes the name of the last one. */
 static enum skiff_status add_page(const char *path, const struct http_answer *a,
-                                  struct pages *pages, struct fs_list *out, struct buf *last,
-                                  struct skiff_error *err)
+                                  struct listing_pages *pages, struct fs_list *out,
+                                  struct buf *last, struct skiff_error *err)
 {
     const char *at = a->body.len ? a->body.data : "", *object;
     size_t n;
@@ -262,7 +262,7 @@ static enum skiff_status run_listing(struct http *h, const struct fs *f, const c
 {
     struct http_answer a = {0};
     struct buf from = BUF_INIT, last = BUF_INIT, query = BUF_INIT;
-    struct pages pages = {0};
+    struct listing_pages pages = {0};
     bool batch = true;
     enum skiff_status status;
     for (;;) {
@@ -345,7 +345,7 @@ static enum skiff_status no_is_error(enum skiff_status status, const struct http
                                      const char *path, const char *what, struct skiff_error *err)
 {
     if (status == SKIFF_OK && says_no(a))
-        return error_set(err, SKIFF_IO, "%s: %s does not %s, and does not say why", path, a->host,
+        return error_set(err, SKIFF_IO, "%s: %s refused to %s without a reason", path, a->host,
                          what);
     return status;
 }
@@ -371,7 +371,7 @@ static enum skiff_status rename_to(struct http *h, const struct fs *f, const cha
         buf_str(&query, "&renameoptions=OVERWRITE");
     enum skiff_status status = simple(h, f, from, "PUT", query.data, &a, err);
     status = no_is_error(status, &a, from, "rename", err);
-    /* done already, by a try whose answer was lost? */
+    /* already done by an attempt whose response was lost? */
     if (status < 0 && look(f, h, from, &st, NULL) == SKIFF_NOT_FOUND &&
         look(f, h, to, &st, NULL) == SKIFF_OK)
         status = SKIFF_OK;
@@ -416,7 +416,7 @@ static enum skiff_status replace_with(struct http *h, const struct fs *f, const 
     return replace_by_halves(h, f, from, to, err);
 }
 
-/* The namenode says where, the datanode takes the bytes. *again: another datanode may. */
+/* The namenode gives the address, the datanode takes the bytes. *again: try another datanode. */
 static enum skiff_status send_file(struct http *h, const struct fs *f, int fd, int64_t size,
                                    const char *path, bool *again, struct skiff_error *err)
 {

@@ -39,10 +39,10 @@ enum skiff_status io_read_vars(const struct model_reader *r, struct skiff_scope 
     enum skiff_status status = filename
                                    ? model_read_combined(r, filename, b.n, b.names, b.loaded, err)
                                    : model_read_separate(r, b.n, b.names, b.loaded, err);
-    char *place = filename ? io_join(r->dir, "/", filename) : mem_must_strdup(r->dir);
+    char *target = filename ? io_join(r->dir, "/", filename) : mem_strdup_or_die(r->dir);
     if (status == SKIFF_OK)
-        status = io_batch_give(&b, vars, p, s, place, filename != NULL, err);
-    free(place);
+        status = io_batch_give(&b, vars, p, s, target, filename != NULL, err);
+    free(target);
     io_batch_deinit(&b);
     return status;
 }
@@ -364,7 +364,7 @@ enum skiff_status io_load(struct skiff_scope *s, const struct skiff_program *p, 
 {
     char *stem = io_prefix_strip(prefix), *params = io_join(stem, ".", "pdparams");
     char *dir = path_parent(stem);
-    enum skiff_status status = model_settle(dir, err);
+    enum skiff_status status = model_recover(dir, err);
     if (status == SKIFF_OK && (file_exists(params) || !file_exists(prefix)))
         status = load_prefix(s, p, stem, err);
     else if (status == SKIFF_OK && file_is_dir(prefix))

@@ -63,8 +63,8 @@ struct io_source {
     const struct skiff_program *program;
     const char *what; /* "the job's program", for messages */
 };
-enum skiff_status io_combined_names(const char *path, const struct tensor_place *places, int n,
-                                    const struct io_source *sources, int nsources,
+enum skiff_status io_combined_names(const char *path, const struct tensor_location *locations,
+                                    int n, const struct io_source *sources, int nsources,
                                     const char **names, struct skiff_error *err);
 
 /* fluid.save / fluid.load: <prefix>.pdparams, .pdopt, .pdmodel. load also takes a folder that

@@ -14,14 +14,15 @@ static const struct {
 #define NGROUPS (int)(sizeof groups / sizeof *groups)
 
 /* order NULL: as the program has them. The first tensor that is another one than expected. */
-static enum skiff_status fits(const char *path, const struct tensor_place *places,
+static enum skiff_status fits(const char *path, const struct tensor_location *locations,
                               const struct io_source *source, const struct io_vars *vars,
                               const int *order, struct skiff_error *err)
 {
     for (int i = 0; i < vars->n; i++) {
         int k = order ? order[i] : i;
-        struct skiff_tensor v = {.kind = VALUE_TENSOR,
-                                 .tensor = {.dtype = places[i].dtype, .shape = places[i].shape}};
+        struct skiff_tensor v = {
+            .kind = VALUE_TENSOR,
+            .tensor = {.dtype = locations[i].dtype, .shape = locations[i].shape}};
         enum skiff_status status =
             io_value_check(source->program, vars->v[k], vars->is_param[k], &v, path, err);
         if (status < 0)
@@ -32,7 +33,7 @@ static enum skiff_status fits(const char *path, const struct tensor_place *place
 
 static void name_sorted(const struct io_vars *vars, int *order)
 {
-    const char **names = mem_must((size_t)(vars->n + 1) * sizeof *names);
+    const char **names = mem_alloc_or_die((size_t)(vars->n + 1) * sizeof *names);
     for (int i = 0; i < vars->n; i++)
         names[i] = vars->v[i]->name;
     model_name_order(vars->n, names, order);
@@ -40,14 +41,14 @@ static void name_sorted(const struct io_vars *vars, int *order)
 }
 
 /* Does the list fit, one way or the other? err: why it does not in the order of names. */
-static enum skiff_status list_try(const char *path, const struct tensor_place *places,
+static enum skiff_status list_try(const char *path, const struct tensor_location *locations,
                                   const struct io_source *source, const struct io_vars *vars,
                                   const char **names, struct skiff_error *err)
 {
-    int *order = mem_must((size_t)(vars->n + 1) * sizeof *order);
+    int *order = mem_alloc_or_die((size_t)(vars->n + 1) * sizeof *order);
     name_sorted(vars, order);
-    enum skiff_status status = fits(path, places, source, vars, order, err);
-    if (status < 0 && fits(path, places, source, vars, NULL, NULL) == SKIFF_OK) {
+    enum skiff_status status = fits(path, locations, source, vars, order, err);
+    if (status < 0 && fits(path, locations, source, vars, NULL, NULL) == SKIFF_OK) {
         for (int i = 0; i < vars->n; i++)
             order[i] = i;
         status = SKIFF_OK;
@@ -58,8 +59,8 @@ static enum skiff_status list_try(const char *path, const struct tensor_place *p
     return status;
 }
 
-enum skiff_status io_combined_names(const char *path, const struct tensor_place *places, int n,
-                                    const struct io_source *sources, int nsources,
+enum skiff_status io_combined_names(const char *path, const struct tensor_location *locations,
+                                    int n, const struct io_source *sources, int nsources,
                                     const char **names, struct skiff_error *err)
 {
     struct buf expected = BUF_INIT, why = BUF_INIT;
@@ -70,7 +71,7 @@ enum skiff_status io_combined_names(const char *path, const struct tensor_place 
         struct skiff_error no = {0};
         io_vars_list(source->program, groups[k % NGROUPS].group, &vars);
         if (vars.n == n) {
-            status = list_try(path, places, source, &vars, names, &no);
+            status = list_try(path, locations, source, &vars, names, &no);
             if (status < 0 && !why.len)
                 buf_printf(&why, "as the %s of %s: %s", groups[k % NGROUPS].what, source->what,
                            no.message);

@@ -32,8 +32,8 @@ static void training_info_remove(struct skiff_program *p)
         struct skiff_block *block = p->blocks[b];
         for (size_t i = 0; i < block->vars.count; i++) {
             struct skiff_var *v = block->vars.entries[i].value;
-            v->is_parameter = ABSENT;
-            v->has_stop_gradient = ABSENT;
+            v->is_parameter = PRESENCE_ABSENT;
+            v->has_stop_gradient = PRESENCE_ABSENT;
         }
         for (int i = 0; i < block->nops; i++)
             op_remove_attr(block->ops[i], "op_callstack");

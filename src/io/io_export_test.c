@@ -34,18 +34,18 @@ static void saves_inference_models(void **state)
     struct skiff_program *p = read_program(SAVED "main.pb");
     struct skiff_scope *s = scope_create();
     struct skiff_model m;
-    MUST(io_load(s, p, SAVED "fluid_save/ctr", err_));
-    MUST(io_save_inference_dir(s, p, &what, temp_path("infer"), NULL, NULL, err_));
+    OR_DIE(io_load(s, p, SAVED "fluid_save/ctr", err_));
+    OR_DIE(io_save_inference_dir(s, p, &what, temp_path("infer"), NULL, NULL, err_));
     assert_int_equal(count_files(temp_path("infer")), 10 + 1 /* manifest */);
     same_model(temp_path("infer/__model__"), SAVED "inference_default/__model__");
     assert_files_equal(temp_path("infer/fc_0.w_0"), SAVED "inference_default/fc_0.w_0");
-    MUST(io_save_inference_dir(s, p, &what, temp_path("infer2"), "model", "params", err_));
+    OR_DIE(io_save_inference_dir(s, p, &what, temp_path("infer2"), "model", "params", err_));
     assert_int_equal(count_files(temp_path("infer2")), 2 + 1 /* manifest */);
     assert_files_equal(temp_path("infer2/params"), SAVED "inference_files/params");
-    MUST(io_save_inference_prefix(s, p, &what, temp_path("new/ctr"), err_));
+    OR_DIE(io_save_inference_prefix(s, p, &what, temp_path("new/ctr"), err_));
     assert_int_equal(count_files(temp_path("new")), 2 + 1 /* manifest */);
     assert_files_equal(temp_path("new/ctr.pdiparams"), SAVED "inference_files/params");
-    MUST(io_load_inference(s, temp_path("new/ctr"), NULL, NULL, &m, err_));
+    OR_DIE(io_load_inference(s, temp_path("new/ctr"), NULL, NULL, &m, err_));
     check_saved_model(&m);
     io_model_deinit(&m);
     struct skiff_error err;
@@ -64,12 +64,12 @@ static void saved_model_predicts(void **state)
     struct skiff_scope *s = scope_create();
     struct skiff_model m;
     struct skiff_program *p = read_program(SAVED "main.pb");
-    MUST(io_load(s, p, SAVED "fluid_save/ctr", err_));
-    MUST(io_save_inference_prefix(s, p, &what, temp_path("predict/ctr"), err_));
+    OR_DIE(io_load(s, p, SAVED "fluid_save/ctr", err_));
+    OR_DIE(io_save_inference_prefix(s, p, &what, temp_path("predict/ctr"), err_));
     program_destroy(p);
     scope_destroy(s);
     s = scope_create();
-    MUST(io_load_inference(s, temp_path("predict/ctr"), NULL, NULL, &m, err_));
+    OR_DIE(io_load_inference(s, temp_path("predict/ctr"), NULL, NULL, &m, err_));
     struct executor_options options = {.is_test = true};
     struct skiff_executor *e = executor_create(s, &options);
     struct tensor in[4] = {{0}};
@@ -77,14 +77,14 @@ static void saved_model_predicts(void **state)
     for (int i = 0; i < 4; i++) {
         char path[128];
         snprintf(path, sizeof path, SAVED "inference_default_case/feed/0/%s", m.feeds[i]);
-        MUST(tensor_file_read(path, &in[i], err_));
+        OR_DIE(tensor_file_read(path, &in[i], err_));
         feed[i] = (struct feed){m.feeds[i], &in[i], NULL};
     }
     struct skiff_tensor out = {0};
     struct tensor want = {0};
-    MUST(executor_run(e, m.program, feed, 4, m.fetches, 1, &out, err_));
-    MUST(tensor_file_read(SAVED "inference_default_case/expect/0/save_infer_model/scale_0.tmp_0",
-                          &want, err_));
+    OR_DIE(executor_run(e, m.program, feed, 4, m.fetches, 1, &out, err_));
+    OR_DIE(tensor_file_read(SAVED "inference_default_case/expect/0/save_infer_model/scale_0.tmp_0",
+                            &want, err_));
     assert_true(shape_equal(&want.shape, &out.tensor.shape));
     for (int64_t i = 0; i < tensor_numel(&want); i++) {
         float d = tensor_f32(&want)[i] - tensor_f32(&out.tensor)[i];

@@ -1,4 +1,10 @@
-/* load_inference_model, both generations. */
+/* load_inference_model, both generations: 1.x has a folder with __model__ and parameters, 2.x a
+ * prefix with .pdmodel and .pdiparams. The inputs and outputs of a model are the feed and fetch ops
+ * of its program, each with a column.
+ *
+ * An interrupted save is completed or undone before (model_recover), and a folder that is replaced
+ * while it is read is read again: program and parameters are of one save. *out changes only on
+ * success. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,13 +89,13 @@ enum skiff_status io_model_targets(struct skiff_model *m, struct skiff_error *er
 }
 
 /* Where the two parts of a model are. */
-struct model_place {
+struct model_location {
     char *dir;
     char *model;  /* file of the program in dir */
     char *params; /* of the parameters, or NULL: one file each */
 };
 
-static void place_deinit(struct model_place *m)
+static void location_deinit(struct model_location *m)
 {
     free(m->model);
     free(m->dir);
@@ -107,19 +113,19 @@ static bool has(const char *dir, const char *file)
 /* 2.x takes the names without their endings too. `first`: the one with the ending wins. */
 static char *file_name(const char *dir, const char *name, const char *ending, bool first)
 {
-    char *shorter = mem_must_strdup(io_base_name(name)), *longer = io_join(shorter, ".", ending);
+    char *shorter = mem_strdup_or_die(io_base_name(name)), *longer = io_join(shorter, ".", ending);
     bool take = has(dir, longer) && (first || !has(dir, shorter));
     free(take ? shorter : longer);
     return take ? longer : shorter;
 }
 
-static void place_find(const char *path, const char *model_filename, const char *params_filename,
-                       struct model_place *out)
+static void location_find(const char *path, const char *model_filename, const char *params_filename,
+                          struct model_location *out)
 {
     if (model_filename || params_filename || file_is_dir(path)) {
-        out->dir = mem_must_strdup(path);
+        out->dir = mem_strdup_or_die(path);
         out->model = model_filename ? file_name(path, model_filename, "pdmodel", false)
-                                    : mem_must_strdup(MODEL_FILE);
+                                    : mem_strdup_or_die(MODEL_FILE);
         out->params = params_filename ? file_name(path, params_filename, "pdiparams", true) : NULL;
         return;
     }
@@ -131,17 +137,17 @@ static void place_find(const char *path, const char *model_filename, const char 
 }
 
 static enum skiff_status model_read(const struct model_reader *r, struct skiff_scope *s,
-                                    const struct model_place *place, struct skiff_model *m,
+                                    const struct model_location *location, struct skiff_model *m,
                                     struct skiff_error *err)
 {
-    TRY(io_read_program(r, place->model, &m->program, err));
+    TRY(io_read_program(r, location->model, &m->program, err));
     enum skiff_status status = io_model_targets(m, err);
     if (status < 0)
-        return error_prefix(err, status, "%s/%s", r->dir, place->model);
+        return error_prefix(err, status, "%s/%s", r->dir, location->model);
     struct io_vars vars;
     io_vars_list(m->program, IO_PERSISTABLES, &vars);
     if (s && vars.n)
-        status = io_read_vars(r, s, m->program, &vars, place->params, err);
+        status = io_read_vars(r, s, m->program, &vars, location->params, err);
     io_vars_deinit(&vars);
     return status;
 }
@@ -150,19 +156,19 @@ enum skiff_status io_load_inference(struct skiff_scope *s, const char *path,
                                     const char *model_filename, const char *params_filename,
                                     struct skiff_model *out, struct skiff_error *err)
 {
-    struct model_place place = {0};
+    struct model_location location = {0};
     struct model_reader r = MODEL_READER_INIT;
     struct skiff_model m = {0};
-    char *dir = file_is_dir(path) ? mem_must_strdup(path) : path_parent(path);
-    enum skiff_status status = model_settle(dir, err);
+    char *dir = file_is_dir(path) ? mem_strdup_or_die(path) : path_parent(path);
+    enum skiff_status status = model_recover(dir, err);
     free(dir);
-    place_find(path, model_filename, params_filename, &place);
+    location_find(path, model_filename, params_filename, &location);
     if (status < 0)
         goto out;
     do {
         io_model_deinit(&m);
-        TRY_OUT(model_reader_open(&r, place.dir, place.model, err));
-        status = model_read(&r, s, &place, &m, err);
+        TRY_OUT(model_reader_open(&r, location.dir, location.model, err));
+        status = model_read(&r, s, &location, &m, err);
     } while (model_reader_close(&r, status));
     if (status == SKIFF_OK) {
         *out = m;
@@ -170,6 +176,6 @@ enum skiff_status io_load_inference(struct skiff_scope *s, const char *path,
     }
 out:
     io_model_deinit(&m);
-    place_deinit(&place);
+    location_deinit(&location);
     return status;
 }

@@ -1,5 +1,8 @@
-/* What the files of io share: variables with their values on the way from a scope to files, or
- * back; what counts as fitting the program; paths and prefixes. */
+/* Shared by the files of io: variables with their values on the way from a scope to files, or back;
+ * the check that a value fits the program; paths and prefixes.
+ *
+ * A value is checked by io_value_check before the scope gets it. Written programs get the version
+ * of the Paddle that has their format. */
 #include "io/io_parts.h"
 
 #include <stdlib.h>
@@ -15,9 +18,9 @@ void io_batch_init(struct io_batch *b, const struct io_vars *vars)
 {
     size_t n = (size_t)vars->n + 1;
     *b = (struct io_batch){.n = vars->n,
-                           .names = mem_must(n * sizeof *b->names),
-                           .saved = mem_must(n * sizeof *b->saved),
-                           .loaded = mem_must(n * sizeof *b->loaded)};
+                           .names = mem_alloc_or_die(n * sizeof *b->names),
+                           .saved = mem_alloc_or_die(n * sizeof *b->saved),
+                           .loaded = mem_alloc_or_die(n * sizeof *b->loaded)};
     for (int i = 0; i < vars->n; i++)
         b->names[i] = vars->v[i]->name;
 }
@@ -118,10 +121,10 @@ enum skiff_status io_value_check(const struct skiff_program *p, const struct ski
 
 enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
                                 const struct skiff_program *p, struct skiff_scope *s,
-                                const char *place, bool one_file, struct skiff_error *err)
+                                const char *target, bool one_file, struct skiff_error *err)
 {
     for (int i = 0; i < b->n; i++) {
-        char *file = one_file ? mem_must_strdup(place) : io_join(place, "/", b->names[i]);
+        char *file = one_file ? mem_strdup_or_die(target) : io_join(target, "/", b->names[i]);
         enum skiff_status status =
             io_value_check(p, vars->v[i], vars->is_param[i], &b->loaded[i], file, err);
         free(file);
@@ -129,7 +132,7 @@ enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
     }
     for (int i = 0; i < b->n; i++) {
         struct skiff_tensor *to = scope_var(s, b->names[i]);
-        if (to->kind == VALUE_NONE && !to->tensor.data && !value_lag(to)) {
+        if (to->kind == VALUE_NONE && !to->tensor.data && !value_deferred(to)) {
             value_deinit(to);
             *to = b->loaded[i];
             b->loaded[i] = (struct skiff_tensor){0};
@@ -189,7 +192,7 @@ enum skiff_status io_prefix_check(const char *prefix, struct skiff_error *err)
 char *io_prefix_strip(const char *prefix)
 {
     static const char *const endings[] = {".pdparams", ".pdopt", ".pdmodel", ".pdiparams"};
-    char *s = mem_must_strdup(prefix);
+    char *s = mem_strdup_or_die(prefix);
     size_t n = strlen(s);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t e = strlen(endings[i]);

@@ -26,7 +26,7 @@ enum skiff_status io_value_check(const struct skiff_program *p, const struct ski
  * is one file each. */
 enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
                                 const struct skiff_program *p, struct skiff_scope *s,
-                                const char *place, bool one_file, struct skiff_error *err);
+                                const char *target, bool one_file, struct skiff_error *err);
 
 /* What io_load_vars does, as a part of a larger load. */
 enum skiff_status io_read_vars(const struct model_reader *r, struct skiff_scope *s,

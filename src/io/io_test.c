@@ -25,7 +25,7 @@ static void parameters_of_a_training_program(void **state)
     }
     struct state opt;
     state_init(&opt);
-    MUST(pickle_file_read(SAVED "fluid_save/ctr.pdopt", &opt, err_));
+    OR_DIE(pickle_file_read(SAVED "fluid_save/ctr.pdopt", &opt, err_));
     assert_int_equal(opt.count, rest.n);
     for (int i = 0; i < rest.n; i++)
         assert_non_null(state_find(&opt, rest.v[i]->name));
@@ -53,7 +53,7 @@ static void parameters_by_use(void **state)
         struct skiff_var *v = block_add_var(b, names[i]);
         v->dtype = i == 2 || i == 3 ? DTYPE_INT64 : DTYPE_FP32;
         v->has_tensor = true;
-        v->persistable = i < 6 ? IS_TRUE : IS_FALSE;
+        v->persistable = i < 6 ? PRESENCE_TRUE : PRESENCE_FALSE;
     }
     struct skiff_op *op = block_insert_op(b, -1, "some_norm");
     op_set_in(p, op, "X", 2, (const char *[]){"x", "w"});
@@ -75,7 +75,7 @@ static void parameters_by_use(void **state)
     assert_string_equal(params.v[1]->name, "mean");
     io_vars_deinit(&params);
     /* once the program says which they are, only that counts */
-    block_find_var(b, "unused")->is_parameter = IS_TRUE;
+    block_find_var(b, "unused")->is_parameter = PRESENCE_TRUE;
     io_vars_list(p, IO_PARAMS, &params);
     assert_int_equal(params.n, 1);
     assert_string_equal(params.v[0]->name, "unused");
@@ -87,12 +87,12 @@ static void persistables_round_trip(void **state)
 {
     struct skiff_program *p = read_program(SAVED "main.pb");
     struct skiff_scope *s = scope_create(), *t = scope_create();
-    MUST(io_load_group(s, p, IO_PERSISTABLES, SAVED "persistables_separate", NULL, err_));
-    MUST(io_save_group(s, p, IO_PERSISTABLES, temp_path("together"), "all", err_));
+    OR_DIE(io_load_group(s, p, IO_PERSISTABLES, SAVED "persistables_separate", NULL, err_));
+    OR_DIE(io_save_group(s, p, IO_PERSISTABLES, temp_path("together"), "all", err_));
     assert_files_equal(temp_path("together/all"), SAVED "persistables_combined/all");
-    MUST(io_load_group(t, p, IO_PERSISTABLES, SAVED "persistables_combined", "all", err_));
-    MUST(io_load_group(t, p, IO_PERSISTABLES, SAVED "persistables_combined", "all", err_));
-    MUST(io_save_group(t, p, IO_PERSISTABLES, temp_path("each"), NULL, err_));
+    OR_DIE(io_load_group(t, p, IO_PERSISTABLES, SAVED "persistables_combined", "all", err_));
+    OR_DIE(io_load_group(t, p, IO_PERSISTABLES, SAVED "persistables_combined", "all", err_));
+    OR_DIE(io_save_group(t, p, IO_PERSISTABLES, temp_path("each"), NULL, err_));
     assert_int_equal(count_files(temp_path("each")), 50 + 1 /* manifest */);
     struct io_vars all;
     io_vars_list(p, IO_PERSISTABLES, &all);
@@ -103,7 +103,7 @@ static void persistables_round_trip(void **state)
         assert_files_equal(a, b);
     }
     io_vars_deinit(&all);
-    MUST(io_save_group(t, p, IO_PARAMS, temp_path("params"), NULL, err_));
+    OR_DIE(io_save_group(t, p, IO_PARAMS, temp_path("params"), NULL, err_));
     assert_int_equal(count_files(temp_path("params")), 9 + 1 /* manifest */);
     scope_destroy(s);
     scope_destroy(t);
@@ -115,8 +115,8 @@ static void states_equal(const char *a, const char *b)
     struct state x, y;
     state_init(&x);
     state_init(&y);
-    MUST(pickle_file_read(a, &x, err_));
-    MUST(pickle_file_read(b, &y, err_));
+    OR_DIE(pickle_file_read(a, &x, err_));
+    OR_DIE(pickle_file_read(b, &y, err_));
     assert_int_equal(x.count, y.count);
     for (int i = 0; i < x.count; i++) {
         const struct state_entry *e = state_find(&y, x.entries[i]->name);
@@ -132,8 +132,8 @@ static void fluid_save_and_load(void **state)
 {
     struct skiff_program *p = read_program(SAVED "main.pb");
     struct skiff_scope *s = scope_create();
-    MUST(io_load(s, p, SAVED "fluid_save/ctr", err_));
-    MUST(io_save(s, p, temp_path("saves/ctr"), err_));
+    OR_DIE(io_load(s, p, SAVED "fluid_save/ctr", err_));
+    OR_DIE(io_save(s, p, temp_path("saves/ctr"), err_));
     assert_int_equal(count_files(temp_path("saves")), 3 + 1 /* manifest */);
     states_equal(temp_path("saves/ctr.pdparams"), SAVED "fluid_save/ctr.pdparams");
     states_equal(temp_path("saves/ctr.pdopt"), SAVED "fluid_save/ctr.pdopt");
@@ -149,11 +149,11 @@ static void fluid_save_and_load(void **state)
     program_destroy(mine);
     program_destroy(theirs);
     /* saving again replaces; the endings may be given when loading; a folder will do */
-    MUST(io_save(s, p, temp_path("saves/ctr"), err_));
+    OR_DIE(io_save(s, p, temp_path("saves/ctr"), err_));
     assert_int_equal(count_files(temp_path("saves")), 3 + 1 /* manifest */);
-    MUST(io_load(s, p, temp_path("saves/ctr.pdparams"), err_));
+    OR_DIE(io_load(s, p, temp_path("saves/ctr.pdparams"), err_));
     struct skiff_scope *t = scope_create();
-    MUST(io_load(t, p, SAVED "params_separate", err_));
+    OR_DIE(io_load(t, p, SAVED "params_separate", err_));
     assert_non_null(scope_find(t, "fc_0.w_0"));
     assert_null(scope_find(t, "learning_rate_0"));
     scope_destroy(t);
@@ -215,17 +215,17 @@ static void saving_errors(void **state)
     assert_int_equal(io_save(s, p, temp_path("empty/x"), &err), SKIFF_STATE);
     assert_int_equal(io_save(s, p, temp_path("empty/"), &err), SKIFF_INVALID);
     assert_false(file_exists(temp_path("empty")));
-    MUST(io_load(s, p, SAVED "params_separate", err_));
+    OR_DIE(io_load(s, p, SAVED "params_separate", err_));
     assert_int_equal(file_write(temp_path("plain"), "x", 1, NULL), SKIFF_OK);
     assert_true(io_save_group(s, p, IO_PARAMS, temp_path("plain/dir"), NULL, &err) < 0);
     assert_true(io_save_group(s, p, IO_PARAMS, temp_path("plain"), NULL, &err) < 0);
     /* a name that leads out of the folder */
     struct skiff_var *evil = block_add_var(program_root(p), "../evil");
-    evil->persistable = IS_TRUE;
-    MUST(value_as_tensor(scope_var(s, "../evil"), DTYPE_FP32, SHAPE_PTR(1), err_));
+    evil->persistable = PRESENCE_TRUE;
+    OR_DIE(value_as_tensor(scope_var(s, "../evil"), DTYPE_FP32, SHAPE_PTR(1), err_));
     struct io_vars vars;
     io_vars_list(p, IO_PERSISTABLES, &vars);
-    MUST(io_vars_pick(&vars, (const char *[]){"../evil"}, 1, err_));
+    OR_DIE(io_vars_pick(&vars, (const char *[]){"../evil"}, 1, err_));
     assert_int_equal(io_save_vars(s, &vars, temp_path("evil_dir"), NULL, &err), SKIFF_INVALID);
     assert_false(file_exists(temp_path("evil_dir")));
     assert_int_equal(io_load_vars(s, p, &vars, SAVED "params_separate", NULL, &err), SKIFF_INVALID);
@@ -246,24 +246,24 @@ static void loads_inference_models(void **state)
 {
     struct skiff_scope *s = scope_create();
     struct skiff_model m;
-    MUST(io_load_inference(s, SAVED "inference_default", NULL, NULL, &m, err_));
+    OR_DIE(io_load_inference(s, SAVED "inference_default", NULL, NULL, &m, err_));
     check_saved_model(&m);
     assert_string_equal(m.fetches[0], "save_infer_model/scale_0.tmp_0");
     assert_non_null(scope_find(s, "fc_3.b_0"));
     io_model_deinit(&m);
-    MUST(io_load_inference(s, SAVED "inference_files", "model", "params", &m, err_));
+    OR_DIE(io_load_inference(s, SAVED "inference_files", "model", "params", &m, err_));
     check_saved_model(&m);
     io_model_deinit(&m);
-    MUST(io_load_inference(s, INTEROP "p26/ctr", NULL, NULL, &m, err_));
+    OR_DIE(io_load_inference(s, INTEROP "p26/ctr", NULL, NULL, &m, err_));
     assert_int_equal(m.nfeeds, 27);
     assert_string_equal(m.feeds[26], "C26");
     assert_int_equal(m.program->generation, GEN_2X);
     io_model_deinit(&m);
-    MUST(io_load_inference(NULL, INTEROP "p26/ctr.pdmodel", NULL, NULL, &m, err_));
+    OR_DIE(io_load_inference(NULL, INTEROP "p26/ctr.pdmodel", NULL, NULL, &m, err_));
     io_model_deinit(&m);
-    MUST(io_load_inference(s, INTEROP "p26", "ctr", "ctr", &m, err_));
+    OR_DIE(io_load_inference(s, INTEROP "p26", "ctr", "ctr", &m, err_));
     io_model_deinit(&m);
-    MUST(io_load_inference(s, INTEROP "p18_combined", NULL, "__params__", &m, err_));
+    OR_DIE(io_load_inference(s, INTEROP "p18_combined", NULL, "__params__", &m, err_));
     io_model_deinit(&m);
     struct skiff_error err;
     assert_int_equal(io_load_inference(s, INTEROP "p26/nothing", NULL, NULL, &m, &err),
@@ -286,45 +286,45 @@ static void names_of_one_file(void **state)
     struct skiff_program *p = read_program(SAVED "main.pb"),
                          *q = read_program(SAVED "inference_files/model");
     struct io_source sources[] = {{q, "the model"}, {p, "the program"}};
-    struct tensor_place *places;
+    struct tensor_location *locations;
     const char *names[64];
     struct skiff_error err;
     int n;
-    MUST(combined_file_scan(SAVED "persistables_combined/all", &places, &n, err_));
+    OR_DIE(combined_file_scan(SAVED "persistables_combined/all", &locations, &n, err_));
     assert_int_equal(n, 50);
-    MUST(io_combined_names("all", places, n, sources, 2, names, err_));
+    OR_DIE(io_combined_names("all", locations, n, sources, 2, names, err_));
     struct buf all = BUF_INIT;
-    MUST(file_read(SAVED "persistables_combined/all", &all, err_));
+    OR_DIE(file_read(SAVED "persistables_combined/all", &all, err_));
     for (int i = 0; i < n; i++) {
         struct skiff_tensor v = {0};
         char path[128];
         snprintf(path, sizeof path, SAVED "persistables_separate/%s", names[i]);
-        MUST(value_file_read(path, &v, err_));
-        assert_int_equal(tensor_bytes(&v.tensor), places[i].bytes);
-        assert_memory_equal(v.tensor.data, all.data + places[i].at, places[i].bytes);
+        OR_DIE(value_file_read(path, &v, err_));
+        assert_int_equal(tensor_bytes(&v.tensor), locations[i].bytes);
+        assert_memory_equal(v.tensor.data, all.data + locations[i].at, locations[i].bytes);
         value_deinit(&v);
     }
     int w = 0;
     while (strcmp(names[w], "fc_1.w_0"))
         w++;
-    places[w].shape = SHAPE(3, 3);
-    assert_int_equal(io_combined_names("all", places, n, sources, 2, names, &err), SKIFF_SHAPE);
+    locations[w].shape = SHAPE(3, 3);
+    assert_int_equal(io_combined_names("all", locations, n, sources, 2, names, &err), SKIFF_SHAPE);
     assert_message_has(&err, "as the persistable variables of the program: tensor ");
     assert_message_has(&err, "variable fc_1.w_0: the program wants shape [");
     assert_message_has(&err, "], all holds [3, 3]");
-    assert_int_equal(io_combined_names("all", places, 4, sources, 2, names, &err), SKIFF_SHAPE);
+    assert_int_equal(io_combined_names("all", locations, 4, sources, 2, names, &err), SKIFF_SHAPE);
     assert_message_has(&err, "all holds 4 tensors and no names; expected 9 (the persistable "
                              "variables of the model), 9 (the parameters of the model)");
     assert_message_has(&err, "50 (the persistable variables of the program)");
-    free(places);
-    MUST(combined_file_scan(SAVED "inference_files/params", &places, &n, err_));
-    MUST(io_combined_names("params", places, n, sources, 1, names, err_));
+    free(locations);
+    OR_DIE(combined_file_scan(SAVED "inference_files/params", &locations, &n, err_));
+    OR_DIE(io_combined_names("params", locations, n, sources, 1, names, err_));
     assert_int_equal(n, 9);
     assert_string_equal(names[0], "SparseFeatFactors");
     assert_string_equal(names[8], "fc_3.w_0");
-    free(places);
+    free(locations);
     buf_deinit(&all);
-    assert_int_equal(combined_file_scan(SAVED "inference_files/model", &places, &n, &err),
+    assert_int_equal(combined_file_scan(SAVED "inference_files/model", &locations, &n, &err),
                      SKIFF_FORMAT);
     assert_message_has(&err, "tensor 1: ");
     program_destroy(p);

@@ -77,23 +77,23 @@ static bool is_persistable(const struct skiff_var *v)
 }
 
 /* Does the program itself say which variables are parameters? */
-static bool says_parameters(const struct skiff_program *p)
+static bool declares_parameters(const struct skiff_program *p)
 {
     for (int b = 0; b < p->nblocks; b++) {
         const struct str_map *vars = &p->blocks[b]->vars;
         for (size_t i = 0; i < vars->count; i++) {
             const struct skiff_var *v = vars->entries[i].value;
-            if (v->param || v->is_parameter == IS_TRUE)
+            if (v->param || v->is_parameter == PRESENCE_TRUE)
                 return true;
         }
     }
     return false;
 }
 
-static bool is_parameter(const struct skiff_var *v, bool said, const struct str_map *uses)
+static bool is_parameter(const struct skiff_var *v, bool declared, const struct str_map *uses)
 {
-    if (said)
-        return v->param || v->is_parameter == IS_TRUE;
+    if (declared)
+        return v->param || v->is_parameter == PRESENCE_TRUE;
     uintptr_t use = (uintptr_t)str_map_get(uses, v->name);
     if (use & USE_UPDATED)
         return true;
@@ -106,7 +106,7 @@ static bool in_group(const struct skiff_var *v, bool param, uintptr_t use, enum 
     case IO_PARAMS:
         return param;
     case IO_STATE:
-        return !param && v->need_check_feed != IS_TRUE;
+        return !param && v->need_check_feed != PRESENCE_TRUE;
     case IO_NETWORK:
         return param || use & USE_READ;
     case IO_PERSISTABLES:
@@ -120,22 +120,22 @@ void io_vars_list(const struct skiff_program *p, enum io_group group, struct io_
     struct str_map uses, seen;
     str_map_init(&uses);
     str_map_init(&seen);
-    bool said = says_parameters(p);
+    bool declared = declares_parameters(p);
     size_t most = 1;
     for (int b = 0; b < p->nblocks; b++) {
         most += p->blocks[b]->vars.count;
-        for (int i = 0; i < p->blocks[b]->nops && (!said || group == IO_NETWORK); i++)
+        for (int i = 0; i < p->blocks[b]->nops && (!declared || group == IO_NETWORK); i++)
             uses_of_op(p->blocks[b]->ops[i], &uses);
     }
-    *out = (struct io_vars){.v = mem_must(most * sizeof *out->v),
-                            .is_param = mem_must(most * sizeof *out->is_param)};
+    *out = (struct io_vars){.v = mem_alloc_or_die(most * sizeof *out->v),
+                            .is_param = mem_alloc_or_die(most * sizeof *out->is_param)};
     for (int b = 0; b < p->nblocks; b++) {
         const struct str_map *vars = &p->blocks[b]->vars;
         for (size_t i = 0; i < vars->count; i++) {
             struct skiff_var *v = vars->entries[i].value;
             if (!is_persistable(v) || str_map_has(&seen, v->name))
                 continue;
-            bool param = is_parameter(v, said, &uses);
+            bool param = is_parameter(v, declared, &uses);
             if (!in_group(v, param, (uintptr_t)str_map_get(&uses, v->name), group))
                 continue;
             str_map_put(&seen, v->name, v);

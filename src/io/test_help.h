@@ -1,4 +1,4 @@
-/* What the tests of this room share. */
+/* What the tests of this module share. */
 #ifndef IO_TEST_HELP_H
 #define IO_TEST_HELP_H
 
@@ -6,18 +6,18 @@
 #include "store/test_help.h"
 
 /* The call fills in err_. */
-#define MUST(call)                                    \
+#define OR_DIE(call)                                  \
     do {                                              \
-        struct skiff_error *err_ = &must_err;         \
+        struct skiff_error *err_ = &expect_ok;        \
         if ((call) < 0)                               \
             fail_msg("%s: %s", #call, err_->message); \
     } while (0)
-static struct skiff_error must_err;
+static struct skiff_error expect_ok;
 
 static inline struct skiff_program *read_program(const char *path)
 {
     struct skiff_program *p = NULL;
-    MUST(io_program_read(path, &p, err_));
+    OR_DIE(io_program_read(path, &p, err_));
     return p;
 }
 

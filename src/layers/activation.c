@@ -1,4 +1,8 @@
-/* Activations and other layers of one input X and one output Out of the same shape. */
+/* Activations and other layers of one input X and one output Out of the same shape.
+ *
+ * Most are one call of layer_unary with the op's name and attributes. Where Fluid's layer passes
+ * something else than its documentation says (beta of swish), the layer here does the same,
+ * because programs must equal Fluid's (tests/parity). */
 #include <string.h>
 
 #include "layers/helper.h"
@@ -137,7 +141,7 @@ static struct skiff_var *clip_like(struct skiff_net *net, const char *type, cons
         name ? name : names_next(net->names, arena_printf(&net->arena, "%s.tmp", l.name));
     struct skiff_var *out = block_new_var(net, net->frame->block, out_name, x->dtype);
     out->kind = x->kind;
-    out->persistable = IS_FALSE;
+    out->persistable = PRESENCE_FALSE;
     struct part parts[5] = {P_IN("X", x), P_OUT("Out", out), attrs[0], attrs[1]};
     return net_put_op(net, net->frame->block, -1, type, parts) ? out : NULL;
 }

@@ -120,7 +120,7 @@ struct skiff_var *skiff_static_rnn_memory_like(struct skiff_static_rnn *r, struc
     if (!boot)
         return NULL;
     boot->shape = dims_shape(&shape);
-    boot->persistable = IS_FALSE;
+    boot->persistable = PRESENCE_FALSE;
     net_put_op(net, outer, -1, "fill_constant_batch_size_like",
                PARTS(P_IN("Input", ref), P_OUT("Out", boot), P_FLOAT("value", value),
                      P_LONGS("shape", shape.n, shape.d), P_INT("dtype", ref->dtype),

@@ -4,7 +4,7 @@
 
 #include "layers/helper.h"
 
-struct padding {
+struct conv_padding {
     const char *algorithm;
     int n;
     int64_t sizes[4];
@@ -13,9 +13,9 @@ struct padding {
 /* Explicit padding, [h, w] or [top, bottom, left, right] when the ends (may be NULL) differ, or the
  * algorithm's name and zeros. */
 static bool padding_of(struct skiff_net *net, const char *layer, const char *algorithm,
-                       const int given[2], const int *ends, struct padding *out)
+                       const int given[2], const int *ends, struct conv_padding *out)
 {
-    *out = (struct padding){algorithm ? algorithm : "EXPLICIT", 2, {0}};
+    *out = (struct conv_padding){algorithm ? algorithm : "EXPLICIT", 2, {0}};
     if (algorithm && strcmp(algorithm, "SAME") && strcmp(algorithm, "VALID")) {
         net_fail(net, SKIFF_INVALID, "layer %s: unknown padding %s (SAME and VALID are known)",
                  layer, algorithm);
@@ -41,7 +41,7 @@ struct skiff_var *skiff_layer_conv2d(struct skiff_net *net, struct skiff_var *x,
     const char *format = o->data_format ? o->data_format : "NCHW";
     bool last = !strcmp(format, "NHWC");
     int64_t stride[2], dilation[2];
-    struct padding padding;
+    struct conv_padding padding;
     if (!padding_of(net, "conv2d", o->padding_algorithm, o->padding,
                     o->has_padding_end ? o->padding_end : NULL, &padding))
         return NULL;
@@ -84,7 +84,7 @@ struct skiff_var *skiff_layer_pool2d(struct skiff_net *net, struct skiff_var *x,
         return NULL;
     const char *type = o->type ? o->type : "max";
     int64_t stride[2], size[2];
-    struct padding padding;
+    struct conv_padding padding;
     if (strcmp(type, "max") && strcmp(type, "avg"))
         return net_fail(net, SKIFF_NOT_FOUND, "layer pool2d: unknown type %s (max, avg)", type);
     if (!o->global_pooling && (o->size[0] < 1 || o->size[1] < 1))

@@ -1,4 +1,8 @@
-/* New tensors: constants, copies, random numbers. */
+/* New tensors: constants, copies, random numbers.
+ *
+ * Fluid writes a constant twice, as a float attribute and as the text `str_value`, so layers here
+ * print numbers as Python's str() does. Values given element by element (assign_value) become
+ * attributes and are limited in number; larger ones belong in a file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,8 +112,8 @@ struct skiff_var *skiff_layer_assign_value(struct skiff_net *net, struct skiff_d
     if (n < 0 || n > 1024 * 1024)
         return net_fail(net, SKIFF_RANGE, "layer assign_value: %lld values (at most 1048576)",
                         (long long)n);
-    double *floats = mem_must((size_t)(n + 1) * sizeof *floats);
-    int64_t *longs = mem_must((size_t)(n + 1) * sizeof *longs);
+    double *floats = mem_alloc_or_die((size_t)(n + 1) * sizeof *floats);
+    int64_t *longs = mem_alloc_or_die((size_t)(n + 1) * sizeof *longs);
     struct part part;
     for (int64_t i = 0; i < n; i++) {
         if (type == DTYPE_FP32)

@@ -1,4 +1,4 @@
-/* Inputs, parameters and variables that stand alone. */
+/* Inputs, parameters and variables that no op makes. */
 #include "layers/helper.h"
 
 static struct skiff_var *data_var(struct skiff_net *net, const char *layer, const char *name,
@@ -23,7 +23,7 @@ static struct skiff_var *data_var(struct skiff_net *net, const char *layer, cons
     if (!v)
         return NULL;
     v->shape = *shape;
-    v->persistable = IS_FALSE;
+    v->persistable = PRESENCE_FALSE;
     v->lod_level = o->lod_level;
     v->stop_gradient = !o->with_gradient;
     return v;
@@ -56,7 +56,7 @@ struct skiff_var *skiff_layer_input(struct skiff_net *net, const char *name, str
     struct shape s = dims_shape(&dims);
     struct skiff_var *v = data_var(net, "input", name, &s, o ? o : &none);
     if (v)
-        v->need_check_feed = IS_TRUE;
+        v->need_check_feed = PRESENCE_TRUE;
     return v;
 }
 
@@ -99,6 +99,6 @@ struct skiff_var *skiff_layer_create_tensor(struct skiff_net *net, const char *d
     struct skiff_var *v = block_new_var(net, net->frame->block, l.name,
                                         net_dtype(net, "create_tensor", dtype, DTYPE_FP32));
     if (v)
-        v->persistable = persistable ? IS_TRUE : IS_FALSE;
+        v->persistable = persistable ? PRESENCE_TRUE : PRESENCE_FALSE;
     return v;
 }

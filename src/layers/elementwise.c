@@ -1,4 +1,8 @@
-/* Layers of two inputs, element by element, and products of matrices. */
+/* Layers of two inputs, element by element, and products of matrices.
+ *
+ * Arithmetic layers broadcast Y along `axis` and accept an activation. Comparisons and logic may
+ * write to a given variable and carry no gradient. The result's type is the one that the Fluid
+ * layer declares, even where the op's shape rule would give another. */
 #include "layers/helper.h"
 
 static struct skiff_var *elementwise(struct skiff_net *net, const char *type, struct skiff_var *x,

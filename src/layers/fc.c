@@ -42,7 +42,7 @@ struct skiff_var *skiff_layer_fc(struct skiff_net *net, struct skiff_vars input,
                         (long long)size);
     struct layer l = layer_begin(net, "fc", o->name);
     int flatten = opt_int(o->num_flatten_dims, 1);
-    struct skiff_var **parts = mem_must((size_t)input.n * sizeof *parts), *out = NULL;
+    struct skiff_var **parts = mem_alloc_or_die((size_t)input.n * sizeof *parts), *out = NULL;
     for (int i = 0; i < input.n && !net_failed(net); i++) {
         if (flatten == -1)
             flatten = input.v[i]->shape.ndim - 1;

@@ -44,7 +44,7 @@ struct skiff_var *layer_tmp(struct layer *l, enum dtype dtype)
         return NULL;
     const char *name = names_next(l->net->names, dotted(l->net, l->name, "tmp"));
     struct skiff_var *v = block_new_var(l->net, l->net->frame->block, name, dtype);
-    v->persistable = IS_FALSE;
+    v->persistable = PRESENCE_FALSE;
     return v;
 }
 
@@ -63,7 +63,7 @@ struct skiff_var *net_global_var(struct skiff_net *net, const char *name, enum d
     if (!v)
         return NULL;
     v->shape = *shape;
-    v->persistable = persistable ? IS_TRUE : IS_FALSE;
+    v->persistable = persistable ? PRESENCE_TRUE : PRESENCE_FALSE;
     return v;
 }
 
@@ -75,7 +75,7 @@ void net_init_var(struct skiff_net *net, struct skiff_var *v, const struct skiff
     struct skiff_var *s = block_new_var(net, b, v->name, v->dtype);
     s->kind = v->kind;
     s->shape = v->shape;
-    s->persistable = IS_TRUE;
+    s->persistable = PRESENCE_TRUE;
     initializer_apply(net, b, s, init);
 }
 
@@ -91,7 +91,7 @@ static void set_slot(struct skiff_program *p, struct skiff_op *op, const struct 
     const char **names = NULL;
     int n = 0;
     if (part->n > 0)
-        names = mem_must((size_t)part->n * sizeof *names);
+        names = mem_alloc_or_die((size_t)part->n * sizeof *names);
     for (int i = 0; i < part->n; i++)
         if (part->vars[i])
             names[n++] = part->vars[i]->name;
@@ -113,7 +113,7 @@ static void set_longs(struct skiff_program *p, struct skiff_op *op, const struct
         op_set_longs(p, op, part->name, part->n, part->longs);
         return;
     }
-    int32_t *v = mem_must((size_t)(part->n + 1) * sizeof *v);
+    int32_t *v = mem_alloc_or_die((size_t)(part->n + 1) * sizeof *v);
     for (int i = 0; i < part->n; i++)
         v[i] = (int32_t)part->longs[i];
     op_set_ints(p, op, part->name, part->n, v);
@@ -122,7 +122,7 @@ static void set_longs(struct skiff_program *p, struct skiff_op *op, const struct
 
 static void set_floats(struct skiff_program *p, struct skiff_op *op, const struct part *part)
 {
-    float *v = mem_must((size_t)(part->n + 1) * sizeof *v);
+    float *v = mem_alloc_or_die((size_t)(part->n + 1) * sizeof *v);
     for (int i = 0; i < part->n; i++)
         v[i] = (float)part->floats[i];
     op_set_attr(p, op, part->name, ATTR_FLOATS, &(struct attr_value){.n = part->n, .floats = v});
@@ -263,7 +263,7 @@ struct skiff_op *net_put_op(struct skiff_net *net, struct skiff_block *b, int at
         at = b->nops;
     struct skiff_op *op = block_insert_op(b, at, type);
     struct skiff_error err = {0};
-    enum dtype *types = mem_must((size_t)(count_outs(parts) + 1) * sizeof *types);
+    enum dtype *types = mem_alloc_or_die((size_t)(count_outs(parts) + 1) * sizeof *types);
     keep_types(parts, types, false);
     enum skiff_status status = fill_op(net, b, op, parts, &err);
     keep_types(parts, types, true);
@@ -300,7 +300,7 @@ static struct skiff_var *param_var(struct skiff_net *net, struct skiff_program *
     }
     v = block_new_var(net, b, name, dtype);
     v->shape = *shape;
-    v->persistable = IS_TRUE;
+    v->persistable = PRESENCE_TRUE;
     v->stop_gradient = false;
     v->param = arena_memdup(&p->arena, info, sizeof *info);
     return v;
@@ -399,14 +399,14 @@ struct skiff_var *layer_unary(struct skiff_net *net, const char *type, const cha
         return NULL;
     struct layer l = layer_begin(net, type, name);
     struct skiff_var *out = layer_tmp(&l, x->dtype);
-    enum { MOST = 24 }; /* no layer has nearly as many attributes */
+    enum { MOST = 24 }; /* suggest names with few differing letters only */
     struct part parts[MOST] = {P_IN("X", x), P_OUT("Out", out)};
     for (int n = 2; n < MOST - 1 && attrs && attrs->kind != PART_END; n++)
         parts[n] = *attrs++;
     return net_put_op(net, net->frame->block, -1, type, parts) ? out : NULL;
 }
 
-/* ---- checks and small things ---- */
+/* ---- checks and utilities ---- */
 
 /* Also a variable that an inner block has one of the same name for (the steps of a recurrent
  * net). */

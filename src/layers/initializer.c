@@ -63,8 +63,8 @@ static void put_values(struct skiff_net *net, struct skiff_block *b, int at, str
                  v->name, n);
         return;
     }
-    double *f = floats ? mem_must((n + 1) * sizeof *f) : NULL;
-    int64_t *l = ints ? mem_must((n + 1) * sizeof *l) : NULL;
+    double *f = floats ? mem_alloc_or_die((n + 1) * sizeof *f) : NULL;
+    int64_t *l = ints ? mem_alloc_or_die((n + 1) * sizeof *l) : NULL;
     for (size_t i = 0; i < n; i++)
         if (floats)
             f[i] = floats[i];
@@ -92,7 +92,7 @@ static void put_bilinear(struct skiff_net *net, struct skiff_block *b, struct sk
     size_t n = (size_t)shape_numel(&v->shape);
     double size = (double)v->shape.dims[3], f = ceil(size / 2);
     double c = (2 * f - 1 - fmod(f, 2)) / (2 * f);
-    float *w = mem_must((n + 1) * sizeof *w);
+    float *w = mem_alloc_or_die((n + 1) * sizeof *w);
     for (size_t i = 0; i < n; i++) {
         double x = fmod((double)i, size), y = fmod((double)i / size, size);
         w[i] = (float)((1 - fabs(x / f - c)) * (1 - fabs(y / f - c)));

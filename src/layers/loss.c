@@ -1,4 +1,6 @@
-/* Losses. */
+/* Losses. A layer here appends the ops of the Fluid layer in the same order, with its outputs and
+ * auxiliary outputs (softmax, MatchX, ..) under the same names, so that saved programs and parity
+ * tests agree. Losses over many classes are in nce.c. */
 #include "layers/helper.h"
 
 static const struct skiff_xent_options xent_defaults;

@@ -1,4 +1,8 @@
-/* Layers that move or pick elements. */
+/* Layers that move or pick elements.
+ *
+ * Dimensions that are known when the network is built are checked here, so that the message names
+ * the layer and its argument; the op checks them again when it runs. reshape, squeeze, unsqueeze,
+ * flatten and transpose use the second version of their ops, with the auxiliary output XShape. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -19,7 +23,7 @@ struct skiff_var *skiff_layer_concat(struct skiff_net *net, struct skiff_vars in
     return net_failed(net) ? NULL : out;
 }
 
-/* One input and an output with the auxiliary XShape, which remembers the input's shape. */
+/* One input and an output, with the auxiliary output XShape, which holds the input's shape. */
 static struct skiff_var *with_xshape(struct skiff_net *net, const char *type, const char *helper,
                                      const char *name, struct skiff_var *x, struct part attr)
 {

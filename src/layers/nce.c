@@ -14,8 +14,8 @@ struct alias_item {
 
 static void alias_build(int n, const double *dist, float *probs, int32_t *alias)
 {
-    struct alias_item *big = mem_must((size_t)n * 3 * sizeof *big);
-    struct alias_item *little = mem_must((size_t)n * 3 * sizeof *little);
+    struct alias_item *big = mem_alloc_or_die((size_t)n * 3 * sizeof *big);
+    struct alias_item *little = mem_alloc_or_die((size_t)n * 3 * sizeof *little);
     int nbig = 0, nlittle = 0, b = 0, l = 0;
     for (int i = 0; i < n; i++) {
         double p = dist[i] * n;
@@ -49,9 +49,9 @@ static void alias_build(int n, const double *dist, float *probs, int32_t *alias)
 /* Parameters that hold the distribution and its alias table. */
 static void custom_dist(struct layer *l, int classes, const double *dist, struct skiff_var *out[3])
 {
-    float *probs = mem_must((size_t)classes * sizeof *probs);
-    int32_t *alias = mem_must((size_t)classes * sizeof *alias);
-    float *own = mem_must((size_t)classes * sizeof *own);
+    float *probs = mem_alloc_or_die((size_t)classes * sizeof *probs);
+    int32_t *alias = mem_alloc_or_die((size_t)classes * sizeof *alias);
+    float *own = mem_alloc_or_die((size_t)classes * sizeof *own);
     struct shape shape = SHAPE(classes);
     for (int i = 0; i < classes; i++)
         own[i] = (float)dist[i];

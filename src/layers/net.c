@@ -17,7 +17,7 @@
 
 struct skiff_net *skiff_net_create(void)
 {
-    struct skiff_net *net = mem_must(sizeof *net);
+    struct skiff_net *net = mem_alloc_or_die(sizeof *net);
     arena_init(&net->arena);
     net->main = program_create();
     net->startup = program_create();
@@ -244,7 +244,7 @@ char *skiff_program_text(const struct skiff_program *p)
 {
     struct buf b = BUF_INIT;
     program_print(p, &b);
-    char *text = mem_must_strdup(b.data ? b.data : "");
+    char *text = mem_strdup_or_die(b.data ? b.data : "");
     buf_deinit(&b);
     return text;
 }
@@ -288,7 +288,7 @@ void skiff_var_set_persistable(struct skiff_var *v, bool on)
 {
     if (!v)
         return;
-    v->persistable = on ? IS_TRUE : IS_FALSE;
+    v->persistable = on ? PRESENCE_TRUE : PRESENCE_FALSE;
     program_changed(v->program);
 }
 

@@ -9,7 +9,7 @@
 #include "program/names.h"
 #include "program/program.h"
 
-/* One node of the tree of name scopes. Scopes of one parent with one name are told apart by a
+/* One node of the tree of name scopes. Scopes of one parent with one name are distinguished by a
  * suffix: a, a_1, a_2. */
 struct name_scope {
     const char *path;         /* "/", "/optimizer/" */
@@ -29,7 +29,7 @@ struct net_grad_count { /* how often gradients were appended to a program */
     struct net_grad_count *next;
 };
 
-struct net_cleanup { /* run when the net goes */
+struct net_cleanup { /* run when the net is destroyed */
     void (*run)(void *what);
     void *what;
     struct net_cleanup *next;
@@ -58,7 +58,7 @@ static inline bool net_failed(const struct skiff_net *net)
     return net->error.code != SKIFF_OK;
 }
 
-/* Has `run(what)` called when the net is destroyed, for things in its arena that own memory. */
+/* Calls `run(what)` when the net is destroyed, for objects in its arena that own memory. */
 void net_at_end(struct skiff_net *net, void (*run)(void *what), void *what);
 
 /* Number of the append_backward / gradients call that begins now on this program: 1, 2, ... */

@@ -52,7 +52,7 @@ struct skiff_names {
 
 struct skiff_names *skiff_names_create(const char *prefix)
 {
-    struct skiff_names *n = mem_must(sizeof(*n));
+    struct skiff_names *n = mem_alloc_or_die(sizeof(*n));
     names_init(&n->names, prefix);
     return n;
 }
@@ -96,7 +96,7 @@ void skiff_net_forget_program(struct skiff_net *net, const struct skiff_program 
 
 bool skiff_var_is_parameter(const struct skiff_var *v)
 {
-    return v->param || v->is_parameter == IS_TRUE;
+    return v->param || v->is_parameter == PRESENCE_TRUE;
 }
 
 struct skiff_param_info skiff_var_param(const struct skiff_var *v)
@@ -137,5 +137,5 @@ void skiff_var_set_param(struct skiff_program *p, struct skiff_var *v,
             clip->group = arena_strdup(&p->arena, clip->group);
         inner->gradient_clip = clip;
     }
-    v->persistable = IS_TRUE;
+    v->persistable = PRESENCE_TRUE;
 }

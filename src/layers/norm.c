@@ -1,4 +1,7 @@
-/* Normalisation and dropout. */
+/* Normalisation and dropout.
+ *
+ * Scale and bias are parameters; moving statistics are parameters without gradient, which the op
+ * updates in place. Their names are drawn in Fluid's order: scale, bias, mean, variance. */
 #include <string.h>
 
 #include "layers/helper.h"

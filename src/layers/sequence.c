@@ -1,4 +1,7 @@
-/* Layers on sequences (variables with LoD). */
+/* Layers on sequences (variables with LoD).
+ *
+ * The lod level of a result is declared when the network is built; the offsets exist only when it
+ * runs. So layers check ranks and words here, and the ops check lods. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -41,7 +41,7 @@ void layer_call_deinit(struct layer_call *c)
         free(c->outs);
 }
 
-struct skiff_var **layer_call_room(struct layer_call *c, int64_t n)
+struct skiff_var **layer_call_reserve(struct layer_call *c, int64_t n)
 {
     if (n < 0 || n > LAYER_OUTS_MAX) {
         net_fail(c->net, SKIFF_RANGE, "a layer with %lld results; there can be 0 to %d",
@@ -49,7 +49,7 @@ struct skiff_var **layer_call_room(struct layer_call *c, int64_t n)
         return NULL;
     }
     if (n > LAYER_OUTS_FEW)
-        c->outs = mem_must((size_t)n * sizeof(*c->outs));
+        c->outs = mem_alloc_or_die((size_t)n * sizeof(*c->outs));
     c->nouts = (int)n;
     return c->outs;
 }

@@ -1,5 +1,5 @@
 /* Every layer of <skiff/layers.h> as data: its arguments by name and type, and a function that
- * calls it. For those who have a layer's name as text: networks in YAML (cli), Python (python).
+ * calls it. For callers that have a layer's name as text: networks in YAML (cli), Python (python).
  * tools/gen_layers.py makes the table from the headers.
  *
  *     struct layer_call c;
@@ -31,7 +31,7 @@ enum arg_type {
 struct layer_arg {
     const char *name;
     enum arg_type type;
-    bool zero; /* an explicit 0 is told to C as SKIFF_ZERO */
+    bool zero; /* an explicit 0 is passed to C as SKIFF_ZERO */
     bool wide; /* INT: 64 bits, otherwise 32 */
 };
 
@@ -56,7 +56,7 @@ struct layer_spec {
     void (*call)(struct layer_call *c);
 };
 
-/* Pointers are borrowed until the call is over. */
+/* Pointers are borrowed until the call returns. */
 union layer_value {
     struct skiff_var *var;
     struct skiff_vars vars;
@@ -92,9 +92,9 @@ struct layer_call {
 
 void layer_call_init(struct layer_call *c, struct skiff_net *net);
 void layer_call_deinit(struct layer_call *c);
-/* Room for n results in c->outs, for layers with any number; NULL, and an error of the net, when
+/* Space for n results in c->outs, for layers with any number; NULL, and an error of the net, if
  * there are too many. */
-struct skiff_var **layer_call_room(struct layer_call *c, int64_t n);
+struct skiff_var **layer_call_reserve(struct layer_call *c, int64_t n);
 
 /* NULL when there is none. */
 const struct layer_spec *layer_find(const char *name);

@@ -12,7 +12,7 @@ static struct skiff_var *step(struct layer *l, struct skiff_block *b, const char
     const char *key = arena_printf(&l->net->arena, "%s.weight_norm_%s", l->name, what);
     struct skiff_var *v = block_new_var(l->net, b, names_next(l->net->names, key), dtype);
     if (v)
-        v->persistable = IS_FALSE;
+        v->persistable = PRESENCE_FALSE;
     return v;
 }
 

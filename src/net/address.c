@@ -35,7 +35,7 @@ static bool host_is_name(const char *host)
     return true;
 }
 
-/* The host has a colon and is no IPv6 address in brackets: what was meant? */
+/* The host has a colon and is no IPv6 address in brackets: names the likely mistake. */
 static enum skiff_status host_refuse(const char *text, struct skiff_error *err)
 {
     if (strstr(text, "://"))
@@ -44,7 +44,7 @@ static enum skiff_status host_refuse(const char *text, struct skiff_error *err)
                          (int)(strstr(text, "://") - text), text);
     if (strpbrk(text, "; \t|"))
         return error_set(err, SKIFF_INVALID,
-                         "address '%s': addresses of a list stand between commas, as in "
+                         "address '%s': separate the addresses of a list by commas, as in "
                          "host:port,host:port",
                          text);
     if (strchr(text, '.'))
@@ -53,7 +53,7 @@ static enum skiff_status host_refuse(const char *text, struct skiff_error *err)
                          "10.0.0.1:6170",
                          text);
     return error_set(err, SKIFF_INVALID,
-                     "address '%s': an IPv6 address stands in brackets, as in [::1]:6170", text);
+                     "address '%s': write an IPv6 address in brackets, as in [::1]:6170", text);
 }
 
 enum skiff_status address_parse(const char *text, struct address *out, struct skiff_error *err)

@@ -18,7 +18,7 @@ struct address {
     uint16_t port;
 };
 
-/* Only looks at the text: asks no name server, never blocks. */
+/* Reads only the text: asks no name server, never blocks. */
 enum skiff_status address_parse(const char *text, struct address *out, struct skiff_error *err);
 /* "host:port", "[host]:port"; out has room for ADDRESS_TEXT bytes. */
 void address_print(const struct address *a, char *out);

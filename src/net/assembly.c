@@ -38,7 +38,8 @@ void assembly_deinit(struct assembly_set *set)
         drop(set, &set->first);
 }
 
-/* Length of all parts but the last, from any one part; 0 when the numbers cannot be true. */
+/* Length of all parts but the last, computed from any one part; 0 when the numbers are
+ * inconsistent. */
 static uint64_t part_length(const struct wire_head *h)
 {
     if (h->part + 1 < h->parts) {
@@ -60,8 +61,8 @@ static struct assembly **find(struct assembly_set *set, const struct wire_head *
     return at;
 }
 
-/* Room for one more: the one that has stood still for longest goes. */
-static void make_room(struct assembly_set *set)
+/* Drops the assembly that has been idle for longest. */
+static void make_space(struct assembly_set *set)
 {
     if (set->count < ASSEMBLIES_MAX)
         return;
@@ -77,17 +78,17 @@ static enum skiff_status begin(struct assembly_set *set, const struct wire_head 
 {
     struct assembly_budget *budget = set->budget;
     if (h->total > budget->message_max)
-        return error_set(err, SKIFF_RANGE, "message of %llu bytes; at most %llu are taken",
+        return error_set(err, SKIFF_RANGE, "message of %llu bytes; the limit is %llu",
                          (unsigned long long)h->total, (unsigned long long)budget->message_max);
-    make_room(set);
+    make_space(set);
     if (h->total > budget->limit - budget->used)
         return error_set(
             err, SKIFF_RANGE,
-            "message of %llu bytes: %zu of %zu bytes for unfinished messages are taken",
+            "message of %llu bytes: %zu of %zu bytes for unfinished messages are in use",
             (unsigned long long)h->total, budget->used, budget->limit);
     struct blob *block;
     TRY(blob_create(h->total, "message in parts", &block, err));
-    struct assembly *a = mem_must(sizeof *a);
+    struct assembly *a = mem_alloc_or_die(sizeof *a);
     *a = (struct assembly){.type = h->type,
                            .sequence = h->sequence,
                            .total = h->total,
@@ -95,7 +96,7 @@ static enum skiff_status begin(struct assembly_set *set, const struct wire_head 
                            .parts = h->parts,
                            .missing = h->parts,
                            .block = block,
-                           .have = mem_must((h->parts + 7) / 8),
+                           .have = mem_alloc_or_die((h->parts + 7) / 8),
                            .next = set->first};
     set->first = a;
     set->count++;

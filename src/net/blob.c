@@ -33,7 +33,7 @@ enum skiff_status blob_copy(const void *bytes, size_t len, const char *what, str
 
 struct blob *blob_wrap(void *data, size_t len, void (*release)(struct blob *), void *owner)
 {
-    struct blob *b = mem_must(sizeof *b);
+    struct blob *b = mem_alloc_or_die(sizeof *b);
     atomic_init(&b->refs, 1);
     b->data = data;
     b->len = len;

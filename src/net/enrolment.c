@@ -1,10 +1,10 @@
 /* The member's side of membership.h. The list and the heartbeats belong to the network thread; the
- * lock lets other threads read the list and wait in barriers.
+ * lock lets other threads read the list.
  *
  * A heartbeat asks for what has changed since the epoch of the last answer, so its cost does not
- * grow with the job. The host is watched by its answers: when none came for silence_ms it is dead,
- * and here again when one comes. A member that learns that it was declared dead ends all that
- * waits; it cannot come back but as a new process. */
+ * grow with the job. The host is watched by its answers: after silence_ms without one it is
+ * declared dead, and alive again at the next answer. A member that learns that it was declared dead
+ * reports it and sends no more heartbeats; it can rejoin only as a new process. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,18 +15,6 @@
 #include "base/thread.h"
 #include "net/membership_parts.h"
 
-/* A thread that waits in a barrier. It ends with the answer, or when there will be none. */
-struct meeting {
-    struct meeting *next;
-    atomic_uint refs;     /* the thread's and the call's */
-    pthread_mutex_t lock; /* a leaf */
-    pthread_cond_t changed;
-    bool ended;
-    enum skiff_status status;
-    uint32_t dropped;
-    struct skiff_error err;
-};
-
 struct enrolment {
     struct node *node;
     struct rpc_peer *host;
@@ -34,67 +22,13 @@ struct enrolment {
     char address[ADDRESS_TEXT];
     struct member *members;
     size_t nmembers;
-    struct meeting *meetings;
-    pthread_mutex_t lock; /* guards members and meetings; a meeting's lock may be taken inside */
-    atomic_bool left;     /* not beside the flags below, which compilers read together */
+    pthread_mutex_t lock; /* guards members; a leaf */
+    atomic_bool left;     /* apart from the flags below, which compilers read together */
     uint64_t epoch;
     int64_t next_beat, answered, last_tick;
     bool host_dead, self_dead;
     bool host_replaced; /* host_stays: it is dead for good */
 };
-
-/* ---- meetings ---- */
-
-static void meeting_unref(struct meeting *t)
-{
-    if (atomic_fetch_sub(&t->refs, 1) != 1)
-        return;
-    pthread_cond_destroy(&t->changed);
-    pthread_mutex_destroy(&t->lock);
-    free(t);
-}
-
-static void meeting_end(struct meeting *t, enum skiff_status status, uint32_t dropped,
-                        const struct skiff_error *err)
-{
-    pthread_mutex_lock(&t->lock);
-    if (!t->ended) {
-        t->ended = true;
-        t->status = status;
-        t->dropped = dropped;
-        if (status < 0)
-            t->err = *err;
-        pthread_cond_signal(&t->changed);
-    }
-    pthread_mutex_unlock(&t->lock);
-}
-
-static void meeting_answer(void *arg, enum skiff_status status, struct blob *reply,
-                           const struct skiff_error *err)
-{
-    struct meeting *t = arg;
-    struct wire_reader r;
-    struct skiff_error bad;
-    uint32_t dropped = 0;
-    if (status == SKIFF_OK) {
-        reader_init_block(&r, reply);
-        dropped = reader_u32(&r);
-        status = reader_end(&r, "answer of a barrier", &bad);
-        err = &bad;
-    }
-    meeting_end(t, status, dropped, err);
-    meeting_unref(t);
-}
-
-static void end_meetings(struct enrolment *e, const char *who, const char *reason)
-{
-    struct skiff_error err;
-    error_set(&err, SKIFF_PEER, "%s %s", who, reason);
-    pthread_mutex_lock(&e->lock);
-    for (struct meeting *t = e->meetings; t; t = t->next)
-        meeting_end(t, SKIFF_PEER, 0, &err);
-    pthread_mutex_unlock(&e->lock);
-}
 
 /* ---- the list ---- */
 
@@ -106,7 +40,7 @@ static struct member *find_member(struct enrolment *e, struct net_id id)
     return NULL;
 }
 
-/* Puts what is known of a member into the list and tells of it, if it is news. */
+/* Updates a member in the list and reports it if it has changed. */
 static void take_member(struct enrolment *e, const struct member *after)
 {
     enum member_state before = MEMBER_ABSENT;
@@ -141,8 +75,8 @@ static enum skiff_status take_changes(struct enrolment *e, const struct blob *re
     return SKIFF_OK;
 }
 
-static void tell_of(struct enrolment *e, struct net_id id, enum member_state state,
-                    const char *name, const char *reason)
+static void notify_of(struct enrolment *e, struct net_id id, enum member_state state,
+                      const char *name, const char *reason)
 {
     struct member after = {.id = id};
     pthread_mutex_lock(&e->lock);
@@ -176,27 +110,25 @@ static void host_answers(struct enrolment *e)
     e->answered = clock_now();
     if (e->host_dead) {
         e->host_dead = false;
-        tell_of(e, host->id, MEMBER_HERE, host->name, "");
+        notify_of(e, host->id, MEMBER_HERE, host->name, "");
     }
 }
 
-/* The host does not want us any more. */
+/* The host no longer accepts this process. */
 static void self_dies(struct enrolment *e, const char *reason)
 {
     const struct hello_side *self = node_self(e->node);
     if (e->self_dead)
         return;
     e->self_dead = true;
-    tell_of(e, self->id, MEMBER_DEAD, self->name, reason);
-    end_meetings(e, "this process is out of the job:", reason);
+    notify_of(e, self->id, MEMBER_DEAD, self->name, reason);
 }
 
 static void host_dies(struct enrolment *e, const char *reason)
 {
     const struct hello_side *host = &rpc_peer_link(e->host)->peer;
     e->host_dead = true;
-    tell_of(e, host->id, MEMBER_DEAD, host->name, reason);
-    end_meetings(e, host->name, reason);
+    notify_of(e, host->id, MEMBER_DEAD, host->name, reason);
 }
 
 static void on_beat_answer(void *arg, enum skiff_status status, struct blob *reply,
@@ -210,11 +142,12 @@ static void on_beat_answer(void *arg, enum skiff_status status, struct blob *rep
         take_changes(e, reply, NULL);
     } else if (status == SKIFF_NOT_FOUND && e->options.host_stays) {
         e->host_replaced = true;
-        host_dies(e, "was started again: what it held is lost");
-    } else if (status == SKIFF_NOT_FOUND) { /* the host has restarted and forgotten us */
+        host_dies(e, "was restarted: its parameters are lost");
+        /* the host has restarted and does not know this member */
+    } else if (status == SKIFF_NOT_FOUND) {
         struct rpc_ask ask = {.what = "joining the job again",
                               .method = METHOD_JOIN,
-                              .flags = RPC_ANY_LIFE,
+                              .flags = RPC_ANY_INCARNATION,
                               .body = join_body(e),
                               .deadline = clock_after(clock_now(), e->options.silence_ms)};
         host_answers(e);
@@ -231,7 +164,7 @@ static void send_beat(struct enrolment *e, int64_t now)
     struct wire_writer w;
     struct rpc_ask ask = {.what = "heartbeat",
                           .method = METHOD_BEAT,
-                          .flags = RPC_READ | RPC_ANY_LIFE,
+                          .flags = RPC_READ | RPC_ANY_INCARNATION,
                           .deadline = clock_after(now, e->options.silence_ms)};
     writer_init(&w);
     writer_u64(&w, e->epoch);
@@ -251,7 +184,7 @@ static int64_t on_tick(void *self, int64_t now)
     if (link->up && link->heard > e->answered)
         e->answered = link->heard; /* a long message may hold up the heartbeats */
     if (gap > 2 * e->options.beat_ms * CLOCK_MS)
-        e->answered += gap; /* we were stopped: that is not the host's silence */
+        e->answered += gap; /* this process was stopped: the host was not silent */
     e->last_tick = now;
     if (now >= e->next_beat)
         send_beat(e, now);
@@ -291,7 +224,7 @@ static void list_absent(struct enrolment *e)
 {
     const struct membership_options *o = &e->options;
     e->nmembers = (size_t)o->workers + o->servers;
-    e->members = mem_must((e->nmembers + 1) * sizeof *e->members);
+    e->members = mem_alloc_or_die((e->nmembers + 1) * sizeof *e->members);
     for (size_t i = 0; i < e->nmembers; i++) {
         bool worker = i < o->workers;
         e->members[i].id = (struct net_id){worker ? NET_WORKER : NET_SERVER,
@@ -304,7 +237,7 @@ enum skiff_status enrolment_join(struct node *node, struct rpc_peer *host, const
                                  const struct membership_options *options, int64_t deadline,
                                  struct enrolment **out, struct skiff_error *err)
 {
-    struct enrolment *e = mem_must(sizeof *e);
+    struct enrolment *e = mem_alloc_or_die(sizeof *e);
     e->node = node;
     e->host = host;
     e->options = *options;
@@ -315,7 +248,7 @@ enum skiff_status enrolment_join(struct node *node, struct rpc_peer *host, const
     pthread_mutex_init(&e->lock, NULL);
     struct rpc_ask ask = {.what = "joining the job",
                           .method = METHOD_JOIN,
-                          .flags = RPC_ANY_LIFE,
+                          .flags = RPC_ANY_INCARNATION,
                           .body = join_body(e),
                           .deadline = deadline};
     struct start s = {.enrolment = e, .err = err};
@@ -335,7 +268,7 @@ enum skiff_status enrolment_leave(struct enrolment *e, int64_t deadline, struct 
 {
     struct rpc_ask ask = {.what = "leaving the job",
                           .method = METHOD_LEAVE,
-                          .flags = RPC_ANY_LIFE,
+                          .flags = RPC_ANY_INCARNATION,
                           .deadline = deadline};
     atomic_store(&e->left, true);
     return rpc_ask(e->host, &ask, NULL, err);
@@ -345,10 +278,12 @@ enum skiff_status enrolment_abandon(struct enrolment *e, const char *reason, int
                                     struct skiff_error *err)
 {
     struct wire_writer w;
-    struct rpc_ask ask = {
-        .what = "giving up", .method = METHOD_LEAVE, .flags = RPC_ANY_LIFE, .deadline = deadline};
+    struct rpc_ask ask = {.what = "reporting a failure",
+                          .method = METHOD_LEAVE,
+                          .flags = RPC_ANY_INCARNATION,
+                          .deadline = deadline};
     char text[sizeof((struct member *)0)->reason];
-    snprintf(text, sizeof text, "%s", *reason ? reason : "has given up");
+    snprintf(text, sizeof text, "%s", *reason ? reason : "has failed");
     writer_init(&w);
     writer_string(&w, text);
     TRY(writer_finish(&w, &ask.body, err));
@@ -367,84 +302,11 @@ void enrolment_destroy(struct enrolment *e)
     free(e);
 }
 
-size_t enrolment_list(struct enrolment *e, struct member *out, size_t room)
+size_t enrolment_list(struct enrolment *e, struct member *out, size_t capacity)
 {
     pthread_mutex_lock(&e->lock);
-    for (size_t i = 0; i < e->nmembers && i < room; i++)
+    for (size_t i = 0; i < e->nmembers && i < capacity; i++)
         out[i] = e->members[i];
     pthread_mutex_unlock(&e->lock);
     return e->nmembers;
-}
-
-/* ---- barriers ---- */
-
-static enum skiff_status barrier_body(const struct barrier *b, int64_t deadline, struct blob **out,
-                                      struct skiff_error *err)
-{
-    struct wire_writer w;
-    if (strlen(b->name) >= BARRIER_NAME)
-        return error_set(err, SKIFF_INVALID, "barrier '%s': the name is longer than %d bytes",
-                         b->name, BARRIER_NAME - 1);
-    /* the host ends the wait a little before we do: it knows who is missing */
-    int64_t left = (deadline - clock_now()) / CLOCK_MS, early = left / 10;
-    left -= early < 500 ? early : 500;
-    writer_init(&w);
-    writer_string(&w, b->name);
-    writer_u8(&w, (uint8_t)b->role);
-    writer_u8(&w, (uint8_t)b->policy);
-    writer_u32(&w, left < 0 ? 0 : left > UINT32_MAX ? UINT32_MAX : (uint32_t)left);
-    writer_varint(&w, b->set ? b->nset : 0);
-    for (size_t i = 0; b->set && i < b->nset; i++)
-        writer_u32(&w, net_id_pack(b->set[i]));
-    return writer_finish(&w, out, err);
-}
-
-static struct meeting *meeting_create(struct enrolment *e)
-{
-    struct meeting *t = mem_must(sizeof *t);
-    atomic_init(&t->refs, 2);
-    pthread_mutex_init(&t->lock, NULL);
-    cond_init(&t->changed);
-    pthread_mutex_lock(&e->lock);
-    t->next = e->meetings;
-    e->meetings = t;
-    pthread_mutex_unlock(&e->lock);
-    return t;
-}
-
-static void meeting_remove(struct enrolment *e, struct meeting *t)
-{
-    pthread_mutex_lock(&e->lock);
-    struct meeting **at = &e->meetings;
-    while (*at != t)
-        at = &(*at)->next;
-    *at = t->next;
-    pthread_mutex_unlock(&e->lock);
-}
-
-enum skiff_status enrolment_barrier(struct enrolment *e, const struct barrier *barrier,
-                                    int64_t deadline, uint32_t *out_dropped,
-                                    struct skiff_error *err)
-{
-    struct rpc_ask ask = {.what = "barrier", .method = METHOD_BARRIER, .deadline = deadline};
-    TRY(barrier_body(barrier, deadline, &ask.body, err));
-    struct meeting *t = meeting_create(e);
-    enum skiff_status status = rpc_then(e->host, &ask, meeting_answer, t, err);
-    blob_unref(ask.body);
-    if (status == SKIFF_OK) {
-        pthread_mutex_lock(&t->lock);
-        while (!t->ended) /* the call ends by its deadline */
-            pthread_cond_wait(&t->changed, &t->lock);
-        status = t->status;
-        if (status < 0 && err)
-            *err = t->err;
-        if (status == SKIFF_OK && out_dropped)
-            *out_dropped = t->dropped;
-        pthread_mutex_unlock(&t->lock);
-    } else {
-        meeting_unref(t); /* the call's */
-    }
-    meeting_remove(e, t);
-    meeting_unref(t);
-    return status;
 }

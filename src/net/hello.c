@@ -22,8 +22,8 @@ void hello_start(struct hello *h)
     secret_random(&h->tag, sizeof h->tag);
 }
 
-enum skiff_status hello_say(const struct hello_self *self, struct blob **out_body,
-                            struct skiff_error *err)
+enum skiff_status hello_write(const struct hello_self *self, struct blob **out_body,
+                              struct skiff_error *err)
 {
     struct wire_writer w;
     writer_init(&w);

@@ -1,5 +1,5 @@
-/* Hellos, messages in parts, the queue and the ring: what node and rpc are made of. */
-#include "net/net_testing.h"
+/* Hellos, messages in parts, the queue and the ring: the building blocks of node and rpc. */
+#include "net/net_fixture_test.h"
 
 #include <pthread.h>
 
@@ -36,7 +36,7 @@ static void a_good_hello(void **state)
     struct hello at_client, at_server;
     struct blob *hello, *welcome;
     hello_start(&at_client);
-    assert_int_equal(hello_say(&client, &hello, NULL), SKIFF_OK);
+    assert_int_equal(hello_write(&client, &hello, NULL), SKIFF_OK);
     struct wire_head head = head_of(&client, at_client.tag);
     assert_int_equal(hello_read(&server, &head, hello, &at_server, NULL), SKIFF_OK);
     assert_true(at_server.tag == at_client.tag && at_server.peer.incarnation == 11);
@@ -53,7 +53,7 @@ static void a_good_hello(void **state)
     blob_unref(welcome);
 }
 
-/* Whoever has the secret hears what is wrong; where there is none, nobody learns a name. */
+/* With a secret the other side learns the reason; without one, no names are sent. */
 static void other_jobs(void **state)
 {
     struct hello_self client = self_of(WORKER(1), 11, "worker 1", "other job", false);
@@ -61,7 +61,7 @@ static void other_jobs(void **state)
     struct hello h;
     struct blob *hello;
     struct wire_head head = head_of(&client, 1);
-    assert_int_equal(hello_say(&client, &hello, NULL), SKIFF_OK);
+    assert_int_equal(hello_write(&client, &hello, NULL), SKIFF_OK);
     for (int open = 0; open < 2; open++) {
         struct hello_self server = self_of(SERVER(0), 22, "server 0", "job", open);
         assert_int_equal(hello_read(&server, &head, hello, &h, &err), SKIFF_INVALID);
@@ -73,13 +73,14 @@ static void other_jobs(void **state)
     blob_unref(hello);
 }
 
-/* Somebody who speaks without a hello, and says what only servers say. */
-struct stranger {
+/* A peer without a hello, which sends frames that only servers send. */
+struct unauthenticated {
     struct transport *transport;
     transport_peer peer;
 };
 
-static void stranger_say(struct stranger *s, enum wire_type type, uint64_t tag, struct blob *body)
+static void unauthenticated_send(struct unauthenticated *s, enum wire_type type, uint64_t tag,
+                                 struct blob *body)
 {
     struct packet p = {.head_len = WIRE_HEAD, .body = body, .len = blob_len(body)};
     struct wire_head h = {.type = type,
@@ -93,7 +94,7 @@ static void stranger_say(struct stranger *s, enum wire_type type, uint64_t tag, 
     wait_until(s->transport->kind->send(s->transport, s->peer, &p) == TRANSPORT_SENT);
 }
 
-static void stranger_hear(struct stranger *s, enum wire_type type)
+static void unauthenticated_hear(struct unauthenticated *s, enum wire_type type)
 {
     struct packet p;
     transport_peer from;
@@ -116,16 +117,16 @@ static void no_hello(void **state)
     struct node *node = test_node(&o);
     test_listen(node, "127.0.0.1:0", address);
     test_start(node);
-    struct stranger s;
+    struct unauthenticated s;
     assert_int_equal(transport_find("inproc")->open(&to, &s.transport, NULL), SKIFF_OK);
     assert_int_equal(s.transport->kind->connect(s.transport, address, &s.peer, NULL), SKIFF_OK);
 
     struct stats *stats = node_stats(node);
-    stranger_say(&s, WIRE_REQUEST, 1, NULL);
-    stranger_hear(&s, WIRE_WHO);
-    stranger_say(&s, WIRE_WELCOME, 1, NULL);
+    unauthenticated_send(&s, WIRE_REQUEST, 1, NULL);
+    unauthenticated_hear(&s, WIRE_WHO);
+    unauthenticated_send(&s, WIRE_WELCOME, 1, NULL);
     wait_until(stats_value(stats, "net_nonsense") == 1);
-    stranger_say(&s, WIRE_HELLO, 1, NULL); /* without the names that belong into it */
+    unauthenticated_send(&s, WIRE_HELLO, 1, NULL); /* without the names that belong there */
     wait_until(stats_value(stats, "net_nonsense") == 2);
     assert_int_equal(stats_value(stats, "net_links_up"), 0);
     s.transport->kind->close(s.transport);
@@ -182,7 +183,7 @@ static void parts_that_do_not_fit(void **state)
     struct skiff_error err;
     assembly_init(&set, &budget);
     assert_int_equal(add(&set, part_of(1, 0, 2, 40, 51), "", 0, &out, &err), SKIFF_RANGE);
-    assert_string_equal(err.message, "message of 51 bytes; at most 50 are taken");
+    assert_string_equal(err.message, "message of 51 bytes; the limit is 50");
     char text[64] = {0};
     assert_int_equal(add(&set, part_of(1, 0, 2, 30, 40), text, 0, &out, NULL), SKIFF_OK);
     assert_int_equal(add(&set, part_of(2, 0, 2, 20, 30), text, 0, &out, &err), SKIFF_RANGE);
@@ -190,7 +191,7 @@ static void parts_that_do_not_fit(void **state)
     /* of the same message, but with other lengths */
     assert_int_equal(add(&set, part_of(1, 1, 2, 12, 40), text, 0, &out, &err), SKIFF_FORMAT);
     assert_int_equal(add(&set, part_of(1, 1, 3, 15, 40), text, 0, &out, &err), SKIFF_FORMAT);
-    /* lengths that no cutting gives */
+    /* lengths that no splitting produces */
     assert_int_equal(add(&set, part_of(3, 0, 3, 2, 10), text, 0, &out, &err), SKIFF_FORMAT);
     assert_int_equal(add(&set, part_of(3, 2, 3, 3, 10), text, 0, &out, &err), SKIFF_FORMAT);
     assert_int_equal(add(&set, part_of(3, 1, 2, 8, 10), text, 0, &out, &err), SKIFF_FORMAT);

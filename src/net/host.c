@@ -1,9 +1,10 @@
 /* What the system knows of hosts, addresses and ports.
  *
- * Free ports are taken below the range from which the system draws the near ends of outgoing
+ * Free ports are taken below the range from which the system draws the local ports of outgoing
  * connections: a port from that range could be given to a worker that dials it before the server
- * listens, and would then speak to itself. They are found by binding all of them at once, so that
- * none comes twice. Who listens at a port is read from /proc, as far as the system shows it. */
+ * listens, which would connect the worker to itself. They are found by binding all of them at once,
+ * so that they differ. The process that listens at a port is read from /proc, as far as the system
+ * shows it. */
 #include "net/host.h"
 
 #include <arpa/inet.h>
@@ -37,9 +38,9 @@ static int hold_port(int port)
     return fd;
 }
 
-/* Below the range from which the system takes ports of outgoing connections: one that a server will
- * listen at must not become the near end of a connection meanwhile - even of a worker's to this
- * very port, which then speaks to itself. */
+/* Below the range of local ports of outgoing connections: a port that a server will listen at must
+ * not become the local port of a connection meanwhile - even of a worker's connection to this very
+ * port, which would connect to itself. */
 static void port_range(int *low, int *high)
 {
     FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
@@ -56,9 +57,9 @@ static void port_range(int *low, int *high)
     }
 }
 
-/* Between the choice and the server's listening somebody else could choose the same port. So the
- * chooser holds a name for it (a local socket, until this process ends); whoever chooses at the
- * same time finds it held. */
+/* Between the choice and the server's listening another process could choose the same port. So this
+ * process holds a name for it (a local socket, until the process ends), and others that choose at
+ * the same time find the name in use. */
 static bool reserve_port(int port)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -74,10 +75,10 @@ static bool reserve_port(int port)
     return !taken;
 }
 
-/* All sockets are open at the same time, so that no port comes twice. */
+/* All sockets are open at the same time, so that no port occurs twice. */
 enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err)
 {
-    int *fds = mem_must((size_t)(n + 1) * sizeof(*fds)), made = 0, low, high;
+    int *fds = mem_alloc_or_die((size_t)(n + 1) * sizeof(*fds)), made = 0, low, high;
     enum skiff_status status = SKIFF_OK;
     port_range(&low, &high);
     for (int tries = 0; made < n && tries < 1000 + 10 * n; tries++) {
@@ -99,9 +100,9 @@ enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err)
     return status;
 }
 
-/* ---- who listens ---- */
+/* ---- the process that listens at a port ---- */
 
-/* The socket's inode of the listener at a port, from /proc/net/tcp and tcp6; 0: none seen. */
+/* The socket's inode of the listener at a port, from /proc/net/tcp and tcp6; 0: none visible. */
 static unsigned long listener_inode(const char *table, int port)
 {
     char line[512];
@@ -142,11 +143,11 @@ static bool process_has_socket(const char *pid, unsigned long inode)
     return has;
 }
 
-/* "process 4711 (python3)"; "another program" when it cannot be seen. */
-static void describe_owner(int port, char *out, size_t room)
+/* "process 4711 (python3)"; "another program" when it is not visible. */
+static void describe_owner(int port, char *out, size_t capacity)
 {
     unsigned long inode = listener_inode("/proc/net/tcp", port);
-    snprintf(out, room, "another program");
+    snprintf(out, capacity, "another program");
     if (!inode)
         inode = listener_inode("/proc/net/tcp6", port);
     DIR *d = inode ? opendir("/proc") : NULL;
@@ -162,7 +163,7 @@ static void describe_owner(int port, char *out, size_t room)
             name[strcspn(name, "\n")] = 0;
         if (f)
             fclose(f);
-        snprintf(out, room, "process %.20s (%s)", e->d_name, name);
+        snprintf(out, capacity, "process %.20s (%s)", e->d_name, name);
         break;
     }
     closedir(d);
@@ -301,7 +302,7 @@ bool host_is_here(const char *host)
     return here;
 }
 
-/* A datagram socket that is connected has an address of its own, by the kernel's routes. */
+/* A connected datagram socket gets a local address from the kernel's routes. */
 static bool route_from(const struct addrinfo *to, char *out)
 {
     struct sockaddr_storage own = {0};
@@ -329,7 +330,7 @@ enum skiff_status host_toward(const struct address *peer, char *out, struct skif
     for (struct addrinfo *a = list; a && !found; a = a->ai_next)
         found = route_from(a, out);
     freeaddrinfo(list);
-    return found ? SKIFF_OK : error_set_sys(err, "this machine has no way to %s", peer->host);
+    return found ? SKIFF_OK : error_set_sys(err, "this machine has no route to %s", peer->host);
 }
 
 bool host_is_own_end(int fd)

@@ -1,16 +1,16 @@
 /* The host's side of membership.h.
  *
- * Every role and number of the job has a seat, made at the start, so that absence, too, is a state
- * that can be reported. All changes go through seat_set: it counts the epoch, by which heartbeats
- * bring a member only what is new, tells the callback, and looks at the barriers again.
+ * Every role and number of the job has a member slot, created at the start, so that absence, too,
+ * is a state that can be reported. All changes go through member_slot_set: it advances the epoch,
+ * by which heartbeats fetch only changes, and calls the callback.
  *
- * Death is decided here and nowhere else, from three signs: silence (no frame at all, heartbeats
- * included), a connection that is gone for longer than a reconnect takes, and a process's own last
- * words. A dead process is fenced off at once: it may be alive behind a broken link, and what it
- * still sends must not count, because the others go on without it. When the host itself was
- * stopped, everybody is given that time. A new process takes over a seat only when nothing can be
- * sent to the old one: that is a restart; otherwise it is a second process with the same number, a
- * mistake. */
+ * Death is declared only here, from three signs: silence (no frame at all, heartbeats included),
+ * a connection that is lost for longer than a reconnect takes, and a process's own report of its
+ * failure. A dead process is fenced off at once: it may be alive behind a broken link, and its
+ * messages must not count, because the others continue without it. When the host itself was
+ * stopped, all members are given that time. A new process takes over a slot only when nothing
+ * can be sent to the old one: that is a restart; otherwise it is a second process with the same
+ * number, which is a mistake. */
 #include "net/membership_parts.h"
 
 #include <stdio.h>
@@ -50,70 +50,76 @@ void member_read(struct wire_reader *r, struct member *out)
     reader_string(r, out->reason, sizeof out->reason);
 }
 
-struct seat *seat_find(struct membership *m, struct net_id id)
+/* NULL: the job has no such id. */
+static struct member_slot *member_slot_find(struct membership *m, struct net_id id)
 {
     if (id.role == NET_WORKER && id.index < m->options.workers)
-        return &m->seats[id.index];
+        return &m->member_slots[id.index];
     if (id.role == NET_SERVER && id.index < m->options.servers)
-        return &m->seats[m->options.workers + id.index];
+        return &m->member_slots[m->options.workers + id.index];
     return NULL;
 }
 
-/* The last time that anything came from this member. */
-static int64_t seat_seen(const struct seat *seat)
+/* The time of the last frame from this member. */
+static int64_t member_slot_seen(const struct member_slot *member_slot)
 {
-    return seat->link && seat->link->heard > seat->seen ? seat->link->heard : seat->seen;
+    return member_slot->link && member_slot->link->heard > member_slot->seen
+               ? member_slot->link->heard
+               : member_slot->seen;
 }
 
-void seat_describe(const struct seat *seat, int64_t now, char *out, size_t room)
+/* "worker 2 (host, process 7), last heard from 3.2 s ago" */
+static void member_slot_describe(const struct member_slot *member_slot, int64_t now, char *out,
+                                 size_t capacity)
 {
-    const struct member *member = &seat->member;
+    const struct member *member = &member_slot->member;
     char id[NET_ID_TEXT];
     switch (member->state) {
     case MEMBER_ABSENT:
-        snprintf(out, room, "%s, which has not joined", net_id_print(member->id, id));
+        snprintf(out, capacity, "%s, which has not joined", net_id_print(member->id, id));
         break;
     case MEMBER_HERE:
-        snprintf(out, room, "%s, last heard of %.1f s ago", member->name,
-                 seat->is_host ? 0.0 : (double)(now - seat_seen(seat)) / 1e9);
+        snprintf(out, capacity, "%s, last heard from %.1f s ago", member->name,
+                 member_slot->is_host ? 0.0 : (double)(now - member_slot_seen(member_slot)) / 1e9);
         break;
     case MEMBER_DEAD:
-        snprintf(out, room, "%s, which %s", member->name, member->reason);
+        snprintf(out, capacity, "%s, which %s", member->name, member->reason);
         break;
     case MEMBER_LEFT:
-        snprintf(out, room, "%s, which has left", member->name);
+        snprintf(out, capacity, "%s, which has left", member->name);
         break;
     }
 }
 
-/* Everything that changes a member goes through here. */
-static void seat_set(struct membership *m, struct seat *seat, const struct member *after)
+/* Every change of a member goes through here. */
+static void member_slot_set(struct membership *m, struct member_slot *member_slot,
+                            const struct member *after)
 {
-    enum member_state before = seat->member.state;
+    enum member_state before = member_slot->member.state;
     struct member copy = *after;
     pthread_mutex_lock(&m->lock);
-    seat->member = copy;
-    seat->epoch = ++m->epoch;
+    member_slot->member = copy;
+    member_slot->epoch = ++m->epoch;
     pthread_cond_broadcast(&m->changed);
     pthread_mutex_unlock(&m->lock);
     if (m->options.changed)
         m->options.changed(m->options.self, &copy, before);
-    barrier_review(m);
 }
 
-/* Reports a death and shuts the door: what this process still sends is not taken. */
-static void seat_bury(struct membership *m, struct seat *seat, const char *reason)
+/* Reports a death and fences the process off: its messages are no longer accepted. */
+static void member_slot_bury(struct membership *m, struct member_slot *member_slot,
+                             const char *reason)
 {
-    struct member after = seat->member;
+    struct member after = member_slot->member;
     struct skiff_error err;
     after.state = MEMBER_DEAD;
     snprintf(after.reason, sizeof after.reason, "%s", reason);
     error_set(&err, SKIFF_STATE,
-              "%s %s and was declared dead by %s; it may come back as a new process", after.name,
+              "%s %s and was declared dead by %s; it can rejoin as a new process", after.name,
               reason, node_self(m->node)->name);
     rpc_server_fence(m->server, after.id, after.incarnation, &err);
-    seat->link = NULL;
-    seat_set(m, seat, &after);
+    member_slot->link = NULL;
+    member_slot_set(m, member_slot, &after);
 }
 
 /* ---- joining ---- */
@@ -130,19 +136,21 @@ static enum skiff_status check_counts(struct membership *m, const char *who, uin
                      who, workers, servers, node_self(m->node)->name, o->workers, o->servers);
 }
 
-/* May this process sit here? An earlier one that is gone makes room. */
-static enum skiff_status check_seat(struct membership *m, struct seat *seat, uint64_t incarnation,
-                                    const char *who, const char *address, struct skiff_error *err)
+/* May this process take the slot? An earlier one that is gone gives it up. */
+static enum skiff_status check_member_slot(struct membership *m, struct member_slot *member_slot,
+                                           uint64_t incarnation, const char *who,
+                                           const char *address, struct skiff_error *err)
 {
-    struct member *old = &seat->member;
+    struct member *old = &member_slot->member;
     char id[NET_ID_TEXT], text[512];
     if (old->state != MEMBER_HERE || old->incarnation == incarnation)
         return SKIFF_OK;
-    if (!seat->is_host && (!seat->link || node_is_gone(seat->link))) {
-        seat_bury(m, seat, "went away without a word, and a new process took its place");
+    if (!member_slot->is_host && (!member_slot->link || node_is_gone(member_slot->link))) {
+        member_slot_bury(m, member_slot,
+                         "disconnected without notice, and a new process replaced it");
         return SKIFF_OK;
     }
-    seat_describe(seat, clock_now(), text, sizeof text);
+    member_slot_describe(member_slot, clock_now(), text, sizeof text);
     return error_set(err, SKIFF_STATE,
                      "there is a %s in the job already: %s%s%s; refused: %s%s%s. Every process "
                      "needs a number of its own",
@@ -160,17 +168,18 @@ static enum skiff_status join(struct membership *m, struct rpc_request *q, struc
     TRY(reader_end(&r, "join", err));
     snprintf(after.name, sizeof after.name, "%s", q->link ? q->link->peer.name : "?");
     TRY(check_counts(m, after.name, workers, servers, err));
-    struct seat *seat = seat_find(m, q->sender);
-    if (!seat)
+    struct member_slot *member_slot = member_slot_find(m, q->sender);
+    if (!member_slot)
         return error_set(err, SKIFF_RANGE,
                          "%s: job of %u workers and %u servers has no such number; refused by %s",
                          after.name, workers, servers, node_self(m->node)->name);
-    TRY(check_seat(m, seat, q->incarnation, after.name, after.address, err));
-    seat->link = q->link;
-    seat->seen = clock_now();
-    seat->lost_since = 0;
-    if (seat->member.state != MEMBER_HERE || seat->member.incarnation != q->incarnation)
-        seat_set(m, seat, &after);
+    TRY(check_member_slot(m, member_slot, q->incarnation, after.name, after.address, err));
+    member_slot->link = q->link;
+    member_slot->seen = clock_now();
+    member_slot->lost_since = 0;
+    if (member_slot->member.state != MEMBER_HERE ||
+        member_slot->member.incarnation != q->incarnation)
+        member_slot_set(m, member_slot, &after);
     return SKIFF_OK;
 }
 
@@ -181,14 +190,14 @@ static void reply_changes(struct membership *m, struct rpc_request *q, uint64_t 
     struct blob *reply;
     struct skiff_error err;
     size_t n = 0;
-    for (size_t i = 0; i < m->nseats; i++)
-        n += m->seats[i].epoch > since;
+    for (size_t i = 0; i < m->nslots; i++)
+        n += m->member_slots[i].epoch > since;
     writer_init(&w);
     writer_u64(&w, m->epoch);
     writer_varint(&w, n);
-    for (size_t i = 0; i < m->nseats; i++)
-        if (m->seats[i].epoch > since)
-            member_write(&w, &m->seats[i].member);
+    for (size_t i = 0; i < m->nslots; i++)
+        if (m->member_slots[i].epoch > since)
+            member_write(&w, &m->member_slots[i].member);
     if (writer_finish(&w, &reply, &err) < 0)
         rpc_fail(q, &err);
     else
@@ -204,48 +213,48 @@ static void on_join(void *self, struct rpc_request *q)
         reply_changes(self, q, 0);
 }
 
-/* The seat of a request's sender, if this very process sits there. */
-static struct seat *seat_of(struct membership *m, struct rpc_request *q)
+/* The slot of a request's sender, if this very process holds it. */
+static struct member_slot *member_slot_of(struct membership *m, struct rpc_request *q)
 {
-    struct seat *seat = seat_find(m, q->sender);
-    bool sits =
-        seat && seat->member.state == MEMBER_HERE && seat->member.incarnation == q->incarnation;
-    return sits ? seat : NULL;
+    struct member_slot *member_slot = member_slot_find(m, q->sender);
+    bool sits = member_slot && member_slot->member.state == MEMBER_HERE &&
+                member_slot->member.incarnation == q->incarnation;
+    return sits ? member_slot : NULL;
 }
 
 static void fail_unknown(struct membership *m, struct rpc_request *q)
 {
     struct skiff_error err;
     char id[NET_ID_TEXT];
-    error_set(&err, SKIFF_NOT_FOUND, "%s has not joined, says %s", net_id_print(q->sender, id),
-              node_self(m->node)->name);
+    error_set(&err, SKIFF_NOT_FOUND, "%s has not joined; refused by %s",
+              net_id_print(q->sender, id), node_self(m->node)->name);
     rpc_fail(q, &err);
 }
 
 static void on_beat(void *self, struct rpc_request *q)
 {
     struct membership *m = self;
-    struct seat *seat = seat_of(m, q);
+    struct member_slot *member_slot = member_slot_of(m, q);
     struct wire_reader r;
     struct skiff_error err;
     reader_init_block(&r, q->body);
     uint64_t since = reader_u64(&r);
-    if (!seat) {
-        const struct seat *place = seat_find(m, q->sender);
-        bool known = place && place->member.incarnation == q->incarnation; /* it has left */
-        if (m->options.orphan && place && !known)
+    if (!member_slot) {
+        const struct member_slot *slot = member_slot_find(m, q->sender);
+        bool known = slot && slot->member.incarnation == q->incarnation; /* it has left */
+        if (m->options.orphan && slot && !known)
             m->options.orphan(m->options.self, q->link ? q->link->peer.name : "?");
         fail_unknown(m, q);
     } else if (reader_end(&r, "heartbeat", &err) < 0) {
         rpc_fail(q, &err);
     } else {
-        seat->seen = clock_now();
-        seat->link = q->link;
+        member_slot->seen = clock_now();
+        member_slot->link = q->link;
         reply_changes(m, q, since);
     }
 }
 
-struct farewell {          /* of a member that has given up */
+struct farewell {          /* of a member that has failed */
     struct node_task task; /* first */
     struct membership *membership;
     struct net_id id;
@@ -256,19 +265,20 @@ struct farewell {          /* of a member that has given up */
 static void farewell_bury(struct node_task *task)
 {
     struct farewell *f = (struct farewell *)task;
-    struct seat *seat = seat_find(f->membership, f->id);
-    if (seat->member.state == MEMBER_HERE && seat->member.incarnation == f->incarnation)
-        seat_bury(f->membership, seat, f->reason);
+    struct member_slot *member_slot = member_slot_find(f->membership, f->id);
+    if (member_slot->member.state == MEMBER_HERE &&
+        member_slot->member.incarnation == f->incarnation)
+        member_slot_bury(f->membership, member_slot, f->reason);
     free(f);
 }
 
-/* With a reason in the body it is a death. The answer goes out first: the door shuts behind it. */
+/* With a reason in the body it is a death. The reply is sent before the process is fenced off. */
 static void on_leave(void *self, struct rpc_request *q)
 {
     struct membership *m = self;
-    struct seat *seat = seat_of(m, q);
-    if (seat && blob_len(q->body)) {
-        struct farewell *f = mem_must(sizeof *f);
+    struct member_slot *member_slot = member_slot_of(m, q);
+    if (member_slot && blob_len(q->body)) {
+        struct farewell *f = mem_alloc_or_die(sizeof *f);
         struct wire_reader r;
         struct skiff_error err;
         *f = (struct farewell){.task.run = farewell_bury,
@@ -277,7 +287,7 @@ static void on_leave(void *self, struct rpc_request *q)
                                .incarnation = q->incarnation};
         reader_init_block(&r, q->body);
         reader_string(&r, f->reason, sizeof f->reason);
-        if (reader_end(&r, "last words", &err) < 0) {
+        if (reader_end(&r, "reason of a failure", &err) < 0) {
             rpc_fail(q, &err);
             free(f);
             return;
@@ -286,60 +296,53 @@ static void on_leave(void *self, struct rpc_request *q)
         node_post(m->node, &f->task);
         return;
     }
-    if (seat) {
-        struct member after = seat->member;
+    if (member_slot) {
+        struct member after = member_slot->member;
         after.state = MEMBER_LEFT;
-        seat->link = NULL;
-        seat_set(m, seat, &after);
+        member_slot->link = NULL;
+        member_slot_set(m, member_slot, &after);
     }
     rpc_reply(q, NULL);
 }
 
-static void on_barrier(void *self, struct rpc_request *q)
-{
-    if (seat_of(self, q))
-        barrier_arrive(self, q);
-    else
-        fail_unknown(self, q);
-}
-
-/* ---- what the node tells us ---- */
+/* ---- callbacks of the node ---- */
 
 static void on_link_up(void *self, struct link *link)
 {
     struct membership *m = self;
-    struct seat *seat = link->outgoing ? NULL : seat_find(m, link->peer.id);
-    if (seat && seat->member.state == MEMBER_HERE &&
-        seat->member.incarnation == link->peer.incarnation) {
-        seat->link = link;
-        seat->lost_since = 0;
+    struct member_slot *member_slot = link->outgoing ? NULL : member_slot_find(m, link->peer.id);
+    if (member_slot && member_slot->member.state == MEMBER_HERE &&
+        member_slot->member.incarnation == link->peer.incarnation) {
+        member_slot->link = link;
+        member_slot->lost_since = 0;
     }
 }
 
 static void on_link_down(void *self, struct link *link)
 {
     struct membership *m = self;
-    for (size_t i = 0; i < m->nseats; i++)
-        if (m->seats[i].link == link) {
-            m->seats[i].seen = seat_seen(&m->seats[i]);
-            m->seats[i].link = NULL;
-            m->seats[i].lost_since = clock_now();
+    for (size_t i = 0; i < m->nslots; i++)
+        if (m->member_slots[i].link == link) {
+            m->member_slots[i].seen = member_slot_seen(&m->member_slots[i]);
+            m->member_slots[i].link = NULL;
+            m->member_slots[i].lost_since = clock_now();
         }
 }
 
-static void check_silence(struct membership *m, struct seat *seat, int64_t now)
+static void check_silence(struct membership *m, struct member_slot *member_slot, int64_t now)
 {
     char reason[128];
-    int64_t silence = now - seat_seen(seat);
-    int64_t lost = seat->link || !seat->lost_since ? 0 : now - seat->lost_since;
-    if (seat->member.state != MEMBER_HERE || seat->is_host)
+    int64_t silence = now - member_slot_seen(member_slot);
+    int64_t lost =
+        member_slot->link || !member_slot->lost_since ? 0 : now - member_slot->lost_since;
+    if (member_slot->member.state != MEMBER_HERE || member_slot->is_host)
         return;
     if (lost > m->options.lost_ms * CLOCK_MS) {
         snprintf(reason, sizeof reason, "has had no connection for %.1f s", (double)lost / 1e9);
-        seat_bury(m, seat, reason);
+        member_slot_bury(m, member_slot, reason);
     } else if (silence > m->options.silence_ms * CLOCK_MS) {
         snprintf(reason, sizeof reason, "has been silent for %.1f s", (double)silence / 1e9);
-        seat_bury(m, seat, reason);
+        member_slot_bury(m, member_slot, reason);
     }
 }
 
@@ -348,16 +351,17 @@ static int64_t on_tick(void *self, int64_t now)
     struct membership *m = self;
     int64_t step = m->options.beat_ms * CLOCK_MS / 4, gap = now - m->last_tick;
     if (gap > 8 * step && m->last_tick)
-        for (size_t i = 0; i < m->nseats; i++) { /* we were stopped: that is not their silence */
-            m->seats[i].seen += gap;
-            m->seats[i].lost_since += m->seats[i].lost_since ? gap : 0;
+        /* this process was stopped: the members were not silent */
+        for (size_t i = 0; i < m->nslots; i++) {
+            m->member_slots[i].seen += gap;
+            m->member_slots[i].lost_since += m->member_slots[i].lost_since ? gap : 0;
         }
     if (gap >= step) {
         m->last_tick = now;
-        for (size_t i = 0; i < m->nseats; i++)
-            check_silence(m, &m->seats[i], now);
+        for (size_t i = 0; i < m->nslots; i++)
+            check_silence(m, &m->member_slots[i], now);
     }
-    return clock_min(m->last_tick + step, barrier_tick(m, now));
+    return m->last_tick + step;
 }
 
 static const struct node_service membership_service = {
@@ -366,61 +370,47 @@ static const struct node_service membership_service = {
     .tick = on_tick,
 };
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
-static void set_up_seats(struct membership *m)
+static void set_up_member_slots(struct membership *m)
 {
     const struct hello_side *self = node_self(m->node);
-    m->nseats = (size_t)m->options.workers + m->options.servers;
-    m->seats = mem_must((m->nseats + 1) * sizeof *m->seats);
-    for (size_t i = 0; i < m->nseats; i++) {
+    m->nslots = (size_t)m->options.workers + m->options.servers;
+    m->member_slots = mem_alloc_or_die((m->nslots + 1) * sizeof *m->member_slots);
+    for (size_t i = 0; i < m->nslots; i++) {
         bool worker = i < m->options.workers;
         struct net_id id = {worker ? NET_WORKER : NET_SERVER,
                             (uint32_t)(worker ? i : i - m->options.workers)};
-        m->seats[i].member.id = id;
-        net_id_print(id, m->seats[i].member.name);
+        m->member_slots[i].member.id = id;
+        net_id_print(id, m->member_slots[i].member.name);
         if (!net_id_equal(id, self->id))
             continue;
-        m->seats[i].is_host = true;
-        m->seats[i].epoch = ++m->epoch;
-        m->seats[i].member.state = MEMBER_HERE;
-        m->seats[i].member.incarnation = self->incarnation;
-        strcpy(m->seats[i].member.name, self->name);
+        m->member_slots[i].is_host = true;
+        m->member_slots[i].epoch = ++m->epoch;
+        m->member_slots[i].member.state = MEMBER_HERE;
+        m->member_slots[i].member.incarnation = self->incarnation;
+        strcpy(m->member_slots[i].member.name, self->name);
     }
 }
 
 struct membership *membership_create(struct node *node, struct rpc_server *server,
                                      const struct membership_options *options)
 {
-    struct membership *m = mem_must(sizeof *m);
+    struct membership *m = mem_alloc_or_die(sizeof *m);
     m->node = node;
     m->server = server;
     m->options = *options;
     m->options.beat_ms = options->beat_ms ? options->beat_ms : 1000;
     m->options.silence_ms = options->silence_ms ? options->silence_ms : 10000;
     m->options.lost_ms = options->lost_ms ? options->lost_ms : 5000;
-    set_up_seats(m);
+    set_up_member_slots(m);
     pthread_mutex_init(&m->lock, NULL);
     cond_init(&m->changed);
     rpc_server_handle(server, METHOD_JOIN, RPC_ON_NETWORK, on_join, m);
     rpc_server_handle(server, METHOD_BEAT, RPC_ON_NETWORK, on_beat, m);
     rpc_server_handle(server, METHOD_LEAVE, RPC_ON_NETWORK, on_leave, m);
-    rpc_server_handle(server, METHOD_BARRIER, RPC_ON_NETWORK, on_barrier, m);
     node_attach(node, &membership_service, m);
     return m;
-}
-
-static void stop_now(void *arg)
-{
-    struct membership *m = arg;
-    struct skiff_error err;
-    error_set(&err, SKIFF_PEER, "%s is closing", node_self(m->node)->name);
-    barrier_end_all(m, &err);
-}
-
-void membership_stop(struct membership *m)
-{
-    node_run(m->node, stop_now, m);
 }
 
 void membership_destroy(struct membership *m)
@@ -429,19 +419,19 @@ void membership_destroy(struct membership *m)
         return;
     pthread_cond_destroy(&m->changed);
     pthread_mutex_destroy(&m->lock);
-    free(m->seats);
+    free(m->member_slots);
     free(m);
 }
 
 /* ---- for other threads ---- */
 
-size_t membership_list(struct membership *m, struct member *out, size_t room)
+size_t membership_list(struct membership *m, struct member *out, size_t capacity)
 {
     pthread_mutex_lock(&m->lock);
-    for (size_t i = 0; i < m->nseats && i < room; i++)
-        out[i] = m->seats[i].member;
+    for (size_t i = 0; i < m->nslots && i < capacity; i++)
+        out[i] = m->member_slots[i].member;
     pthread_mutex_unlock(&m->lock);
-    return m->nseats;
+    return m->nslots;
 }
 
 struct silence_question {
@@ -453,9 +443,11 @@ struct silence_question {
 static void look_at_silence(void *arg)
 {
     struct silence_question *q = arg;
-    const struct seat *seat = seat_find(q->membership, q->id);
-    bool here = seat && seat->member.state == MEMBER_HERE;
-    q->silence = !here ? -1 : seat->is_host ? 0 : clock_now() - seat_seen(seat);
+    const struct member_slot *member_slot = member_slot_find(q->membership, q->id);
+    bool here = member_slot && member_slot->member.state == MEMBER_HERE;
+    q->silence = !here                  ? -1
+                 : member_slot->is_host ? 0
+                                        : clock_now() - member_slot_seen(member_slot);
 }
 
 int64_t membership_silence(struct membership *m, struct net_id id)
@@ -465,7 +457,7 @@ int64_t membership_silence(struct membership *m, struct net_id id)
     return q.silence;
 }
 
-/* Waits until `good` holds for all of a role; else TIMEOUT with the names of those for whom not.
+/* Waits until `good` holds for all members of a role; else TIMEOUT with the names of the others.
  * The lock is held on return when it is OK. */
 static enum skiff_status wait_all(struct membership *m, enum net_role role, int64_t deadline,
                                   bool (*good)(enum member_state), const char *what,
@@ -475,8 +467,8 @@ static enum skiff_status wait_all(struct membership *m, enum net_role role, int6
     pthread_mutex_lock(&m->lock);
     for (;;) {
         struct buf names = BUF_INIT;
-        for (size_t i = 0; i < m->nseats; i++) {
-            const struct member *member = &m->seats[i].member;
+        for (size_t i = 0; i < m->nslots; i++) {
+            const struct member *member = &m->member_slots[i].member;
             if (member->id.role == role && !good(member->state))
                 buf_printf(&names, "%s%s (%s)", names.len ? ", " : "", member->name,
                            member_state_text(member->state));
@@ -520,8 +512,8 @@ enum skiff_status membership_wait_gone(struct membership *m, enum net_role role,
 {
     TRY(wait_all(m, role, deadline, is_gone, "for processes to leave", err));
     enum skiff_status status = SKIFF_OK;
-    for (size_t i = 0; i < m->nseats && status == SKIFF_OK; i++) {
-        const struct member *member = &m->seats[i].member;
+    for (size_t i = 0; i < m->nslots && status == SKIFF_OK; i++) {
+        const struct member *member = &m->member_slots[i].member;
         if (member->id.role == role && member->state == MEMBER_DEAD)
             status = error_set(err, SKIFF_PEER, "%s %s", member->name, member->reason);
     }

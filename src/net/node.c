@@ -1,13 +1,13 @@
 /* The network thread: tasks of other threads, frames of peers, timers of services; see node.h.
  *
- * One thread owns transport, links and everything that services keep for them, so none of that
- * needs a lock. Other threads leave tasks in a list and wake it; callbacks must not block. A round
- * of the loop runs the tasks, then timers and what waits to be sent, then takes up to ROUND_FRAMES
- * frames, so that neither a flood of frames nor one of tasks keeps the other waiting.
+ * One thread owns transport, links and all state that services keep for them, so none of that needs
+ * a lock. Other threads append tasks to a list and wake it; callbacks must not block. A round of
+ * the loop runs the tasks, then timers and queued sends, then takes up to ROUND_FRAMES frames, so
+ * that neither a flood of frames nor one of tasks starves the other.
  *
- * A frame is believed step by step: head and lengths, checksum, job, and then only from a peer
- * whose hello is done. A frame of our job from a peer that we do not know is answered with WHO,
- * upon which the other side says hello again: it may have missed that we were started anew. */
+ * A frame is trusted step by step: head and lengths, checksum, job, and then only from a peer whose
+ * hello is done. A frame of our job from an unknown peer is answered with WHO, upon which the other
+ * side repeats its hello: it may have missed that this process was restarted. */
 #include "net/node_parts.h"
 
 #include <semaphore.h>
@@ -23,9 +23,9 @@
 
 #define ROUND_FRAMES 64             /* frames in a row before timers get their turn */
 #define BLOCKED_WAIT (5 * CLOCK_MS) /* links with a queue are tried again after this */
-#define STRANGERS_EVERY (60 * CLOCK_SECOND)
-#define CARE_EVERY (250 * CLOCK_MS) /* pings, half-finished messages */
-#define BODY_MAX ((size_t)16 << 20) /* so that nodes with other part sizes understand us */
+#define UNAUTHENTICATED_EVERY (60 * CLOCK_SECOND)
+#define CARE_EVERY (250 * CLOCK_MS) /* pings, unfinished messages */
+#define BODY_MAX ((size_t)16 << 20) /* so that nodes with other part sizes can communicate */
 #define HELLO_TYPES (1u << WIRE_HELLO | 1u << WIRE_WELCOME | 1u << WIRE_REFUSE | 1u << WIRE_WHO)
 
 static _Thread_local const struct node *own_node; /* of which this is the network thread */
@@ -35,13 +35,13 @@ void node_add(struct node *node, enum node_count what, uint64_t n)
     metric_add(node->counts[what], (int64_t)n);
 }
 
-void node_say(struct node *node, enum log_level level, const char *text)
+void node_log(struct node *node, enum log_level level, const char *text)
 {
     char line[1200];
-    if (!node->options.say)
+    if (!node->options.on_log)
         return;
     snprintf(line, sizeof line, "network: %s", text);
-    node->options.say(node->options.user, level, line);
+    node->options.on_log(node->options.user, level, line);
 }
 
 void node_note(struct node *node, enum node_count what, const char *format, ...)
@@ -58,15 +58,15 @@ void node_note(struct node *node, enum node_count what, const char *format, ...)
     int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (node->unlogged && n >= 0 && (size_t)n < sizeof text)
-        snprintf(text + n, sizeof text - (size_t)n, " (and %llu lines more that are not shown)",
+        snprintf(text + n, sizeof text - (size_t)n, " (and %llu more lines, not shown)",
                  (unsigned long long)node->unlogged);
-    node_say(node, LOG_WARN, text);
+    node_log(node, LOG_WARN, text);
     node->last_log = now;
     node->unlogged = 0;
 }
 /* ---- receiving ---- */
 
-/* The whole message as a block of the caller's reference; NULL body for an empty one. */
+/* The complete message as a block whose reference the caller owns; NULL body for an empty one. */
 static enum skiff_status take_message(struct node *node, struct node_link *l,
                                       const struct wire_head *h, const struct packet *p,
                                       struct blob **out, bool *out_whole)
@@ -99,8 +99,8 @@ static void deliver(struct node *node, struct node_link *l, const struct wire_he
             node->service[i].calls->frame(node->service[i].self, &l->link, h, body);
             return;
         }
-    node_note(node, COUNT_nonsense, "%s sent %s, which nobody here takes", l->link.peer.name,
-              wire_type_text(h->type));
+    node_note(node, COUNT_nonsense, "%s sent %s, which no service of this process accepts",
+              l->link.peer.name, wire_type_text(h->type));
 }
 
 /* A frame of a link that is up. */
@@ -177,7 +177,7 @@ static void on_packet(struct node *node, transport_peer peer, const struct packe
         return;
     }
     if (h.job != node->self.job) {
-        node_note(node, COUNT_other_job, "a frame of another job came in");
+        node_note(node, COUNT_other_job, "received a frame of another job");
     } else if (l && l->link.up) {
         link_frame(node, l, &h, p);
     } else if (!l) {
@@ -222,54 +222,56 @@ static void pump_one(struct node_link *l, int64_t now)
     link_pump(l);
 }
 
-/* A PING on a quiet link finds out whether it stands. */
+/* A PING on a quiet link finds out whether it is up. */
 static void care_one(struct node_link *l, int64_t now)
 {
     struct wire_head ping = {.type = WIRE_PING};
     size_t dropped = assembly_expire(&l->assemblies, now);
     if (dropped)
-        node_note(l->link.node, COUNT_bad_parts, "%s: %zu unfinished messages stood still",
-                  l->link.peer.name, dropped);
-    if (l->link.up && now - l->said > l->link.node->options.ping_ms * CLOCK_MS)
+        node_note(l->link.node, COUNT_bad_parts,
+                  "%s: dropped %zu unfinished messages without progress", l->link.peer.name,
+                  dropped);
+    if (l->link.up && now - l->transcript > l->link.node->options.ping_ms * CLOCK_MS)
         node_send(&l->link, &ping, NULL);
 }
 
-/* Of those that the transport turned away: the first one at once, then a line a minute. */
-static void tell_of_strangers(struct node *node, int64_t now)
+/* Logs connections that the transport refused: the first one at once, then a line a minute. */
+static void log_unauthenticated(struct node *node, int64_t now)
 {
-    struct transport_stats s, *old = &node->told;
+    struct transport_stats s, *old = &node->reported;
     node->transport->kind->stats(node->transport, &s);
-    metric_set(node->strangers, (int64_t)(s.strangers + s.malformed));
-    if (s.strangers + s.malformed + s.no_descriptor ==
-            old->strangers + old->malformed + old->no_descriptor ||
-        (node->told_at && now - node->told_at < STRANGERS_EVERY))
+    metric_set(node->unauthenticated, (int64_t)(s.unauthenticated + s.malformed));
+    if (s.unauthenticated + s.malformed + s.no_descriptor ==
+            old->unauthenticated + old->malformed + old->no_descriptor ||
+        (node->reported_at && now - node->reported_at < UNAUTHENTICATED_EVERY))
         return;
     char line[512] = "";
     int n = 0;
-    if (s.strangers > old->strangers)
-        n = snprintf(line, sizeof line,
-                     "%llu connections came to nothing: %llu silent, %llu with bytes that are no "
-                     "greeting, %llu of another version, %llu without the job's secret; the last "
-                     "one from %s. ",
-                     (unsigned long long)(s.strangers - old->strangers),
-                     (unsigned long long)(s.silent - old->silent),
-                     (unsigned long long)(s.nonsense - old->nonsense),
-                     (unsigned long long)(s.other_version - old->other_version),
-                     (unsigned long long)(s.no_secret - old->no_secret), s.last_stranger);
+    if (s.unauthenticated > old->unauthenticated)
+        n = snprintf(
+            line, sizeof line,
+            "%llu connections failed the handshake: %llu silent, %llu with bytes of another "
+            "protocol, %llu of another version, %llu without the job's secret; the last "
+            "one from %s. ",
+            (unsigned long long)(s.unauthenticated - old->unauthenticated),
+            (unsigned long long)(s.silent - old->silent),
+            (unsigned long long)(s.nonsense - old->nonsense),
+            (unsigned long long)(s.other_version - old->other_version),
+            (unsigned long long)(s.no_secret - old->no_secret), s.last_unauthenticated);
     if (s.malformed > old->malformed)
         n += snprintf(line + n, sizeof line - (size_t)n,
-                      "%llu links were cut for bytes that do not fit their seal. ",
+                      "%llu links were closed because bytes did not match their seal. ",
                       (unsigned long long)(s.malformed - old->malformed));
     if (s.no_descriptor > old->no_descriptor)
         snprintf(line + n, sizeof line - (size_t)n,
                  "This process had no file descriptor for %llu more (ulimit -n).",
                  (unsigned long long)(s.no_descriptor - old->no_descriptor));
-    node_say(node, LOG_WARN, line);
-    node->told = s;
-    node->told_at = now;
+    node_log(node, LOG_WARN, line);
+    node->reported = s;
+    node->reported_at = now;
 }
 
-/* Timers; gives the time by which the next round must begin. */
+/* Timers; returns the time by which the next round must begin. */
 static int64_t run_timers(struct node *node, int64_t now)
 {
     int64_t next = hello_tick(node, now);
@@ -278,7 +280,7 @@ static int64_t run_timers(struct node *node, int64_t now)
             next = clock_min(next, node->service[i].calls->tick(node->service[i].self, now));
     if (now >= node->next_care) {
         for_all_links(node, care_one, now);
-        tell_of_strangers(node, now);
+        log_unauthenticated(node, now);
         node->next_care = now + CARE_EVERY;
     }
     if (node->blocked) {
@@ -298,14 +300,14 @@ static void receive_some(struct node *node, int64_t deadline)
         enum skiff_status status =
             node->transport->kind->receive(node->transport, deadline, &peer, &p, &err);
         if (status < 0) {
-            node_say(node, LOG_WARN, err.message);
+            node_log(node, LOG_WARN, err.message);
             clock_sleep(10 * CLOCK_MS);
         }
         if (status != SKIFF_OK)
             return;
         on_packet(node, peer, &p);
         packet_deinit(&p);
-        deadline = 0; /* from now on only what is there already */
+        deadline = 0; /* from now on only packets that have arrived already */
     }
 }
 
@@ -328,12 +330,12 @@ static void *node_loop(void *arg)
         link_clear_graveyard(node);
     }
     run_tasks(node);
-    node->nservices = 0; /* from here on nobody is called */
+    node->nservices = 0; /* no callbacks from here on */
     for_all_links(node, bye_one, 0);
     return NULL;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 static void set_defaults(struct node_options *o)
 {
@@ -374,13 +376,14 @@ static void name_counts(struct node *node)
     node->counts[COUNT_##name] = stats_counter(s, "net_" #name, help);
     NODE_COUNT_MAP(NODE_COUNT_MAKE)
 #undef NODE_COUNT_MAKE
-    node->strangers = stats_gauge(s, "net_strangers", "connections that came to nothing");
+    node->unauthenticated =
+        stats_gauge(s, "net_strangers", "connections that failed the handshake");
 }
 
 enum skiff_status node_create(const struct node_options *options, struct node **out,
                               struct skiff_error *err)
 {
-    struct node *node = mem_must(sizeof *node);
+    struct node *node = mem_alloc_or_die(sizeof *node);
     struct hello_side side;
     node->options = *options;
     set_defaults(&node->options);
@@ -413,13 +416,14 @@ enum skiff_status node_check_secret(const struct node_owner *owner, const char *
         return SKIFF_OK;
     for (int i = 0; i < n; i++)
         if (host_is_reachable(servers[i]))
-            return error_set(err, SKIFF_INVALID,
-                             "server %d is at %s, which other machines can reach, and this job has "
-                             "no secret: whoever gets there could read and change its parameters. "
-                             "Make one with `skiff secret new` and give it to all processes "
-                             "(--secret_file, SKIFF_SECRET_FILE; docs/security.md), or allow it "
-                             "with --insecure (SKIFF_INSECURE=1)",
-                             i, servers[i]);
+            return error_set(
+                err, SKIFF_INVALID,
+                "server %d is at %s, which other machines can reach, and this job has "
+                "no secret: any process that reaches it could read and change its parameters. "
+                "Make one with `skiff secret new` and give it to all processes "
+                "(--secret_file, SKIFF_SECRET_FILE; docs/guide/security.md), or allow it "
+                "with --insecure (SKIFF_INSECURE=1)",
+                i, servers[i]);
     return SKIFF_OK;
 }
 
@@ -431,7 +435,7 @@ enum skiff_status node_open(const struct node_owner *owner, struct net_id id, co
                              .job = owner->job,
                              .secret = owner->secret,
                              .stats = owner->stats,
-                             .say = owner->say,
+                             .on_log = owner->on_log,
                              .user = owner->user};
     if (owner->hub) {
         o.kind = transport_find("inproc");
@@ -471,7 +475,7 @@ void node_stop(struct node *node)
     if (!node->transport)
         return;
     node->nservices = 0;
-    run_tasks(node); /* of a node that never ran: links that were asked for */
+    run_tasks(node); /* of a node that never ran: requested links */
     node->transport->kind->close(node->transport);
     node->transport = NULL;
 }
@@ -510,7 +514,7 @@ static void connect_now(struct node_task *task)
     node->outgoing = l;
     if (node->transport->kind->connect(node->transport, l->link.address, &l->peer, &err) == 0)
         return;
-    l->refused = true; /* no sockets left, or the like */
+    l->refused = true; /* out of sockets, for example */
     for (size_t i = 0; i < node->nservices; i++)
         if (node->service[i].calls->link_refused)
             node->service[i].calls->link_refused(node->service[i].self, &l->link, &err);
@@ -544,7 +548,7 @@ void node_post(struct node *node, struct node_task *task)
     *node->tasks_end = task;
     node->tasks_end = &task->next;
     pthread_mutex_unlock(&node->lock);
-    bool own = own_node == node; /* the network thread looks before it waits */
+    bool own = own_node == node; /* the network thread checks its tasks before it waits */
     if (!atomic_exchange(&node->has_tasks, true) && !own)
         node->transport->kind->wake(node->transport);
 }
@@ -582,13 +586,13 @@ const struct hello_side *node_self(const struct node *node)
     return &node->self.side;
 }
 
-void node_describe(const struct link *link, char *out, size_t room)
+void node_describe(const struct link *link, char *out, size_t capacity)
 {
     const struct node_link *l = (const struct node_link *)link;
     struct transport *t = link->node->transport;
-    t->kind->describe(t, l->peer, out, room);
+    t->kind->describe(t, l->peer, out, capacity);
     if (!link->up && strcmp(out, "connected") == 0)
-        snprintf(out, room, "connected, but no answer to our hello");
+        snprintf(out, capacity, "connected, but no answer to this process's hello");
 }
 
 bool node_has_ended(const struct link *link)

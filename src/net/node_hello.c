@@ -1,9 +1,9 @@
-/* How links come up: the frames of hello.h on both sides. Every frame may be lost, doubled or late:
- * the client says HELLO until it is welcome, and the server answers the same each time.
+/* How links come up: the frames of hello.h on both sides. Every frame may be lost, duplicated or
+ * delayed: the client sends HELLO until it gets WELCOME, and the server answers the same each time.
  *
- * The client repeats with growing pauses, and looks again soon while there is no connection at all.
- * A refusal (another job, another secret, not who we expected at this address) is for good: trying
- * again would change nothing, and the reason is told. */
+ * The client repeats with growing pauses, and checks again soon while there is no connection at
+ * all. A refusal (another job, another secret, not the process expected at this address) is final:
+ * trying again would change nothing, and the reason is reported. */
 #include "net/node_parts.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define HELLO_FIRST (50 * CLOCK_MS) /* between two HELLOs; grows */
 #define HELLO_LAST (1000 * CLOCK_MS)
-#define HELLO_BLOCKED (20 * CLOCK_MS) /* no connection yet: look again */
+#define HELLO_BLOCKED (20 * CLOCK_MS) /* no connection yet: check again */
 
 /* ---- client ---- */
 
@@ -35,12 +35,12 @@ void hello_restart(struct node_link *l)
     l->hello_next = 0;
 }
 
-static void say_hello(struct node_link *l, int64_t now)
+static void send_hello(struct node_link *l, int64_t now)
 {
     struct node *node = l->link.node;
     struct blob *body;
     l->hello_next = now + HELLO_BLOCKED;
-    if (hello_say(&node->self, &body, NULL) < 0)
+    if (hello_write(&node->self, &body, NULL) < 0)
         return;
     if (!l->hello_open)
         hello_start(&l->hello);
@@ -76,7 +76,7 @@ static void on_welcome(struct node_link *l, const struct wire_head *head, struct
     if (status == SKIFF_OK)
         status = hello_accept(&l->hello, head, body, &err);
     if (status < 0) {
-        link_send_refusal(node, l->peer, head->sequence, &err); /* so that its log says why */
+        link_send_refusal(node, l->peer, head->sequence, &err); /* so that its log has the reason */
         error_prefix(&err, status, "%s", l->link.address);
         refuse_link(l, &err);
         return;
@@ -138,7 +138,7 @@ static enum skiff_status ask_services(struct node *node, const struct hello_side
     return SKIFF_OK;
 }
 
-/* A process that has reconnected is the same peer under a new number: its old link goes. */
+/* A process that has reconnected is the same peer under a new number: its old link is removed. */
 static void bury_older_links(struct node *node, const struct hello_side *peer)
 {
     for (size_t i = 0; i < NODE_BUCKETS; i++)
@@ -173,8 +173,8 @@ static void welcome(struct node *node, transport_peer peer, struct node_link *l,
     node->transport->kind->describe(node->transport, peer, l->link.address, sizeof l->link.address);
     link_add_incoming(node, l);
     char line[sizeof l->link.address + HELLO_NAME + 64];
-    snprintf(line, sizeof line, "%s comes in from %s", h->peer.name, l->link.address);
-    node_say(node, LOG_INFO, line);
+    snprintf(line, sizeof line, "%s has connected from %s", h->peer.name, l->link.address);
+    node_log(node, LOG_INFO, line);
     send_welcome(node, peer, h->tag);
     link_set_up(l);
 }
@@ -196,12 +196,13 @@ static void on_hello(struct node *node, transport_peer peer, struct node_link *l
     }
 }
 
-/* A client does not want us: it expected somebody else at this address. */
+/* A client refuses this server: it expected another process at this address. */
 static void on_client_refuse(struct node *node, struct node_link *l, const struct wire_head *head)
 {
     if (!l || l->tag != head->sequence)
         return;
-    node_note(node, COUNT_refused, "%s does not accept us: it looks for somebody else",
+    node_note(node, COUNT_refused,
+              "%s refused this process: it expected another one at this address",
               l->link.peer.name);
     link_bury(l);
 }
@@ -240,7 +241,7 @@ void hello_other_version(struct node *node, transport_peer peer, struct node_lin
     }
 }
 
-/* The transport has found that this peer is none of ours. */
+/* The transport has found that this peer does not belong to the job. */
 static bool is_refused(struct node_link *l)
 {
     struct transport *t = l->link.node->transport;
@@ -259,7 +260,7 @@ int64_t hello_tick(struct node *node, int64_t now)
         if (l->link.up || l->refused || is_refused(l))
             continue;
         if (now >= l->hello_next)
-            say_hello(l, now);
+            send_hello(l, now);
         next = clock_min(next, l->hello_next);
     }
     return next;

@@ -1,12 +1,13 @@
-/* Links: the table, the queues, cutting messages into parts.
+/* Links: the table, the queues, splitting messages into parts.
  *
- * A message longer than part_bytes goes out in parts, so that a heartbeat need not wait behind a
- * gigabyte of parameters: small messages have a queue of their own, which always goes first. Queues
- * hold what the transport does not take now, and are bounded; what finds no room is dropped, as a
- * network may do, and rpc asks again. A link that goes down drops its queues for the same reason.
+ * A message longer than part_bytes is sent in parts, so that a heartbeat need not wait behind a
+ * gigabyte of parameters: small messages have a queue of their own, which always has priority.
+ * Queues hold what the transport does not accept now, and are bounded; a message that does not fit
+ * is dropped, as a network may do, and rpc sends it again. A link that goes down drops its queues
+ * for the same reason.
  *
- * A link that ends while services are being called is put into the graveyard and freed when the
- * loop comes round: its pointer stays valid for those who still hold it. */
+ * A link that ends while services are being called is put into the graveyard and freed at the end
+ * of the loop's round: its pointer stays valid for services that still hold it. */
 #include "net/node_parts.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 struct node_link *link_create(struct node *node, bool outgoing)
 {
-    struct node_link *l = mem_must(sizeof *l);
+    struct node_link *l = mem_alloc_or_die(sizeof *l);
     l->link.node = node;
     l->link.outgoing = outgoing;
     l->small.end = &l->small.first;
@@ -136,7 +137,7 @@ static void fill_head(struct node *node, struct wire_head *h)
     h->incarnation = node->self.side.incarnation;
 }
 
-/* Where the transport seals what it carries, nobody need hash it once more. */
+/* A body that the transport seals needs no hash of its own. */
 static void encode_head(const struct node *node, struct wire_head *h, struct packet *p)
 {
     bool sealed = node->transport->kind->sealed;
@@ -201,7 +202,7 @@ static enum transport_sent send_next(struct node_link *l, struct wire_head *h, s
 static void enqueue(struct node_link *l, struct out_queue *q, const struct wire_head *h,
                     struct blob *body)
 {
-    struct outgoing *o = mem_must(sizeof *o);
+    struct outgoing *o = mem_alloc_or_die(sizeof *o);
     *o = (struct outgoing){.head = *h, .body = blob_ref(body)};
     if (!is_blocked(l))
         l->link.node->blocked++;
@@ -229,13 +230,13 @@ void link_pump(struct node_link *l)
     }
 }
 
-/* False: too much waits for this link already. */
-static bool has_room(struct node_link *l, const struct out_queue *q)
+/* False: the queue of this link is full. */
+static bool has_space(struct node_link *l, const struct out_queue *q)
 {
     struct node *node = l->link.node;
     if (q == &l->small ? q->count < SMALL_QUEUE : l->queued <= node->options.queue_bytes)
         return true;
-    node_note(node, COUNT_overflows, "%s: %zu bytes wait for it; a message is dropped",
+    node_note(node, COUNT_overflows, "%s: %zu bytes are queued for it; a message was dropped",
               l->link.peer.name, l->queued);
     return false;
 }
@@ -252,10 +253,10 @@ bool node_send(struct link *link, const struct wire_head *head, struct blob *bod
     h.part = 0;
     uint64_t parts = h.total ? (h.total + each - 1) / each : 1;
     struct out_queue *q = h.total <= SMALL_MESSAGE ? &l->small : &l->large;
-    if (parts > WIRE_PARTS_MAX || !has_room(l, q))
+    if (parts > WIRE_PARTS_MAX || !has_space(l, q))
         return false;
     h.parts = (uint32_t)parts;
-    l->said = clock_now();
+    l->transcript = clock_now();
     enum transport_sent sent = TRANSPORT_SENT;
     if (q->first)
         sent = TRANSPORT_FULL;

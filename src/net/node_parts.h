@@ -1,5 +1,5 @@
-/* What node.c, node_link.c and node_hello.c share. Everything here belongs to the network thread,
- * except what the lock guards and the atomic counters. */
+/* Declarations shared by node.c, node_link.c and node_hello.c. Everything here belongs to the
+ * network thread, except what the lock guards and the atomic counters. */
 #ifndef NET_NODE_PARTS_H
 #define NET_NODE_PARTS_H
 
@@ -13,10 +13,10 @@
 #define NODE_SERVICES 16
 #define NODE_BUCKETS 256
 
-#define SMALL_MESSAGE 4096u /* bytes of body: heartbeats, probes, barriers, errors */
+#define SMALL_MESSAGE 4096u /* bytes of body: heartbeats, probes, errors */
 #define SMALL_QUEUE 65536u
 
-/* A message that waits for room in the transport. */
+/* A message that waits for space in the transport. */
 struct outgoing {
     struct outgoing *next;
     struct wire_head head; /* head.part: the next to send */
@@ -36,9 +36,9 @@ struct node_link {
     struct node_task connect_task;
     struct out_queue small, large; /* small ones do not wait behind the parts of large ones */
     size_t queued;                 /* bytes of the large ones */
-    int64_t said;                  /* when the last frame went out */
+    int64_t transcript;            /* time of the last frame sent */
     struct assembly_set assemblies;
-    /* outgoing links: the hello under way */
+    /* outgoing links: the hello in progress */
     struct hello hello;
     bool hello_open, refused;
     int64_t hello_next, hello_wait;
@@ -47,23 +47,23 @@ struct node_link {
     bool dead; /* freed at the end of the loop's round */
 };
 
-/* What a node counts, as net_<name>. */
+/* Counters of a node, as net_<name>. */
 /* clang-format off */
 #define NODE_COUNT_MAP(X)                                              \
-    X(frames_in, "frames that came in")                                \
-    X(frames_out, "frames that went out")                              \
-    X(bytes_in, "bytes that came in")                                  \
-    X(bytes_out, "bytes that went out")                                \
-    X(nonsense, "packets that are no frames")                          \
-    X(corrupt, "frames whose checksum does not fit")                   \
+    X(frames_in, "frames received")                                \
+    X(frames_out, "frames sent")                              \
+    X(bytes_in, "bytes received")                                  \
+    X(bytes_out, "bytes sent")                                \
+    X(nonsense, "packets that are not frames")                          \
+    X(corrupt, "frames with a wrong checksum")                   \
     X(other_version, "frames of another version")                      \
     X(other_job, "frames of another job")                              \
     X(unknown, "frames of peers without a hello")                      \
-    X(impostors, "frames under somebody else's name")                  \
+    X(impostors, "frames that name another sender")                  \
     X(refused, "peers that were not admitted")                         \
-    X(bad_parts, "messages whose parts do not fit or stopped coming")  \
-    X(overflows, "messages for which there was no room")               \
-    X(links_up, "links that came up")                                  \
+    X(bad_parts, "messages with inconsistent or missing parts")  \
+    X(overflows, "messages dropped because a queue was full")               \
+    X(links_up, "links established")                                  \
     X(links_down, "links that went down")
 /* clang-format on */
 
@@ -98,15 +98,15 @@ struct node {
     uint64_t unlogged;
     struct stats *own_stats; /* NULL: they are the owner's */
     struct metric *counts[NODE_COUNTS];
-    struct metric *strangers;    /* connections that did not get through the transport's greeting */
-    struct transport_stats told; /* what has been said of them */
-    int64_t told_at;
+    struct metric *unauthenticated;  /* connections that failed the transport's handshake */
+    struct transport_stats reported; /* counts that have been logged */
+    int64_t reported_at;
 };
 
 void node_add(struct node *node, enum node_count what, uint64_t n);
-/* A line for the node's owner. */
-void node_say(struct node *node, enum log_level level, const char *text);
-/* Counts, and logs when the last line is a second old; `text` says what happened and to whom. */
+/* A line for the owner's log. */
+void node_log(struct node *node, enum log_level level, const char *text);
+/* Counts, and logs if the last line is a second old; `text` describes the event and the peer. */
 void node_note(struct node *node, enum node_count what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -118,12 +118,12 @@ struct node_link *link_find(struct node *node, transport_peer peer); /* either k
 void link_add_incoming(struct node *node, struct node_link *l);
 void link_set_up(struct node_link *l);
 void link_set_down(struct node_link *l);
-/* Takes an incoming link away; its memory is freed later. */
+/* Removes an incoming link; its memory is freed later. */
 void link_bury(struct node_link *l);
 void link_clear_graveyard(struct node *node);
-/* Sends what waits, as far as there is room. */
+/* Sends queued messages as far as there is space. */
 void link_pump(struct node_link *l);
-/* A frame of the hello, outside of any queue. False: no room. */
+/* A frame of the hello, outside of any queue. False: no space. */
 bool link_send_raw(struct node *node, transport_peer peer, enum wire_type type, uint8_t flags,
                    uint64_t tag, struct blob *body);
 /* REFUSE with a reason. */
@@ -135,12 +135,12 @@ void link_send_refusal(struct node *node, transport_peer peer, uint64_t tag,
 /* The frames HELLO, WELCOME, REFUSE, WHO. l is NULL before a hello. */
 void hello_frame(struct node *node, transport_peer peer, struct node_link *l,
                  const struct wire_head *head, struct blob *body);
-/* An outgoing link is down, or thought to be: says hello again. */
+/* An outgoing link is down, or believed to be: sends hello again. */
 void hello_restart(struct node_link *l);
 /* A frame of another version came from peer. */
 void hello_other_version(struct node *node, transport_peer peer, struct node_link *l,
                          uint16_t version);
-/* Starts and repeats hellos; gives the time of the next thing to do. */
+/* Starts and repeats hellos; returns the time of the next action. */
 int64_t hello_tick(struct node *node, int64_t now);
 
 #endif

@@ -1,20 +1,21 @@
 /* Bodies of ps.h. An item is
  *   name, dtype (varint), ndim (u8), dims (signed varints), 1 or 0 (u8): has rows,
  *   [ids: a count and int64s], length of the data (varint), the data
- * A reader gives out only what hangs together: dims of at most `bytes` elements, as many ids as
- * rows. How many bytes an element has is the tensor room's business. */
+ * A reader returns only consistent items: dims of at most `bytes` elements, as many ids as rows.
+ * The size of an element is up to the tensor module. */
 #include "net/ps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PS_LIST_MAX 65536u /* items of a message: bounds what a small body can make us allocate */
-#define PS_ITEM_LEAST 5u   /* bytes of the shortest item: empty name, no dims, no data */
+/* items of a message: bounds the allocation that a small body can cause */
+#define PS_LIST_MAX 65536u
+#define PS_ITEM_LEAST 5u /* bytes of the shortest item: empty name, no dims, no data */
 
 /* ---- which shard ---- */
 
-/* Skips what makes a gradient, a delta or a trainer's part out of a variable's name, so that all of
- * them belong to the variable's shard. */
+/* Skips the parts of a name that mark a gradient, a delta or a trainer's part of a variable, so
+ * that all of them belong to the variable's shard. */
 static size_t name_skip(const char *p)
 {
     static const char *const marks[] = {"@GRAD", ".delta"};
@@ -129,7 +130,7 @@ static void read_item(struct wire_reader *r, struct ps_item *item)
     if (!r->fault && item_elements(item, item->bytes) < 0)
         item_fault(r, "a shape does not fit its data");
     if (!r->fault && item->has_rows && (item->ndim < 1 || item->dims[0] != item->nrows))
-        item_fault(r, "another number of ids than of rows");
+        item_fault(r, "the number of ids differs from the number of rows");
     if (r->fault)
         memset(item, 0, sizeof *item);
 }
@@ -236,7 +237,7 @@ void ps_exchange_deinit(struct ps_exchange *x)
     *x = (struct ps_exchange){0};
 }
 
-/* ---- the small ones ---- */
+/* ---- small bodies ---- */
 
 void ps_write_pull_rows(struct wire_writer *w, const char *name, uint32_t trainer, uint64_t after,
                         const int64_t *ids, size_t n)
@@ -379,7 +380,7 @@ enum skiff_status ps_read_describe(const struct blob *b, struct ps_describe *out
     d.program_hash = reader_u64(&r);
     if (!r.fault &&
         (d.shards < 1 || d.shards > 4096 || d.server >= d.servers || !mode_is_known(d.mode)))
-        item_fault(&r, "numbers that no server has");
+        item_fault(&r, "numbers outside the limits of a server");
     enum skiff_status status = reader_end(&r, "a server's description", err);
     if (status == SKIFF_OK)
         *out = d;
@@ -416,7 +417,7 @@ enum skiff_status ps_read_reduce(const struct blob *b, struct ps_reduce *out,
     return status;
 }
 
-void ps_write_mail(struct wire_writer *w, const struct ps_mail *m)
+void ps_write_message(struct wire_writer *w, const struct ps_message *m)
 {
     writer_reserve(w, PS_NAME + 64 + m->bytes);
     writer_string(w, m->tag);
@@ -426,17 +427,18 @@ void ps_write_mail(struct wire_writer *w, const struct ps_mail *m)
     writer_bytes(w, m->data, m->bytes);
 }
 
-enum skiff_status ps_read_mail(const struct blob *b, struct ps_mail *out, struct skiff_error *err)
+enum skiff_status ps_read_message(const struct blob *b, struct ps_message *out,
+                                  struct skiff_error *err)
 {
     struct wire_reader r;
-    struct ps_mail m;
+    struct ps_message m;
     reader_init_block(&r, b);
     reader_name(&r, m.tag, sizeof m.tag);
     m.from = read_u32_varint(&r);
     m.to = read_u32_varint(&r);
     m.bytes = reader_count(&r, 1);
     m.data = reader_bytes(&r, m.bytes);
-    enum skiff_status status = reader_end(&r, "mail for another worker", err);
+    enum skiff_status status = reader_end(&r, "a message for another worker", err);
     if (status == SKIFF_OK)
         *out = m;
     return status;

@@ -1,21 +1,21 @@
-/* What trainers and parameter servers say to each other: methods and bodies on top of rpc.h. Every
+/* The protocol between trainers and parameter servers: methods and bodies on top of rpc.h. Every
  * body is written field by field (wire.h's writers and readers), every decoder checks every length
  * and is fuzzed.
  *
  * Variables have the server's names ("fc_0.w_0.block1", "fc_0.w_0@GRAD.block1"): the split program
  * (passes/split.h) is the same on all sides, so nothing is negotiated, only checked (PS_DESCRIBE).
  *
- * PS_EXCHANGE is the work horse: it pushes some variables and asks for others, in one round trip.
+ * PS_EXCHANGE is the main method: it pushes some variables and pulls others, in one round trip.
  *   sync     every exchange with PS_END_STEP belongs to step `step` of that trainer (0, 1, ...).
- *            The server keeps what each trainer pushed; when all trainers that are still in the job
+ *            The server keeps each trainer's pushes; when all trainers that are still in the job
  *            have ended the step, it merges in trainer order, runs its blocks, and only then
  *            answers, with the new values. So no further barrier is needed.
- *   others   what arrives is applied on arrival, in order of arrival, then wanted values are read.
+ *   others   pushes are applied on arrival, in order of arrival, then wanted values are read.
  *   GEO      names end with ".delta": added to the variable; rows are noted for all trainers.
- * A push of the same trainer and step that comes without PS_END_STEP is kept for that step.
+ * A push of the same trainer and step without PS_END_STEP is kept for that step.
  *
- * One server process has `shards` threads; ps_shard(name, shards) says which of them owns a
- * variable (a gradient, a delta and a trainer's part go where their variable goes); one message
+ * One server process has `shards` threads; ps_shard(name, shards) tells which of them owns a
+ * variable (a gradient, a delta and a trainer's part belong to their variable's shard); one message
  * carries variables of one shard only (rpc_ask.key = shard). PS_END_STEP goes to every shard of
  * every server: each shard ends the step by itself. */
 #ifndef NET_PS_H
@@ -27,28 +27,28 @@
 #include "net/wire.h"
 
 enum ps_method {
-    PS_DESCRIBE = 16, /* who are you: mode, counts, shards, variables; RPC_READ */
+    PS_DESCRIBE = 16, /* mode, counts, shards, variables of the server; RPC_READ */
     PS_EXCHANGE,
-    PS_PULL_ROWS,    /* rows by id of one slice; RPC_READ */
-    PS_PULL_CHANGED, /* GEO: rows that changed since this trainer last asked */
-    PS_PULL_PART,    /* rows first..first+n of any variable, for saving; RPC_READ */
-    PS_SCAN,         /* rows of a table that is keyed by id: from a cursor on; RPC_READ */
-    PS_SAVE_TABLE,   /* write your part of a table into a folder */
-    PS_REDUCE,       /* server 0: sum, max, min over all workers that are in the job */
-    PS_MAIL_PUT,     /* server 0 (relay): bytes for another worker ... */
-    PS_MAIL_TAKE,    /* ... which takes them; waits until they are there */
-    PS_CLOCK,        /* 8 bytes, little-endian: nanoseconds since 1970 (doctor); RPC_READ */
-    PS_SNAPSHOT,     /* give the values of this moment a name, or drop them */
-    PS_PULL_KEPT,    /* values of a snapshot; RPC_READ */
-    PS_BEGIN,        /* server 0: ready to begin; answered when all agree on the epoch */
-    PS_SAVING,       /* server 0: shall I save this epoch? it is saved; it could not be */
-    PS_RESULT,       /* every server: why the job's last epoch is not saved */
-    PS_TABLE,        /* every server: something with its part of a table of features */
-    PS_PUT_PART,     /* elements first .. of a dense variable are these now, or at a COMMIT */
-    PS_TABLES,       /* every table that is keyed by id, and how it is (inspect); RPC_READ */
-    PS_ROWS_SOON,    /* body of PULL_ROWS: will be asked for; no rows are answered; RPC_READ */
-    PS_STATUS,       /* members, and who is waited for by whom; RPC_READ */
-    PS_TRAINED,      /* server 0: samples of an epoch that a worker has trained so far */
+    PS_PULL_ROWS,     /* rows by id of one slice; RPC_READ */
+    PS_PULL_CHANGED,  /* GEO: rows that changed since this trainer's last call */
+    PS_PULL_PART,     /* rows first..first+n of any variable, for saving; RPC_READ */
+    PS_SCAN,          /* rows of a hash-backed table, from a cursor on; RPC_READ */
+    PS_SAVE_TABLE,    /* write this server's part of a table into a folder */
+    PS_REDUCE,        /* server 0: sum, max, min over all workers that are in the job */
+    PS_MESSAGE_PUT,   /* server 0 (relay): bytes for another worker ... */
+    PS_MESSAGE_TAKE,  /* ... which fetches them; waits until they have arrived */
+    PS_CLOCK,         /* 8 bytes, little-endian: nanoseconds since 1970 (doctor); RPC_READ */
+    PS_SNAPSHOT,      /* tag the current values with a name, or drop them */
+    PS_PULL_SNAPSHOT, /* values of a snapshot; RPC_READ */
+    PS_BEGIN,         /* server 0: ready to begin; answered when all agree on the epoch */
+    PS_SAVING,        /* server 0: is this worker to save the epoch? it is saved; saving failed */
+    PS_RESULT,        /* every server: why the job's last epoch is not saved */
+    PS_TABLE,         /* every server: an operation on its part of a sparse table */
+    PS_PUT_PART,      /* new values for elements first .. of a dense variable, now or at a COMMIT */
+    PS_TABLES,        /* every hash-backed table and its state (inspect); RPC_READ */
+    PS_PREFETCH_ROWS, /* body of PULL_ROWS: these will be pulled; no rows are returned; RPC_READ */
+    PS_STATUS,        /* members, and the workers that waits lack; RPC_READ */
+    PS_TRAINED,       /* server 0: samples of an epoch that a worker has trained so far */
 };
 
 #define PS_NAME 256
@@ -61,7 +61,7 @@ enum ps_method {
  * data in a blob may be unaligned. rows NULL: a dense tensor. */
 struct ps_item {
     char name[PS_NAME];
-    uint32_t dtype; /* enum dtype of the tensor room, checked by the user */
+    uint32_t dtype; /* enum dtype of the tensor module, checked by the user */
     int ndim;
     int64_t dims[9]; /* rows: dims[0] is the number of rows in data */
     int64_t nrows;   /* rows: number of ids, == dims[0] */
@@ -69,15 +69,15 @@ struct ps_item {
     const unsigned char *rows; /* nrows little-endian int64 */
     const unsigned char *data;
     size_t bytes;
-    const size_t *pick; /* writing rows: row k is row pick[k] of data; NULL: as they lie */
+    const size_t *pick; /* writing rows: row k is row pick[k] of data; NULL: in memory order */
 };
 
-/* Pushes of a worker are numbered (1, 2, ...; 0: pushes nothing), so that servers can agree on what
- * is in a snapshot: of a push that goes to several, all or nothing. */
+/* Pushes of a worker are numbered (1, 2, ...; 0: pushes nothing), so that servers can agree on the
+ * contents of a snapshot: of a push that goes to several servers, all or nothing. */
 struct ps_exchange {
     uint32_t trainer, flags;
     uint64_t step;
-    uint64_t push, settled; /* all pushes before `settled` have been answered by everybody */
+    uint64_t push, settled; /* all servers have answered all pushes before `settled` */
     uint32_t parts;         /* messages of this push that push something */
     uint32_t nitems, nwant;
     struct ps_item *items; /* read: allocated by the reader, free() */
@@ -87,21 +87,21 @@ struct ps_exchange {
 int ps_shard(const char *name, int shards);
 
 /* Writers append a body; readers fill *out from a blob, FORMAT with the reason otherwise. What a
- * reader gives points into the blob and lives as long as it. */
+ * reader returns points into the blob and is valid as long as the blob. */
 void ps_write_item(struct wire_writer *w, const struct ps_item *item);
 /* The same without the data: item->bytes bytes for the caller to fill; NULL: no memory. */
 void *ps_write_item_space(struct wire_writer *w, const struct ps_item *item);
 void ps_write_exchange(struct wire_writer *w, const struct ps_exchange *x);
 enum skiff_status ps_read_exchange(const struct blob *b, struct ps_exchange *out,
                                    struct skiff_error *err);
-void ps_exchange_deinit(struct ps_exchange *x); /* what the reader allocated */
+void ps_exchange_deinit(struct ps_exchange *x); /* frees what the reader allocated */
 /* Reply of an exchange, of PULL_PART and (rows) of PULL_CHANGED: a list of items. */
 void ps_write_items(struct wire_writer *w, const struct ps_item *items, uint32_t n);
 enum skiff_status ps_read_items(const struct blob *b, struct ps_item **out, uint32_t *out_n,
                                 struct skiff_error *err);
 
-/* PULL_ROWS: ids are local rows of a contiguous slice, or ids of a table keyed by id. The reply is
- * n * width floats and nothing else, so that it can be copied straight to its place. */
+/* PULL_ROWS: ids are local rows of a contiguous slice, or ids of a hash-backed table. The reply is
+ * n * width floats and nothing else, so that it can be copied straight to its destination. */
 struct ps_pull_rows {
     char name[PS_NAME];
     uint32_t trainer;
@@ -133,30 +133,30 @@ void ps_write_save_table(struct wire_writer *w, const struct ps_save_table *s);
 enum skiff_status ps_read_save_table(const struct blob *b, struct ps_save_table *out,
                                      struct skiff_error *err);
 
-/* TABLE: what fleet's save_*, load_*, shrink ask of each server's part of a table of features.
- * Saves have two halves, so that a folder is the old one or the new one: SAVE writes beside it
- * under names of `token`, COMMIT (when all servers have answered) brings them in their place, ABORT
- * takes them away. Loads have the same halves, for all that is loaded together: from BEGIN on
- * tables and dense parts (PUT_PART) of one token are read on all servers; COMMIT, said to server 0
- * before the others, takes over all of them. A save of several servers has the values of one
- * instant each. */
+/* TABLE: fleet's save_*, load_*, shrink for each server's part of a sparse table. Saves have two
+ * halves, so that a folder is the old one or the new one: SAVE writes next to it under names with
+ * `token`, COMMIT (when all servers have answered) renames them to the target, ABORT removes them.
+ * Loads have the same halves, for everything that is loaded together: from BEGIN on tables and
+ * dense parts (PUT_PART) of one token are read on all servers; COMMIT, sent to server 0 before the
+ * others, takes over all of them. In a save of several servers, each server's values are those of
+ * one instant. */
 enum ps_table_call {
     PS_TABLE_STAT,
     PS_TABLE_SHRINK,
     PS_TABLE_SAVE,
     PS_TABLE_COMMIT,
     PS_TABLE_ABORT,
-    PS_TABLE_LOAD,   /* reads the files of dir that are this server's; COMMIT takes them over */
-    PS_TABLE_CACHE,  /* rows with more shows than `threshold`, as SAVE does */
-    PS_TABLE_REVERT, /* patches: what was pushed since the last one is forgotten */
+    PS_TABLE_LOAD,   /* reads this server's files of dir; COMMIT takes them over */
+    PS_TABLE_CACHE,  /* rows with more shows than `threshold`, written like SAVE */
+    PS_TABLE_REVERT, /* patches: clears the marks of the rows pushed since the last one */
     PS_TABLE_BEGIN,  /* a load of `token` begins: of LOADs, PUT_PARTs and a COMMIT or ABORT */
-    PS_TABLE_ASK,    /* servers ask server 0: was the load of `token` taken over? done: 1, yes */
-    PS_TABLE_DAY,    /* a day passes for every row, as by a save of mode 3 */
+    PS_TABLE_ASK, /* from servers to server 0: was the load of `token` taken over? done: 1, yes */
+    PS_TABLE_DAY, /* a day passes for every row, as by a save of mode 3 */
 };
 struct ps_table {
     uint32_t call;
     int32_t mode;        /* of SAVE, LOAD */
-    bool all;            /* LOAD: look for own rows in all files */
+    bool all;            /* LOAD: search all files for this server's rows */
     double threshold;    /* CACHE */
     uint64_t token;      /* of the save or load */
     char table[PS_NAME]; /* the parameter's name */
@@ -169,11 +169,11 @@ enum skiff_status ps_read_table(const struct blob *b, struct ps_table *out,
 struct ps_table_state {
     uint64_t rows, bytes, admitted, refused, expired, evicted;   /* of the table */
     uint64_t hits, misses, disk_rows, disk_bytes, written_bytes; /* tiers */
-    uint64_t limit;                 /* bytes that it may take; 0: as many as there are */
-    uint64_t waiting;               /* ids that are not admitted yet */
-    uint64_t fetched, written_rows; /* tiers: misses that came ahead; rows that went to disk */
-    uint64_t done;                  /* rows written, loaded, or taken away by this call */
-    uint64_t shards;                /* of the table's, that are on this server; perhaps none */
+    uint64_t limit;                                              /* limit of bytes; 0: none */
+    uint64_t waiting;                                            /* ids that are not admitted yet */
+    uint64_t fetched, written_rows; /* tiers: prefetched misses; rows that went to disk */
+    uint64_t done;                  /* rows written, loaded, or removed by this call */
+    uint64_t shards;                /* shards of the table on this server; may be 0 */
     uint64_t elsewhere;             /* LOAD: rows in its files that belong to other servers */
     double threshold;               /* SAVE 1, 2: of this server, for CACHE */
 };
@@ -181,8 +181,8 @@ void ps_write_table_state(struct wire_writer *w, const struct ps_table_state *s)
 enum skiff_status ps_read_table_state(const struct blob *b, struct ps_table_state *out,
                                       struct skiff_error *err);
 void ps_table_state_add(struct ps_table_state *sum, const struct ps_table_state *x);
-/* "12 rows, 3 kB of 64 MB, 12 admitted, 0 refused, 0 expired, ..., hit rate 98.1 %"; what there is
- * none of is left out: a limit, ids that wait, a disk. brief: for a line of progress. */
+/* "12 rows, 3 kB of 64 MB, 12 admitted, 0 refused, 0 expired, ..., hit rate 98.1 %"; parts that do
+ * not apply (a limit, waiting ids, a disk) are left out. brief: for a line of progress. */
 void ps_table_state_text(const struct ps_table_state *s, bool brief, struct buf *out);
 /* "1.23 MB" */
 const char *ps_bytes_text(uint64_t n, char out[static 32]);
@@ -190,12 +190,12 @@ const char *ps_bytes_text(uint64_t n, char out[static 32]);
 /* TABLES: the request's body is empty; the reply lists all tables of the server. */
 struct ps_table_info {
     char table[PS_NAME];
-    bool features; /* else a plain one, which is updated by the program's optimizer */
+    bool sparse_table; /* a sparse table; else an embedding that the program's optimizer updates */
     struct ps_table_state state;
 };
 void ps_write_tables(struct wire_writer *w, const struct ps_table_info *tables, uint32_t n);
 enum skiff_status ps_read_tables(const struct blob *b, struct ps_table_info **out, uint32_t *out_n,
-                                 struct skiff_error *err); /* free() it */
+                                 struct skiff_error *err); /* the caller frees it */
 
 /* PUT_PART: one item (dense, float32) for elements first .. of the variable; token: of the load
  * whose COMMIT writes it there, 0: now. */
@@ -210,14 +210,14 @@ enum skiff_status ps_read_put(const struct blob *b, struct ps_put *out, struct s
  * which the server compares with its own and refuses when they differ. */
 struct ps_describe {
     uint32_t server, servers, trainers, mode, shards; /* mode: enum skiff_split_mode */
-    uint64_t program_hash; /* of the server's placement: trainers refuse another one */
+    uint64_t program_hash; /* of the server's placement: trainers refuse a different one */
 };
 void ps_write_describe(struct wire_writer *w, const struct ps_describe *d);
 enum skiff_status ps_read_describe(const struct blob *b, struct ps_describe *out,
                                    struct skiff_error *err);
 
-/* REDUCE: who gives the same tag meets; op "sum", "max", "min"; float64 or int64 elements. The
- * reply has the result in the same form. MAIL: tag, from, to, bytes. */
+/* REDUCE: workers with the same tag take part; op "sum", "max", "min"; float64 or int64 elements.
+ * The reply has the result in the same form. MAIL: tag, from, to, bytes. */
 struct ps_reduce {
     char tag[PS_NAME], op[8];
     uint32_t worker, dtype;
@@ -227,22 +227,23 @@ struct ps_reduce {
 void ps_write_reduce(struct wire_writer *w, const struct ps_reduce *r);
 enum skiff_status ps_read_reduce(const struct blob *b, struct ps_reduce *out,
                                  struct skiff_error *err);
-struct ps_mail {
+struct ps_message {
     char tag[PS_NAME];
     uint32_t from, to;
     const uint8_t *data;
     size_t bytes;
 };
-void ps_write_mail(struct wire_writer *w, const struct ps_mail *m);
-enum skiff_status ps_read_mail(const struct blob *b, struct ps_mail *out, struct skiff_error *err);
+void ps_write_message(struct wire_writer *w, const struct ps_message *m);
+enum skiff_status ps_read_message(const struct blob *b, struct ps_message *out,
+                                  struct skiff_error *err);
 
-/* SNAPSHOT: the reply of HOLD lists what was applied lately (ps_write_applied), the others' is
+/* SNAPSHOT: the reply of HOLD lists recently applied pushes (ps_write_applied), the others' is
  * empty. */
 enum ps_snapshot_call {
-    PS_MARK,     /* the values of now get the name; they are the job's */
-    PS_DROP,     /* nobody needs them any more; what the sender holds goes on */
-    PS_HOLD,     /* pushes that have not begun wait, but those that are listed */
-    PS_MARK_OWN, /* as MARK; what the sender holds goes on; the values go when it does */
+    PS_TAG,     /* the current values get the name; they are the job's */
+    PS_DROP,    /* drops the snapshot and lifts the sender's push fence */
+    PS_QUIESCE, /* pushes that have not begun wait, except those that are listed */
+    PS_TAG_OWN, /* as MARK; lifts the fence; the values are dropped when the sender goes */
 };
 /* A push, and how many of its messages were applied here. */
 struct ps_applied {
@@ -252,7 +253,7 @@ struct ps_applied {
 struct ps_snapshot {
     uint32_t call;
     char tag[PS_NAME];
-    struct ps_applied *pushes; /* HOLD: may begin; read: free() */
+    struct ps_applied *pushes; /* HOLD: may begin; read: the caller frees it */
     uint32_t npushes;
 };
 void ps_write_snapshot(struct wire_writer *w, const struct ps_snapshot *s);
@@ -260,54 +261,57 @@ enum skiff_status ps_read_snapshot(const struct blob *b, struct ps_snapshot *out
                                    struct skiff_error *err);
 void ps_write_applied(struct wire_writer *w, const struct ps_applied *list, uint32_t n);
 enum skiff_status ps_read_applied(const struct blob *b, struct ps_applied **out, uint32_t *out_n,
-                                  struct skiff_error *err); /* free() it */
+                                  struct skiff_error *err); /* the caller frees it */
 
 /* PULL_KEPT: rows first .. first + count of a variable; the reply is a list of one item. With ids
- * (of a table keyed by id): n * width floats and nothing else. Of a table of features: records from
- * the cursor `first` on, as SCAN replies; with PS_WAITING behind its name: ids that wait for
- * admission, in the same way (table/admission.h, waiting_pack), of no columns if nobody has to. */
+ * (of a hash-backed table): n * width floats and nothing else. Of a sparse table: records from the
+ * cursor `first` on, as SCAN replies; with PS_WAITING appended to its name: ids that wait for
+ * admission, in the same way (table/admission.h, waiting_pack), with no columns if there is no
+ * admission. */
 #define PS_WAITING ".waiting"
-struct ps_kept {
+struct ps_pull_snapshot {
     char tag[PS_NAME], name[PS_NAME];
     uint64_t first, count;
     const uint8_t *ids; /* unaligned when read */
     size_t n;
 };
-void ps_write_kept(struct wire_writer *w, const struct ps_kept *k);
-enum skiff_status ps_read_kept(const struct blob *b, struct ps_kept *out, struct skiff_error *err);
+void ps_write_pull_snapshot(struct wire_writer *w, const struct ps_pull_snapshot *k);
+enum skiff_status ps_read_pull_snapshot(const struct blob *b, struct ps_pull_snapshot *out,
+                                        struct skiff_error *err);
 
-/* BEGIN: what a process has on its disk, and what all begin with. */
+/* BEGIN: the checkpoint that a process has on disk, and the one from which all begin. */
 struct ps_begin {
     uint32_t index;  /* worker or server, by the sender's role */
     bool idle;       /* a worker without data: it will leave */
-    bool resume;     /* it was told to go on with what is saved */
-    int64_t epoch;   /* the newest one that is whole; -1: none */
-    bool complete;   /* ... and was trained to its end */
-    uint64_t sum;    /* of its manifest; 0: not known */
-    char run[64];    /* id of the run that has saved it */
+    bool resume;     /* it was started with --resume */
+    int64_t epoch;   /* the newest complete checkpoint; -1: none */
+    bool complete;   /* ... which was trained to its end */
+    uint64_t sum;    /* of its manifest; 0: unknown */
+    char run[64];    /* id of the run that saved it */
     char where[512]; /* host and folder, for messages */
 };
 void ps_write_begin(struct wire_writer *w, const struct ps_begin *x);
 enum skiff_status ps_read_begin(const struct blob *b, struct ps_begin *out,
                                 struct skiff_error *err);
 struct ps_begun {
-    int64_t epoch; /* that workers begin with */
+    int64_t epoch; /* from which workers begin */
     uint32_t idle; /* workers without data */
-    bool late;     /* the others have begun before */
+    bool late;     /* the job has begun before */
     char run[64];
 };
 void ps_write_begun(struct wire_writer *w, const struct ps_begun *x);
 enum skiff_status ps_read_begun(const struct blob *b, struct ps_begun *out,
                                 struct skiff_error *err);
 
-/* STATUS: the request's body is empty. What this server knows of the job's members, and the waits
- * that it cannot end because workers are missing. Only server 0 knows silences and samples. */
+/* STATUS: the request's body is empty. The members of the job as this server knows them, and the
+ * waits that it cannot end because workers are missing. Only server 0 knows silences and
+ * samples. */
 struct ps_status_member {
     uint8_t role; /* enum net_role */
     uint32_t index;
     uint8_t state;      /* enum member_state */
-    int64_t silent_ms;  /* since it was last heard of; -1: not known */
-    int64_t epoch;      /* that it trains; -1: not known */
+    int64_t silent_ms;  /* since its last frame; -1: unknown */
+    int64_t epoch;      /* that it trains; -1: unknown */
     uint64_t samples;   /* of that epoch, as reported last */
     char name[PS_NAME]; /* "worker 0 (host, process 4711)" */
     char reason[PS_NAME];
@@ -328,8 +332,8 @@ enum skiff_status ps_read_status(const struct blob *b, struct ps_status *out,
                                  struct skiff_error *err);
 void ps_status_deinit(struct ps_status *x);
 
-/* TRAINED: what a worker has trained of an epoch so far; done: all of its files. The reply is the
- * epoch's account over all workers, as far as server 0 knows it. */
+/* TRAINED: how much of an epoch a worker has trained so far; done: all of its files. The reply is
+ * the epoch's account over all workers, as far as server 0 knows it. */
 struct ps_trained {
     uint32_t worker;
     int64_t epoch;
@@ -341,9 +345,9 @@ enum skiff_status ps_read_trained(const struct blob *b, struct ps_trained *out,
                                   struct skiff_error *err);
 struct ps_account {
     uint64_t samples, batches; /* trained by all processes, those that died included */
-    uint64_t twice;            /* of these: trained by a process that died, and again by the next */
-    uint32_t nlost;            /* workers that have not trained all of their files */
-    char lost[PS_NAME];        /* their numbers: "1, 3" */
+    uint64_t twice;     /* of these: trained by a process that died, and again by its successor */
+    uint32_t nlost;     /* workers that have not trained all of their files */
+    char lost[PS_NAME]; /* their numbers: "1, 3" */
 };
 void ps_write_account(struct wire_writer *w, const struct ps_account *x);
 enum skiff_status ps_read_account(const struct blob *b, struct ps_account *out,
@@ -351,13 +355,13 @@ enum skiff_status ps_read_account(const struct blob *b, struct ps_account *out,
 
 /* SAVING: a question and its answer; RESULT: reason only. */
 enum ps_saving_state {
-    PS_SAVE_ASK,    /* in questions: who saves it? */
-    PS_SAVE_YOU,    /* in answers: you do */
-    PS_SAVE_OTHER,  /* somebody else does, who is alive */
+    PS_SAVE_ASK,    /* in questions: which worker saves it? */
+    PS_SAVE_YOU,    /* in answers: the one that asks */
+    PS_SAVE_OTHER,  /* another worker, which is alive */
     PS_SAVE_DONE,   /* both: it is saved */
-    PS_SAVE_FAILED, /* both: I could not; nobody could */
+    PS_SAVE_FAILED, /* both: the one that asks failed; all failed */
 };
-/* What is saved has a number: an epoch's end comes after a save in the middle of it. */
+/* Saves are numbered in order: the save at an epoch's end follows one in the middle of it. */
 static inline int64_t ps_save_number(int64_t epoch, bool complete)
 {
     return 2 * epoch + complete;

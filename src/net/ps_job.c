@@ -1,4 +1,7 @@
-/* Bodies of what a job does together: snapshots, the beginning, saving (ps.h). */
+/* Bodies of job-wide operations: snapshots, the start, saving (ps.h). Writers append to a message;
+ * readers trust nothing: every count, enum and text is checked, a fault is kept by the reader and
+ * reported once at its end, and lists are allocated only as large as the remaining bytes allow. No
+ * state; any thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +83,7 @@ enum skiff_status ps_read_snapshot(const struct blob *b, struct ps_snapshot *out
     s.call = read_u32_varint(&r);
     reader_name(&r, s.tag, sizeof s.tag);
     s.pushes = read_applied(&r, &s.npushes);
-    fault_unless(&r, s.call <= PS_MARK_OWN, "an unknown call");
+    fault_unless(&r, s.call <= PS_TAG_OWN, "an unknown call");
     enum skiff_status status = reader_end(&r, "a call for a snapshot", err);
     if (status == SKIFF_OK)
         *out = s;
@@ -89,7 +92,7 @@ enum skiff_status ps_read_snapshot(const struct blob *b, struct ps_snapshot *out
     return status;
 }
 
-void ps_write_kept(struct wire_writer *w, const struct ps_kept *k)
+void ps_write_pull_snapshot(struct wire_writer *w, const struct ps_pull_snapshot *k)
 {
     writer_reserve(w, 2 * PS_NAME + 64 + k->n * 8);
     writer_string(w, k->tag);
@@ -100,10 +103,11 @@ void ps_write_kept(struct wire_writer *w, const struct ps_kept *k)
     writer_bytes(w, k->ids, k->n * 8);
 }
 
-enum skiff_status ps_read_kept(const struct blob *b, struct ps_kept *out, struct skiff_error *err)
+enum skiff_status ps_read_pull_snapshot(const struct blob *b, struct ps_pull_snapshot *out,
+                                        struct skiff_error *err)
 {
     struct wire_reader r;
-    struct ps_kept k = {0};
+    struct ps_pull_snapshot k = {0};
     reader_init_block(&r, b);
     reader_name(&r, k.tag, sizeof k.tag);
     reader_name(&r, k.name, sizeof k.name);
@@ -141,8 +145,8 @@ enum skiff_status ps_read_begin(const struct blob *b, struct ps_begin *out, stru
     x.sum = reader_u64(&r);
     reader_name(&r, x.run, sizeof x.run);
     reader_name(&r, x.where, sizeof x.where);
-    fault_unless(&r, x.epoch >= -1 && x.epoch <= INT32_MAX, "an epoch that is none");
-    enum skiff_status status = reader_end(&r, "what a process begins with", err);
+    fault_unless(&r, x.epoch >= -1 && x.epoch <= INT32_MAX, "an invalid epoch");
+    enum skiff_status status = reader_end(&r, "a process's checkpoint", err);
     if (status == SKIFF_OK)
         *out = x;
     return status;
@@ -165,8 +169,8 @@ enum skiff_status ps_read_begun(const struct blob *b, struct ps_begun *out, stru
     x.idle = read_u32_varint(&r);
     x.late = reader_u8(&r) != 0;
     reader_name(&r, x.run, sizeof x.run);
-    fault_unless(&r, x.epoch >= 0 && x.epoch <= INT32_MAX, "an epoch that is none");
-    enum skiff_status status = reader_end(&r, "what the job begins with", err);
+    fault_unless(&r, x.epoch >= 0 && x.epoch <= INT32_MAX, "an invalid epoch");
+    enum skiff_status status = reader_end(&r, "the job's start", err);
     if (status == SKIFF_OK)
         *out = x;
     return status;
@@ -191,7 +195,7 @@ enum skiff_status ps_read_saving(const struct blob *b, struct ps_saving *out,
     x.epoch = reader_signed(&r);
     reader_name(&r, x.reason, sizeof x.reason);
     fault_unless(&r, x.state <= PS_SAVE_FAILED, "an unknown state");
-    enum skiff_status status = reader_end(&r, "a word about saving", err);
+    enum skiff_status status = reader_end(&r, "a request or answer about saving", err);
     if (status == SKIFF_OK)
         *out = x;
     return status;

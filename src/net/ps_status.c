@@ -1,4 +1,7 @@
-/* Bodies that describe a running job: who is in it, who is waited for, what was trained (ps.h). */
+/* Bodies that describe a running job: members, missing workers, samples trained (ps.h). `skiff
+ * inspect servers` and doctor read them from servers of a job that they do not belong to, so
+ * readers check every number, and a list costs no more memory than its message. No state; any
+ * thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +56,7 @@ static void read_member(struct wire_reader *r, struct ps_status_member *m)
     m->samples = reader_varint(r);
     reader_name(r, m->name, sizeof m->name);
     reader_name(r, m->reason, sizeof m->reason);
-    fault_unless(r, m->role <= 2 && m->state <= 3, "a role or state that is none");
+    fault_unless(r, m->role <= 2 && m->state <= 3, "an invalid role or state");
 }
 
 void ps_write_status(struct wire_writer *w, const struct ps_status *x)
@@ -116,7 +119,7 @@ void ps_status_deinit(struct ps_status *x)
     *x = (struct ps_status){0};
 }
 
-/* ---- what was trained ---- */
+/* ---- samples trained ---- */
 
 void ps_write_trained(struct wire_writer *w, const struct ps_trained *x)
 {
@@ -138,8 +141,8 @@ enum skiff_status ps_read_trained(const struct blob *b, struct ps_trained *out,
     x.samples = reader_varint(&r);
     x.batches = reader_varint(&r);
     x.done = reader_u8(&r) != 0;
-    fault_unless(&r, x.epoch >= 0 && x.epoch <= INT32_MAX, "an epoch that is none");
-    enum skiff_status status = reader_end(&r, "what a worker has trained", err);
+    fault_unless(&r, x.epoch >= 0 && x.epoch <= INT32_MAX, "an invalid epoch");
+    enum skiff_status status = reader_end(&r, "a worker's report of samples", err);
     if (status == SKIFF_OK)
         *out = x;
     return status;

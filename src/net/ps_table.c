@@ -1,4 +1,7 @@
-/* Bodies of what is done with tables of features (ps.h). */
+/* Bodies of operations on sparse tables (ps.h), and the state of a table as text, for progress
+ * lines, logs and inspect. The numbers of a state stand in one list (STATE_NUMBERS), from which
+ * writing, reading and adding up are generated: none can be forgotten in one of them. Readers trust
+ * nothing. No state; any thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,12 +50,12 @@ enum skiff_status ps_read_table(const struct blob *b, struct ps_table *out, stru
     reader_init_block(&r, b);
     uint64_t call = reader_varint(&r);
     int64_t mode = reader_signed(&r);
-    fault_unless(&r, call <= PS_TABLE_DAY, "a call that no table has");
+    fault_unless(&r, call <= PS_TABLE_DAY, "an unknown call");
     fault_unless(&r, mode >= INT32_MIN && mode <= INT32_MAX, "a mode of more than 32 bits");
     out->call = (uint32_t)call;
     out->mode = (int32_t)mode;
     uint8_t all = reader_u8(&r);
-    fault_unless(&r, all <= 1, "neither all files nor some");
+    fault_unless(&r, all <= 1, "an invalid flag for all files");
     out->all = all == 1;
     out->threshold = read_double(&r);
     out->token = reader_u64(&r);
@@ -61,7 +64,7 @@ enum skiff_status ps_read_table(const struct blob *b, struct ps_table *out, stru
     return reader_end(&r, "a call for a table", err);
 }
 
-/* The numbers of a state, in the order of the wire. */
+/* The numbers of a state, in their order on the wire. */
 /* clang-format off */
 #define STATE_NUMBERS(X) \
     X(rows) X(bytes) X(admitted) X(refused) X(expired) X(evicted) X(hits) X(misses) \
@@ -119,7 +122,7 @@ const char *ps_bytes_text(uint64_t n, char out[static 32])
     return out;
 }
 
-/* Hits: rows that were in memory when they were asked for; those of other kinds always are. */
+/* Hits: rows that were in memory when they were requested; tables without a disk have only hits. */
 static void disk_text(const struct ps_table_state *s, bool brief, struct buf *out)
 {
     uint64_t asked = s->hits + s->misses;
@@ -131,7 +134,7 @@ static void disk_text(const struct ps_table_state *s, bool brief, struct buf *ou
         buf_printf(out, ", %" PRIu64 " on disk", s->disk_rows);
         return;
     }
-    buf_printf(out, ", %" PRIu64 " fetched ahead, %" PRIu64 " rows on disk in %s", s->fetched,
+    buf_printf(out, ", %" PRIu64 " prefetched, %" PRIu64 " rows on disk in %s", s->fetched,
                s->disk_rows, ps_bytes_text(s->disk_bytes, text));
     if (s->written_rows)
         buf_printf(out, ", %.0f bytes written for a row",
@@ -155,14 +158,14 @@ void ps_table_state_text(const struct ps_table_state *s, bool brief, struct buf 
 
 /* ---- all tables of a server ---- */
 
-#define TABLE_LEAST 28 /* bytes of one in a body: a name, a flag, numbers */
+#define TABLE_LEAST 28 /* least size of one in a body: a name, a flag, numbers */
 
 void ps_write_tables(struct wire_writer *w, const struct ps_table_info *tables, uint32_t n)
 {
     writer_varint(w, n);
     for (uint32_t i = 0; i < n; i++) {
         writer_string(w, tables[i].table);
-        writer_u8(w, tables[i].features);
+        writer_u8(w, tables[i].sparse_table);
         ps_write_table_state(w, &tables[i].state);
     }
 }
@@ -175,12 +178,12 @@ enum skiff_status ps_read_tables(const struct blob *b, struct ps_table_info **ou
     uint64_t n = reader_varint(&r);
     fault_unless(&r, n <= blob_len(b) / TABLE_LEAST, "more tables than there are bytes for");
     n = r.fault ? 0 : n;
-    struct ps_table_info *tables = mem_must((size_t)(n + 1) * sizeof *tables);
+    struct ps_table_info *tables = mem_alloc_or_die((size_t)(n + 1) * sizeof *tables);
     for (uint64_t i = 0; i < n && !r.fault; i++) {
         reader_name(&r, tables[i].table, sizeof tables[i].table);
-        uint8_t features = reader_u8(&r);
-        fault_unless(&r, features <= 1, "neither a table of features nor a plain one");
-        tables[i].features = features == 1;
+        uint8_t sparse_table = reader_u8(&r);
+        fault_unless(&r, sparse_table <= 1, "an unknown kind of table");
+        tables[i].sparse_table = sparse_table == 1;
         read_state(&r, &tables[i].state);
     }
     enum skiff_status status = reader_end(&r, "the tables of a server", err);

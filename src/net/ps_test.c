@@ -81,7 +81,7 @@ static void exchanges_come_back(void **state)
     assert_string_equal(x.want[0], "fc_0.w_0.block1");
     assert_string_equal(x.want[1], "emb");
     ps_exchange_deinit(&x);
-    /* Without its last byte, or with one more, it is none. */
+    /* Without its last byte, or with one more, it is invalid. */
     for (size_t n = 0; n < b->len; n++) {
         struct blob *part = NULL;
         assert_int_equal(blob_copy(b->data, n, "test", &part, NULL), SKIFF_OK);
@@ -119,7 +119,7 @@ static void lists_and_scans_come_back(void **state)
     blob_unref(b);
 }
 
-static void shapes_must_fit(void **state)
+static void shapes_fit(void **state)
 {
     struct {
         int ndim;
@@ -203,10 +203,10 @@ static void small_bodies_come_back(void **state)
     assert_int_equal(ps_read_reduce(b, &r2, NULL), SKIFF_FORMAT);
     blob_unref(b);
 
-    struct ps_mail m = {"shuffle", 0, 1, (const uint8_t *)"hello", 5}, m2;
-    ps_write_mail(&w, &m);
+    struct ps_message m = {"shuffle", 0, 1, (const uint8_t *)"hello", 5}, m2;
+    ps_write_message(&w, &m);
     b = finish(&w);
-    assert_int_equal(ps_read_mail(b, &m2, NULL), SKIFF_OK);
+    assert_int_equal(ps_read_message(b, &m2, NULL), SKIFF_OK);
     assert_string_equal(m2.tag, "shuffle");
     assert_true(m2.from == 0 && m2.to == 1 && m2.bytes == 5 && !memcmp(m2.data, "hello", 5));
     blob_unref(b);
@@ -260,7 +260,7 @@ static void calls_for_tables_come_back(void **state)
     ps_write_table(&w, &in);
     b = finish(&w);
     assert_int_equal(ps_read_table(b, &out, &err), SKIFF_FORMAT);
-    assert_non_null(strstr(err.message, "a call that no table has"));
+    assert_non_null(strstr(err.message, "an unknown call"));
     blob_unref(b);
 
     ps_write_table_state(&w, &s);
@@ -290,7 +290,7 @@ static void values_to_put_come_back(void **state)
     blob_unref(b);
 }
 
-/* A gradient goes where its parameter goes; and names are spread. */
+/* A gradient goes to its parameter's shard; and names are spread over the shards. */
 static void shards_of_a_variable_agree(void **state)
 {
     int used[4] = {0};
@@ -317,7 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exchanges_come_back),
         cmocka_unit_test(lists_and_scans_come_back),
-        cmocka_unit_test(shapes_must_fit),
+        cmocka_unit_test(shapes_fit),
         cmocka_unit_test(small_bodies_come_back),
         cmocka_unit_test(calls_for_tables_come_back),
         cmocka_unit_test(values_to_put_come_back),

@@ -1,5 +1,5 @@
-/* One thread per name that is being looked up. getaddrinfo cannot be ended, so the thread is not
- * waited for: it and the one who asked share the request, and the last of both frees it. */
+/* One thread per name that is being looked up. getaddrinfo cannot be interrupted, so the thread is
+ * not joined: it and the caller share the request, and the last of both frees it. */
 #include "net/resolve.h"
 
 #include <pthread.h>
@@ -62,7 +62,7 @@ static bool start_thread(struct resolve *r)
 
 struct resolve *resolve_start(const struct address *a, int wake_fd)
 {
-    struct resolve *r = mem_must(sizeof *r);
+    struct resolve *r = mem_alloc_or_die(sizeof *r);
     r->address = *a;
     r->wake_fd = dup(wake_fd);
     atomic_store(&r->holders, 1);

@@ -1,4 +1,4 @@
-/* Names looked up beside the network thread, which must not wait for a name server. */
+/* Looks up names on other threads, because the network thread must not wait for a name server. */
 #ifndef NET_RESOLVE_H
 #define NET_RESOLVE_H
 
@@ -9,12 +9,12 @@
 struct resolve;
 
 /* Begins; wake_fd (an eventfd, duplicated) is written to when it is done. NULL: no thread could be
- * started. Numbers are not looked up, but come out the same way. */
+ * started. Numeric addresses are not looked up, but are returned in the same way. */
 struct resolve *resolve_start(const struct address *a, int wake_fd);
-/* Does not block. False: not yet. True: *out_list (freeaddrinfo; NULL: unknown) is the caller's,
- * and r is gone. */
+/* Does not block. False: not yet. True: the caller owns *out_list (freeaddrinfo; NULL: unknown),
+ * and r is freed. */
 bool resolve_done(struct resolve *r, struct addrinfo **out_list);
-/* It is not wanted any more; NULL is fine. Does not wait. */
+/* The result is no longer needed; NULL is a no-op. Does not wait. */
 void resolve_forget(struct resolve *r);
 
 #endif

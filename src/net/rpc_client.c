@@ -1,9 +1,9 @@
 /* The client's side of rpc.h. Everything but the end of a call belongs to the network thread: calls
- * come in as tasks, get their sequence number there, and stay in the peer's ring until they end.
+ * arrive as tasks, get their sequence number there, and stay in the peer's ring until they end.
  *
- * Asking again: a request is sent once; if no reply comes, a PROBE asks what became of it, and only
- * the server's UNKNOWN makes it go out again. So a slow server or a long message never causes the
- * bytes to be sent twice. */
+ * Retries: a request is sent once; if no reply arrives, a PROBE asks for its state, and only the
+ * server's UNKNOWN makes the client send it again. So a slow server or a long message never causes
+ * the bytes to be sent twice. */
 #include "net/rpc.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 #include "base/thread.h"
 #include "net/seq_ring.h"
 
-#define ACK_AFTER (100 * CLOCK_MS) /* a quiet client still says what it has got */
+#define ACK_AFTER (100 * CLOCK_MS) /* a quiet client still acknowledges replies */
 
 struct rpc_peer {
     struct rpc_client *client;
@@ -25,10 +25,10 @@ struct rpc_peer {
     struct link *link;
     struct seq_ring ring; /* calls */
     atomic_uint outstanding;
-    uint64_t acked; /* the last ack that went out */
-    int64_t said;
+    uint64_t acked; /* the last ack sent */
+    int64_t transcript;
     uint64_t incarnation; /* of the server; 0: never seen */
-    bool refused;         /* by the other side, or given up by us */
+    bool refused;         /* by the other side, or given up by this one */
     struct skiff_error refusal;
 };
 
@@ -42,10 +42,10 @@ struct rpc_call {
     struct blob *body;
     int64_t started, deadline, retry_at, retry_wait;
     unsigned probes;
-    bool sent;     /* the request went out since the link came up */
-    bool ever;     /* it went out at all */
-    bool has_it;   /* the server said WORKING */
-    uint64_t life; /* incarnation of the server that it went to last */
+    bool sent;            /* the request went out since the link came up */
+    bool ever;            /* the request was sent at all */
+    bool has_it;          /* the server answered WORKING */
+    uint64_t incarnation; /* incarnation of the server to which it was sent last */
     rpc_done done;
     void *arg;
 
@@ -80,7 +80,7 @@ static void call_unref(struct rpc_call *call)
     free(call);
 }
 
-/* Takes the call out of the ring and tells whoever waits. reply is borrowed. */
+/* Takes the call out of the ring and wakes the waiter or calls the callback. reply is borrowed. */
 static void call_end(struct rpc_call *call, enum skiff_status status, struct blob *reply,
                      const struct skiff_error *err)
 {
@@ -108,9 +108,9 @@ static void call_end(struct rpc_call *call, enum skiff_status status, struct blo
 }
 
 /* "server 0 (127.0.0.1:6170)" */
-static void peer_text(const struct rpc_peer *peer, char *out, size_t room)
+static void peer_text(const struct rpc_peer *peer, char *out, size_t capacity)
 {
-    snprintf(out, room, "%s (%s)", peer->link->peer.name, peer->link->address);
+    snprintf(out, capacity, "%s (%s)", peer->link->peer.name, peer->link->address);
 }
 
 static void call_time_out(struct rpc_call *call, int64_t now)
@@ -121,11 +121,11 @@ static void call_time_out(struct rpc_call *call, int64_t now)
     peer_text(peer, who, sizeof who);
     node_describe(peer->link, state, sizeof state);
     if (peer->link->heard)
-        snprintf(heard, sizeof heard, ", last heard of %.1f s ago",
+        snprintf(heard, sizeof heard, ", last heard from %.1f s ago",
                  (double)(now - peer->link->heard) / 1e9);
     error_set(&err, SKIFF_TIMEOUT, "%s: no answer from %s in %.1f s: %s%s%s", call->what, who,
               (double)(now - call->started) / 1e9, state,
-              call->has_it ? ", it is still at work on it" : "", heard);
+              call->has_it ? "; it is still processing the request" : "", heard);
     metric_add(peer->client->timeouts, 1);
     call_end(call, SKIFF_TIMEOUT, NULL, &err);
 }
@@ -144,7 +144,7 @@ static bool send_frame(struct rpc_call *call, enum wire_type type)
     if (!node_send(peer->link, &h, type == WIRE_REQUEST ? call->body : NULL))
         return false;
     peer->acked = h.ack;
-    peer->said = clock_now();
+    peer->transcript = clock_now();
     return true;
 }
 
@@ -160,7 +160,7 @@ static void call_send(struct rpc_call *call, int64_t now)
         metric_add(client->resent, 1);
     if (send_frame(call, WIRE_REQUEST)) {
         call->sent = call->ever = true;
-        call->life = call->peer->incarnation;
+        call->incarnation = call->peer->incarnation;
     }
     call->retry_at = now + call->retry_wait;
     wake_scan(client, clock_min(call->retry_at, call->deadline));
@@ -191,7 +191,7 @@ static void call_retry(struct rpc_call *call, int64_t now)
     if (!call->sent) {
         call_send(call, now);
     } else if (node_backlog(call->peer->link) > 0) {
-        call->retry_at = now + call->retry_wait; /* it is still on its way out */
+        call->retry_at = now + call->retry_wait; /* it is still in the send queue */
         return;
     } else {
         send_frame(call, WIRE_PROBE);
@@ -202,19 +202,19 @@ static void call_retry(struct rpc_call *call, int64_t now)
     call->retry_at = now + call->retry_wait;
 }
 
-/* ---- what the node tells us ---- */
+/* ---- callbacks of the node ---- */
 
-/* The server is another process than the one that the call went to. */
+/* The server is another process than the one to which the call was sent. */
 static void call_restart(struct rpc_call *call)
 {
     struct skiff_error err;
     char who[512];
-    if (!call->ever || call->life == call->peer->incarnation ||
-        (call->flags & (RPC_READ | RPC_ANY_LIFE)))
+    if (!call->ever || call->incarnation == call->peer->incarnation ||
+        (call->flags & (RPC_READ | RPC_ANY_INCARNATION)))
         return;
     peer_text(call->peer, who, sizeof who);
     error_set(&err, SKIFF_PEER,
-              "%s: %s has restarted; whether it had carried out the request is not known",
+              "%s: %s has restarted; it is unknown whether it had carried out the request",
               call->what, who);
     call_end(call, SKIFF_PEER, NULL, &err);
 }
@@ -226,13 +226,13 @@ static void on_link_up(void *self, struct link *link)
         return;
     int64_t now = clock_now();
     if (peer->incarnation != link->peer.incarnation)
-        peer->refused = false; /* another process than the one we gave up */
+        peer->refused = false; /* another process than the one given up */
     peer->incarnation = link->peer.incarnation;
     for (uint64_t seq = peer->ring.low; seq < peer->ring.next; seq++) {
         struct rpc_call *call = seq_ring_get(&peer->ring, seq);
         if (!call)
             continue;
-        if (call->ever && call->life == peer->incarnation) {
+        if (call->ever && call->incarnation == peer->incarnation) {
             send_frame(call, WIRE_PROBE);
             call->retry_at = now + call->retry_wait;
             wake_scan(peer->client, call->retry_at);
@@ -244,7 +244,7 @@ static void on_link_up(void *self, struct link *link)
     }
 }
 
-/* Ends what is outstanding and what will come. */
+/* Ends outstanding and later calls. */
 static void peer_refuse(struct rpc_peer *peer, const struct skiff_error *reason)
 {
     peer->refused = true;
@@ -259,7 +259,8 @@ static void peer_refuse(struct rpc_peer *peer, const struct skiff_error *reason)
 static void on_link_refused(void *self, struct link *link, const struct skiff_error *reason)
 {
     struct rpc_peer *peer = link->user;
-    if (!peer->refused) /* the first reason stays: whom we gave up may refuse us in turn */
+    /* the first reason stays: a server that was given up may refuse this client in turn */
+    if (!peer->refused)
         peer_refuse(peer, reason);
 }
 
@@ -278,7 +279,7 @@ static void give_up_now(struct node_task *task)
 
 void rpc_give_up(struct rpc_peer *peer, const struct skiff_error *reason)
 {
-    struct give_up *g = mem_must(sizeof *g);
+    struct give_up *g = mem_alloc_or_die(sizeof *g);
     *g = (struct give_up){.task.run = give_up_now, .peer = peer, .reason = *reason};
     node_post(peer->client->node, &g->task);
 }
@@ -308,7 +309,7 @@ static void on_frame(void *self, struct link *link, const struct wire_head *head
         return;
     struct rpc_call *call = seq_ring_get(&peer->ring, head->sequence);
     if (!call)
-        return; /* it has ended: a second copy, or too late */
+        return; /* it has ended: a duplicate, or too late */
     switch (head->type) {
     case WIRE_REPLY:
         call_answer(call, head, body);
@@ -340,7 +341,7 @@ static void scan_peer(struct rpc_peer *peer, int64_t now, int64_t *next)
         *next = clock_min(*next, clock_min(call->retry_at, call->deadline));
     }
     if (peer->acked < peer->ring.low && peer->link->up) {
-        if (now - peer->said >= ACK_AFTER) {
+        if (now - peer->transcript >= ACK_AFTER) {
             struct wire_head h = {.type = WIRE_ACK, .ack = peer->ring.low};
             if (node_send(peer->link, &h, NULL))
                 peer->acked = h.ack;
@@ -379,15 +380,15 @@ static const struct node_service client_service = {
 static void name_counts(struct rpc_client *client, struct stats *s)
 {
     client->calls = stats_counter(s, "rpc_calls", "requests to servers");
-    client->took = stats_histogram(s, "rpc_call_ns", "from the request to its reply");
-    client->probes = stats_counter(s, "rpc_probes", "questions whether a request has arrived");
+    client->took = stats_histogram(s, "rpc_call_ns", "time from a request to its reply");
+    client->probes = stats_counter(s, "rpc_probes", "probes for the state of a request");
     client->resent = stats_counter(s, "rpc_resent", "requests that were sent again");
     client->timeouts = stats_counter(s, "rpc_timeouts", "requests without an answer in time");
 }
 
 struct rpc_client *rpc_client_create(struct node *node, const struct rpc_client_options *options)
 {
-    struct rpc_client *client = mem_must(sizeof *client);
+    struct rpc_client *client = mem_alloc_or_die(sizeof *client);
     int first = options && options->retry_ms ? options->retry_ms : 200;
     int last = options && options->retry_max_ms ? options->retry_max_ms : 4000;
     client->node = node;
@@ -431,7 +432,7 @@ enum skiff_status rpc_connect(struct rpc_client *client, const char *address,
                               struct net_id expected, struct rpc_peer **out,
                               struct skiff_error *err)
 {
-    struct rpc_peer *peer = mem_must(sizeof *peer);
+    struct rpc_peer *peer = mem_alloc_or_die(sizeof *peer);
     peer->client = client;
     peer->ring.low = peer->ring.next = peer->acked = 1;
     enum skiff_status status =
@@ -461,7 +462,7 @@ static enum skiff_status call_create(struct rpc_peer *peer, const struct rpc_ask
         return error_set(err, SKIFF_RANGE, "%s: %u requests to %s are outstanding already",
                          ask->what, RPC_OUTSTANDING_MAX, peer->link->address);
     }
-    struct rpc_call *call = mem_must(sizeof *call);
+    struct rpc_call *call = mem_alloc_or_die(sizeof *call);
     call->task.run = call_begin;
     call->peer = peer;
     call->what = ask->what;

@@ -1,6 +1,6 @@
-/* rpc over whole nodes: servers that restart or are killed, refusals, strangers, nothing left
- * behind. */
-#include "net/rpc_kit_test.h"
+/* rpc over whole nodes: servers that restart or are killed, refusals, unauthenticated peers, no
+ * remaining state. */
+#include "net/rpc_fixture_test.h"
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -13,7 +13,7 @@ static void a_server_restarts(void **state)
 {
     static const char *const kinds[] = {"tcp", "inproc"};
     for (int k = 0; k < 2; k++) {
-        struct counters server;
+        struct counter_service server;
         struct client client;
         struct skiff_error err;
         char address[ADDRESS_TEXT];
@@ -30,7 +30,7 @@ static void a_server_restarts(void **state)
         struct rpc_request *hung = server.hung[0];
         rpc_server_stop(server.rpc);
         node_stop(server.node);
-        rpc_server_destroy(server.rpc); /* frees `hung`, which nobody will answer */
+        rpc_server_destroy(server.rpc); /* frees `hung`, which will never be answered */
         node_destroy(server.node);
         (void)hung;
         so.incarnation = 0;
@@ -38,16 +38,16 @@ static void a_server_restarts(void **state)
         assert_int_equal(rpc_wait(call, NULL, &err), SKIFF_PEER);
         assert_non_null(strstr(err.message, "has restarted"));
         assert_non_null(strstr(err.message, address));
-        assert_int_equal(read_counter(&client, 3), 0); /* and on it goes */
+        assert_int_equal(read_counter(&client, 3), 0); /* and it continues */
         client_stop(&client);
         counters_stop(&server);
     }
 }
 
-/* Declared dead by somebody who knows: calls end at once, until a new process answers. */
+/* Declared dead by the membership: calls end at once, until a new process answers. */
 static void a_server_is_given_up(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct skiff_error err, reason;
     char address[ADDRESS_TEXT];
@@ -73,10 +73,10 @@ static void a_server_is_given_up(void **state)
     counters_stop(&server);
 }
 
-/* A read that is under way when the server restarts is simply asked again. */
+/* A read in flight when the server restarts is simply sent again. */
 static void a_read_survives_a_restart(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     char address[ADDRESS_TEXT];
     struct node_options so = test_options("inproc", SERVER(0), NULL);
@@ -99,7 +99,7 @@ static void a_read_survives_a_restart(void **state)
     counters_stop(&server);
 }
 
-/* ---- who may come in ---- */
+/* ---- accepted and refused peers ---- */
 
 static void expect_refusal(struct node_options *co, const char *address, const char *first,
                            const char *second)
@@ -123,10 +123,10 @@ static void refusals(void **state)
 {
     static const char *const kinds[] = {"tcp", "inproc"};
     for (int k = 0; k < 2; k++) {
-        struct counters server;
+        struct counter_service server;
         struct node_options so = test_options(kinds[k], SERVER(0), NULL), co;
         counters_start(&server, &so, "127.0.0.1:0", NULL);
-        if (k == 0) { /* inside a process there are no strangers */
+        if (k == 0) { /* inside a process there are no unauthenticated peers */
             co = test_options(kinds[k], WORKER(1), NULL);
             co.secret = "open barley";
             expect_refusal(&co, server.address, "does not have the same secret", server.address);
@@ -147,7 +147,7 @@ static void refusals(void **state)
 }
 
 struct fence_order {
-    struct counters *server;
+    struct counter_service *server;
     struct net_id id;
     uint64_t incarnation;
 };
@@ -162,7 +162,7 @@ static void fence_now(void *arg)
 
 static void fenced_incarnations(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client old, young;
     struct skiff_error err;
     struct node_options so = test_options("inproc", SERVER(0), NULL);
@@ -182,7 +182,7 @@ static void fenced_incarnations(void **state)
     counters_stop(&server);
 }
 
-/* Talks whatever it likes to an address, over a bare socket. */
+/* Sends arbitrary bytes to an address, over a bare socket. */
 static int talk(const char *address, const void *bytes, size_t n)
 {
     struct address a;
@@ -197,7 +197,7 @@ static int talk(const char *address, const void *bytes, size_t n)
     return fd;
 }
 
-/* Somebody with the secret sends packets that no node would, through a transport of its own. */
+/* A peer with the secret sends packets that no node would, through a transport of its own. */
 static void send_packets(const char *address, int n)
 {
     struct transport_options o = {.linger_ms = 100};
@@ -225,9 +225,9 @@ static void send_packets(const char *address, int n)
     t->kind->close(t);
 }
 
-static void strangers_do_no_harm(void **state)
+static void unauthenticated_do_no_harm(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct node_options so = test_options("tcp", SERVER(0), NULL);
     struct node_options co = test_options("tcp", WORKER(0), NULL);
@@ -241,7 +241,7 @@ static void strangers_do_no_harm(void **state)
     for (int i = 0; i < 12; i++)
         fds[i] = i % 3 == 0   ? talk(server.address, "GET / HTTP/1.1\r\n\r\n", 18)
                  : i % 3 == 1 ? talk(server.address, junk, sizeof junk)
-                              : talk(server.address, "", 0); /* says nothing at all */
+                              : talk(server.address, "", 0); /* sends nothing at all */
     send_packets(server.address, 64);
     for (int i = 0; i < 20; i++)
         assert_int_equal(ask(&client, ADD, 1, 0, number(1), 5000, NULL, NULL), SKIFF_OK);
@@ -264,7 +264,7 @@ static void strangers_do_no_harm(void **state)
 
 static void server_process(int out)
 {
-    struct counters server;
+    struct counter_service server;
     struct node_options so = test_options("tcp", SERVER(0), NULL);
     counters_start(&server, &so, "127.0.0.1:0", NULL);
     if (write(out, server.address, sizeof server.address) != sizeof server.address)
@@ -303,7 +303,7 @@ static void nothing_is_left(void **state)
 {
     int fds = 0, threads = 0;
     for (int i = 0; i < 3; i++) {
-        struct counters server;
+        struct counter_service server;
         struct client client;
         struct node_options so = test_options("tcp", SERVER(0), NULL);
         struct node_options co = test_options("tcp", WORKER(0), NULL);
@@ -328,7 +328,7 @@ int main(void)
         cmocka_unit_test(a_killed_server), /* first: forks while there is one thread */
         cmocka_unit_test(a_server_restarts),         cmocka_unit_test(a_server_is_given_up),
         cmocka_unit_test(a_read_survives_a_restart), cmocka_unit_test(refusals),
-        cmocka_unit_test(fenced_incarnations),       cmocka_unit_test(strangers_do_no_harm),
+        cmocka_unit_test(fenced_incarnations),       cmocka_unit_test(unauthenticated_do_no_harm),
         cmocka_unit_test(nothing_is_left),
     };
     return cmocka_run_group_tests(tests, make_hub, drop_hub);

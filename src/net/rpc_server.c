@@ -1,10 +1,11 @@
 /* The server's side of rpc.h. Sessions, one per (sender, incarnation), belong to the network
  * thread. A session's ring holds its requests from their arrival until the client's ack has passed
- * them: at work (with a shard or kept by a handler), then done with the reply. Sessions themselves
- * are never dropped: they are small, and they are what tells a late copy from a new request.
+ * them: first in progress (in a shard, or deferred by a handler), then finished, with the reply.
+ * Sessions themselves are never dropped: they are small, and they distinguish a late duplicate from
+ * a new request.
  *
- * A request's way: network thread -> queue of its shard -> handler -> rpc_reply -> task on the
- * network thread -> frame. */
+ * The path of a request: network thread -> queue of its shard -> handler -> rpc_reply -> task on
+ * the network thread -> frame. */
 #include "net/rpc.h"
 
 #include <sched.h>
@@ -20,11 +21,11 @@
 #include "net/spsc.h"
 
 #define SESSION_WINDOW (2 * (uint64_t)RPC_OUTSTANDING_MAX)
-#define SHARD_ROOM 8192
+#define SHARD_CAPACITY 8192
 #define HANDLERS_MAX 64
 
-struct session {
-    struct session *next;
+struct rpc_session {
+    struct rpc_session *next;
     struct net_id id;
     uint64_t incarnation;
     struct link *link; /* NULL: down */
@@ -35,22 +36,22 @@ struct session {
 
 enum request_state { REQUEST_WORKING, REQUEST_DONE, REQUEST_REPLY_GONE };
 
-/* What the handler sees, and what we keep. */
+/* The part that the handler sees, and the server's own part. */
 struct request {
     struct rpc_request pub; /* first */
     struct node_task task;
-    struct session *session;
+    struct rpc_session *session;
     uint64_t seq;
     enum request_state state;
     bool read, abandoned, failed;
     rpc_handler handler;
     void *self;
     struct blob *reply;
-    struct request *kept_next, **kept_at; /* of the replies that are kept, oldest first */
-    struct request *live_next, **live_at; /* of all */
+    struct request *kept_next, **kept_at; /* list of kept replies, oldest first */
+    struct request *live_next, **live_at; /* list of all */
 };
 
-struct shard {
+struct rpc_shard {
     struct rpc_server *server;
     struct thread thread;
     struct spsc queue;
@@ -65,11 +66,11 @@ struct handler {
 
 struct rpc_server {
     struct node *node;
-    struct shard *shards;
+    struct rpc_shard *shards;
     int nshards, running;
     struct handler handler[HANDLERS_MAX];
     size_t nhandlers;
-    struct session *sessions;
+    struct rpc_session *sessions;
     struct request *live;
     struct request *kept, **kept_end;
     size_t queue_limit, keep_limit;
@@ -81,10 +82,10 @@ struct rpc_server {
 
 /* ---- requests ---- */
 
-static struct request *request_create(struct rpc_server *server, struct session *s,
+static struct request *request_create(struct rpc_server *server, struct rpc_session *s,
                                       const struct wire_head *head, struct blob *body)
 {
-    struct request *q = mem_must(sizeof *q);
+    struct request *q = mem_alloc_or_die(sizeof *q);
     q->pub = (struct rpc_request){.server = server,
                                   .sender = s->id,
                                   .incarnation = s->incarnation,
@@ -103,7 +104,7 @@ static struct request *request_create(struct rpc_server *server, struct session 
     return q;
 }
 
-/* The reply is not kept any longer. */
+/* Drops the kept reply. */
 static void request_forget(struct rpc_server *server, struct request *q)
 {
     if (q->kept_at) {
@@ -130,7 +131,7 @@ static void request_destroy(struct rpc_server *server, struct request *q)
     free(q);
 }
 
-/* Keeps the reply; over the limit the oldest ones go. */
+/* Keeps the reply; over the limit the oldest ones are dropped. */
 static void request_keep(struct rpc_server *server, struct request *q)
 {
     q->kept_next = NULL;
@@ -148,7 +149,7 @@ static void request_keep(struct rpc_server *server, struct request *q)
 
 /* ---- answers ---- */
 
-static bool answer(struct session *s, enum wire_type type, uint64_t seq, uint8_t flags,
+static bool answer(struct rpc_session *s, enum wire_type type, uint64_t seq, uint8_t flags,
                    struct blob *body)
 {
     struct wire_head h = {.type = type, .flags = flags, .sequence = seq};
@@ -170,7 +171,7 @@ static void request_finish(struct node_task *task)
 {
     struct request *q = (struct request *)((char *)task - offsetof(struct request, task));
     struct rpc_server *server = q->pub.server;
-    struct session *s = q->session;
+    struct rpc_session *s = q->session;
     blob_unref(q->pub.body);
     q->pub.body = NULL;
     q->state = REQUEST_DONE;
@@ -205,7 +206,7 @@ void rpc_fail(struct rpc_request *request, const struct skiff_error *reason)
 
 static void *shard_loop(void *arg)
 {
-    struct shard *shard = arg;
+    struct rpc_shard *shard = arg;
     struct request *q;
     while ((q = spsc_pop(&shard->queue))) {
         atomic_fetch_sub(&shard->server->queued, blob_len(q->pub.body));
@@ -222,7 +223,7 @@ static const struct handler *find_handler(const struct rpc_server *server, uint3
     return NULL;
 }
 
-static void refuse_method(struct rpc_server *server, struct session *s,
+static void refuse_method(struct rpc_server *server, struct rpc_session *s,
                           const struct wire_head *head)
 {
     struct skiff_error err;
@@ -233,8 +234,8 @@ static void refuse_method(struct rpc_server *server, struct session *s,
     blob_unref(b);
 }
 
-/* A request that was not known: gives it to its handler, or sends it away without a trace. */
-static void dispatch(struct rpc_server *server, struct session *s, const struct wire_head *head,
+/* A new request: passes it to its handler, or refuses it without keeping any state. */
+static void dispatch(struct rpc_server *server, struct rpc_session *s, const struct wire_head *head,
                      struct blob *body)
 {
     const struct handler *h = find_handler(server, head->method);
@@ -271,24 +272,24 @@ static void dispatch(struct rpc_server *server, struct session *s, const struct 
     answer(s, WIRE_BUSY, head->sequence, 0, NULL);
 }
 
-/* ---- what the node tells us ---- */
+/* ---- callbacks of the node ---- */
 
-static struct session *session_find(struct rpc_server *server, struct net_id id,
-                                    uint64_t incarnation)
+static struct rpc_session *session_find(struct rpc_server *server, struct net_id id,
+                                        uint64_t incarnation)
 {
-    for (struct session *s = server->sessions; s; s = s->next)
+    for (struct rpc_session *s = server->sessions; s; s = s->next)
         if (net_id_equal(s->id, id) && s->incarnation == incarnation)
             return s;
     return NULL;
 }
 
-static struct session *session_get(struct rpc_server *server, struct net_id id,
-                                   uint64_t incarnation)
+static struct rpc_session *session_get(struct rpc_server *server, struct net_id id,
+                                       uint64_t incarnation)
 {
-    struct session *s = session_find(server, id, incarnation);
+    struct rpc_session *s = session_find(server, id, incarnation);
     if (s)
         return s;
-    s = mem_must(sizeof *s);
+    s = mem_alloc_or_die(sizeof *s);
     s->id = id;
     s->incarnation = incarnation;
     s->ring.low = s->ring.next = 1;
@@ -300,7 +301,7 @@ static struct session *session_get(struct rpc_server *server, struct net_id id,
 static enum skiff_status on_admit(void *self, const struct hello_side *peer,
                                   struct skiff_error *err)
 {
-    struct session *s = session_find(self, peer->id, peer->incarnation);
+    struct rpc_session *s = session_find(self, peer->id, peer->incarnation);
     if (!s || !s->fenced)
         return SKIFF_OK;
     return error_set(err, s->reason.code, "%s", s->reason.message);
@@ -310,20 +311,20 @@ static void on_link_up(void *self, struct link *link)
 {
     if (link->outgoing)
         return;
-    struct session *s = session_get(self, link->peer.id, link->peer.incarnation);
+    struct rpc_session *s = session_get(self, link->peer.id, link->peer.incarnation);
     s->link = link;
     link->user = s;
 }
 
 static void on_link_down(void *self, struct link *link)
 {
-    struct session *s = link->user;
+    struct rpc_session *s = link->user;
     if (!link->outgoing && s && s->link == link)
         s->link = NULL;
 }
 
-/* The client has got everything below ack. */
-static void session_ack(struct rpc_server *server, struct session *s, uint64_t ack)
+/* The client has received everything below ack. */
+static void session_ack(struct rpc_server *server, struct rpc_session *s, uint64_t ack)
 {
     struct seq_ring *ring = &s->ring;
     if (ack <= ring->low || ack - ring->low > SESSION_WINDOW) {
@@ -344,8 +345,8 @@ static void session_ack(struct rpc_server *server, struct session *s, uint64_t a
     seq_ring_advance(ring, ack);
 }
 
-/* A request, or a question about one, that is known. */
-static void answer_known(struct rpc_server *server, struct session *s, struct request *q)
+/* A request, or a probe for one, that is known. */
+static void answer_known(struct rpc_server *server, struct rpc_session *s, struct request *q)
 {
     struct skiff_error err;
     switch (q->state) {
@@ -357,7 +358,8 @@ static void answer_known(struct rpc_server *server, struct session *s, struct re
         break;
     case REQUEST_REPLY_GONE:
         error_set(&err, SKIFF_STATE,
-                  "%s has carried out the request, but could not keep the reply for so long",
+                  "%s has carried out the request, but has dropped the reply, which was kept for "
+                  "too long",
                   node_self(server->node)->name);
         struct blob *b = error_block(&err);
         answer(s, WIRE_REPLY, q->seq, WIRE_ERROR, b);
@@ -369,7 +371,7 @@ static void answer_known(struct rpc_server *server, struct session *s, struct re
 static void on_frame(void *self, struct link *link, const struct wire_head *head, struct blob *body)
 {
     struct rpc_server *server = self;
-    struct session *s = link->user;
+    struct rpc_session *s = link->user;
     if (link->outgoing || !s || s->fenced)
         return;
     session_ack(server, s, head->ack);
@@ -402,14 +404,14 @@ static const struct node_service server_service = {
 void rpc_server_fence(struct rpc_server *server, struct net_id id, uint64_t incarnation,
                       const struct skiff_error *reason)
 {
-    struct session *s = session_get(server, id, incarnation);
+    struct rpc_session *s = session_get(server, id, incarnation);
     s->fenced = true;
     s->reason = *reason;
     if (s->link)
         node_drop(s->link);
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 static void answer_ping(void *self, struct rpc_request *request)
 {
@@ -418,29 +420,29 @@ static void answer_ping(void *self, struct rpc_request *request)
 
 static void name_counts(struct rpc_server *server, struct stats *s)
 {
-    server->requests = stats_counter(s, "rpc_requests", "requests that were begun");
-    server->duplicates = stats_counter(s, "rpc_duplicates", "frames of requests that were known");
+    server->requests = stats_counter(s, "rpc_requests", "requests begun");
+    server->duplicates = stats_counter(s, "rpc_duplicates", "duplicate frames of requests");
     server->stale =
-        stats_counter(s, "rpc_stale", "frames of requests that the client has done with");
-    server->busy = stats_counter(s, "rpc_busy", "requests that were sent away");
-    server->kept_gauge = stats_gauge(s, "rpc_kept_bytes", "replies that are kept");
+        stats_counter(s, "rpc_stale", "frames of requests that the client has finished");
+    server->busy = stats_counter(s, "rpc_busy", "requests refused because a queue was full");
+    server->kept_gauge = stats_gauge(s, "rpc_kept_bytes", "replies kept");
 }
 
 enum skiff_status rpc_server_create(struct node *node, const struct rpc_server_options *options,
                                     struct rpc_server **out, struct skiff_error *err)
 {
-    struct rpc_server *server = mem_must(sizeof *server);
+    struct rpc_server *server = mem_alloc_or_die(sizeof *server);
     server->node = node;
     server->nshards = options && options->shards > 0 ? options->shards : 1;
     server->queue_limit = options && options->queue_bytes ? options->queue_bytes : (size_t)1 << 30;
     server->keep_limit = options && options->keep_bytes ? options->keep_bytes : (size_t)1 << 30;
     server->kept_end = &server->kept;
     name_counts(server, node_stats(node));
-    server->shards = mem_must((size_t)server->nshards * sizeof *server->shards);
+    server->shards = mem_alloc_or_die((size_t)server->nshards * sizeof *server->shards);
     for (int i = 0; i < server->nshards; i++) {
-        struct shard *shard = &server->shards[i];
+        struct rpc_shard *shard = &server->shards[i];
         shard->server = server;
-        spsc_init(&shard->queue, SHARD_ROOM);
+        spsc_init(&shard->queue, SHARD_CAPACITY);
         enum skiff_status status = thread_start(&shard->thread, "shard", i, shard_loop, shard, err);
         if (status < 0) {
             spsc_deinit(&shard->queue);
@@ -475,8 +477,8 @@ void rpc_server_stop(struct rpc_server *server)
     if (server->running)
         node_run(server->node, stop_taking, server);
     for (int i = 0; i < server->running; i++) {
-        struct shard *shard = &server->shards[i];
-        while (!spsc_push(&shard->queue, NULL)) /* we are the producer now */
+        struct rpc_shard *shard = &server->shards[i];
+        while (!spsc_push(&shard->queue, NULL)) /* this thread is the producer now */
             sched_yield();
         thread_join(&shard->thread);
         spsc_deinit(&shard->queue);
@@ -492,7 +494,7 @@ void rpc_server_destroy(struct rpc_server *server)
     while (server->live)
         request_destroy(server, server->live);
     while (server->sessions) {
-        struct session *s = server->sessions;
+        struct rpc_session *s = server->sessions;
         server->sessions = s->next;
         seq_ring_deinit(&s->ring);
         free(s);

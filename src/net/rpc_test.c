@@ -1,5 +1,5 @@
 /* rpc over whole nodes: answers, exactly once under faults, deadlines. */
-#include "net/rpc_kit_test.h"
+#include "net/rpc_fixture_test.h"
 
 /* ---- plain use ---- */
 
@@ -7,7 +7,7 @@ static void answers_and_errors(void **state)
 {
     static const char *const kinds[] = {"tcp", "inproc"};
     for (int k = 0; k < 2; k++) {
-        struct counters server;
+        struct counter_service server;
         struct client client;
         struct node_options so = test_options(kinds[k], SERVER(0), NULL);
         struct node_options co = test_options(kinds[k], WORKER(0), NULL);
@@ -31,14 +31,14 @@ static void answers_and_errors(void **state)
     }
 }
 
-/* Encrypted, with a key that comes from the secret. */
+/* Encrypted, with a key derived from the secret. */
 static void encrypted_links(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct node_options so = test_options("tcp", SERVER(0), NULL);
     struct node_options co = test_options("tcp", WORKER(0), NULL);
-    so.transport.encrypt = co.transport.encrypt = GREETING_ON;
+    so.transport.encrypt = co.transport.encrypt = HANDSHAKE_ON;
     counters_start(&server, &so, "127.0.0.1:0", NULL);
     client_start(&client, &co, server.address);
     assert_int_equal(ask(&client, ECHO, 0, 0, number(1), 5000, NULL, NULL), SKIFF_OK);
@@ -56,7 +56,7 @@ static void long_messages_in_parts(void **state)
     struct fault_plan plan = {
         .seed = 5, .drop = 0.01, .twice = 0.02, .late = 0.05, .late_ms = {0, 5}};
     for (int k = 0; k < 4; k++) {
-        struct counters server;
+        struct counter_service server;
         struct client client;
         struct node_options so = test_options(kinds[k % 2], SERVER(0), k < 2 ? NULL : &plan);
         struct node_options co = test_options(kinds[k % 2], WORKER(0), k < 2 ? NULL : &plan);
@@ -88,7 +88,7 @@ static void long_messages_in_parts(void **state)
 struct crowd {
     struct client client;
     int index, requests, window;
-    uint64_t sum[COUNTERS]; /* what it has added */
+    uint64_t sum[COUNTERS]; /* the sum of its additions */
     char failure[1100];
 };
 
@@ -124,7 +124,7 @@ static void *crowd_run(void *arg)
 static void run_crowd(const char *kind, const struct fault_plan *plan, int clients, int requests)
 {
     static struct crowd crowd[8];
-    struct counters server;
+    struct counter_service server;
     struct node_options so = test_options(kind, SERVER(0), plan);
     pthread_t threads[8];
     counters_start(&server, &so, "127.0.0.1:0", NULL);
@@ -185,10 +185,10 @@ static void exactly_once_with_cuts(void **state)
     run_crowd("tcp", &plan, 2, 700);
 }
 
-/* Replies are dropped once the client has said that it has them. */
+/* Replies are dropped once the client has acknowledged them. */
 static void kept_replies_go_away(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct node_options so = test_options("inproc", SERVER(0), NULL);
     struct node_options co = test_options("inproc", WORKER(0), NULL);
@@ -226,7 +226,7 @@ static void nobody_there(void **state)
 
 static void a_server_that_does_not_answer(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct skiff_error err;
     struct node_options so = test_options("tcp", SERVER(0), NULL);
@@ -234,9 +234,9 @@ static void a_server_that_does_not_answer(void **state)
     counters_start(&server, &so, "127.0.0.1:0", NULL);
     client_start(&client, &co, server.address);
     assert_int_equal(ask(&client, HANG, 0, 0, NULL, 400, NULL, &err), SKIFF_TIMEOUT);
-    assert_non_null(strstr(err.message, "connected, it is still at work on it"));
+    assert_non_null(strstr(err.message, "connected; it is still processing the request"));
     assert_non_null(strstr(err.message, server.address));
-    /* the server finds out that nobody waits any more, and its late answer does no harm */
+    /* the server notices that the client no longer waits, and its late answer does no harm */
     assert_int_equal(ask(&client, ECHO, 1, 0, number(1), 5000, NULL, NULL), SKIFF_OK);
     assert_int_equal(hung_count(&server), 1);
     rpc_reply(server.hung[0], NULL);
@@ -245,10 +245,10 @@ static void a_server_that_does_not_answer(void **state)
     counters_stop(&server);
 }
 
-/* An answer that comes long after the question, over several PROBEs. */
+/* An answer long after the request, over several PROBEs. */
 static void a_late_answer(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct node_options so = test_options("inproc", SERVER(0), NULL);
     struct node_options co = test_options("inproc", WORKER(0), NULL);
@@ -274,10 +274,10 @@ static void a_late_answer(void **state)
     counters_stop(&server);
 }
 
-/* More than the server has room for: it says BUSY, and everything is carried out in the end. */
+/* More than the server can queue: it replies BUSY, and everything is carried out in the end. */
 static void a_busy_server(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct rpc_server_options small = {.shards = 1, .queue_bytes = 2500};
     struct node_options so = test_options("inproc", SERVER(0), NULL);
@@ -316,7 +316,7 @@ static void count_done(void *arg, enum skiff_status status, struct blob *reply,
 
 static void callbacks(void **state)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct node_options so = test_options("inproc", SERVER(0), NULL);
     struct node_options co = test_options("inproc", WORKER(0), NULL);

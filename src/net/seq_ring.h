@@ -1,6 +1,6 @@
-/* Things by sequence number, for numbers that lie close together: a ring of pointers that grows
- * with the distance between the lowest and the highest. Used on both sides of rpc: what is
- * outstanding, what is known. One user at a time. */
+/* A map from sequence numbers to pointers, for numbers that lie close together: a ring that grows
+ * with the distance between the lowest and the highest. Used on both sides of rpc, for outstanding
+ * and for known requests. One user at a time. */
 #ifndef NET_SEQ_RING_H
 #define NET_SEQ_RING_H
 
@@ -28,7 +28,7 @@ static inline void seq_ring_put(struct seq_ring *r, uint64_t seq, void *thing)
         r->mask = old.slot ? 2 * old.mask + 1 : 63;
         while (seq - r->low > r->mask)
             r->mask = 2 * r->mask + 1;
-        r->slot = mem_must((r->mask + 1) * sizeof *r->slot);
+        r->slot = mem_alloc_or_die((r->mask + 1) * sizeof *r->slot);
         for (uint64_t s = old.low; s < old.next; s++)
             r->slot[s & r->mask] = old.slot[s & old.mask];
         free(old.slot);
@@ -38,7 +38,7 @@ static inline void seq_ring_put(struct seq_ring *r, uint64_t seq, void *thing)
         r->next = seq + 1;
 }
 
-/* The numbers up to `low` are done with; whatever was there has been taken out. */
+/* The numbers below `low` are finished; their entries have been taken out. */
 static inline void seq_ring_advance(struct seq_ring *r, uint64_t low)
 {
     r->low = low;

@@ -1,4 +1,5 @@
-/* Queue of pointers from one thread to one other, of fixed room. push never blocks; pop waits. */
+/* Queue of pointers from one thread to one other, of fixed capacity. push never blocks; pop
+ * waits. */
 #ifndef NET_SPSC_H
 #define NET_SPSC_H
 
@@ -13,16 +14,16 @@
 struct spsc {
     void **slot;
     size_t mask;
-    size_t tail;        /* producer's */
-    atomic_size_t head; /* consumer's; the producer reads it */
-    char apart[64];     /* the two threads write to different cache lines */
+    size_t tail;        /* owned by the producer */
+    atomic_size_t head; /* owned by the consumer; the producer reads it */
+    char apart[64];     /* keeps the two threads' members in different cache lines */
     size_t read;        /* consumer's copy of head */
-    sem_t filled;       /* how many are in the queue; orders the slots' contents, too */
+    sem_t filled; /* number of entries in the queue; also orders access to the slots' contents */
 };
 
-static inline void spsc_init(struct spsc *q, size_t room /* a power of two */)
+static inline void spsc_init(struct spsc *q, size_t capacity /* a power of two */)
 {
-    *q = (struct spsc){.slot = mem_must(room * sizeof *q->slot), .mask = room - 1};
+    *q = (struct spsc){.slot = mem_alloc_or_die(capacity * sizeof *q->slot), .mask = capacity - 1};
     sem_init(&q->filled, 0, 0);
 }
 
@@ -42,7 +43,7 @@ static inline bool spsc_push(struct spsc *q, void *p)
     return true;
 }
 
-/* Blocks until there is something. */
+/* Blocks until the queue has an entry. */
 static inline void *spsc_pop(struct spsc *q)
 {
     while (sem_wait(&q->filled) != 0 && errno == EINTR)

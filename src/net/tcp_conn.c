@@ -1,4 +1,4 @@
-/* Records: packets on a connection that is up.
+/* TCP records: packets on a connection that is up.
  *
  *   at size                       at size
  *    0  4  length of the body     24      head, then body: hidden when the link is encrypted
@@ -6,12 +6,12 @@
  *    5  3  0
  *    8 16  seal of these 8 bytes
  *
- * Lengths are believed when their seal has been checked, and bounded before anything is kept. A
- * body is read straight into its block and opened piece by piece as it comes, while the bytes are
- * in the processor's cache; nobody sees it before the seal at its end has been checked. Sending:
- * what is small, or must be hidden, goes through a buffer, so that many packets leave by one call;
- * a large body that may be read leaves straight from its block. Packets that the system does not
- * take now wait in a list; the order stays. */
+ * Lengths are trusted only after their seal has been checked, and are bounded before anything is
+ * kept. A body is read straight into its block and decrypted piece by piece as it arrives, while
+ * the bytes are in the processor's cache; it is passed on only after the seal at its end has been
+ * checked. Sending: small or encrypted packets go through a buffer, so that many of them are sent
+ * by one call; a large unencrypted body is sent straight from its block. Packets that the system
+ * does not accept now wait in a list, in order. */
 #include "net/tcp_parts.h"
 
 #include <arpa/inet.h>
@@ -30,18 +30,19 @@
 
 #define LENGTHS 8
 #define RECORD (LENGTHS + SEAL_TAG)
-#define IN_ROOM ((size_t)32 << 10)
-#define OUT_ROOM ((size_t)128 << 10)
-#define READ_ONCE ((size_t)256 << 10) /* of a body: it stays in the cache until it is opened */
-#define SMALL_BODY 1024   /* smaller packets are never FULL because of bytes, only of number */
-#define DIRECT_BODY 4096  /* up to here a copy costs less than a piece of its own */
+#define IN_CAPACITY ((size_t)32 << 10)
+#define OUT_CAPACITY ((size_t)128 << 10)
+#define READ_ONCE ((size_t)256 << 10) /* of a body: it stays in the cache until it is decrypted */
+/* smaller packets are never FULL because of bytes, only because of their number */
+#define SMALL_BODY 1024
+#define DIRECT_BODY 4096  /* up to this size a copy costs less than a vector element of its own */
 #define SEND_PACKETS 2000 /* per peer; bounds small packets as peer_bytes bounds large ones */
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 struct tcp_conn *conn_create(struct tcp *t, int fd, enum tcp_state state, bool local)
 {
-    struct tcp_conn *c = mem_must(sizeof *c);
+    struct tcp_conn *c = mem_alloc_or_die(sizeof *c);
     c->source = TCP_CONN;
     c->state = state;
     c->fd = fd;
@@ -65,9 +66,9 @@ bool conn_watch(struct tcp *t, struct tcp_conn *c, bool out)
 
 bool conn_up(struct tcp *t, struct tcp_conn *c)
 {
-    struct greeting_keys keys;
+    struct handshake_keys keys;
     bool client = c->dialed != NULL;
-    if (greeting_keys(&c->greeting, &keys, NULL) < 0)
+    if (handshake_keys(&c->handshake, &keys, NULL) < 0)
         return false;
     c->encrypt = keys.encrypt;
     bool ok = seal_create(keys.cipher, client ? keys.to_client : keys.to_server, true, &c->in_seal,
@@ -75,11 +76,11 @@ bool conn_up(struct tcp *t, struct tcp_conn *c)
               seal_create(keys.cipher, client ? keys.to_server : keys.to_client, false,
                           &c->out_seal, NULL) == SKIFF_OK;
     secret_wipe(&keys, sizeof keys);
-    secret_wipe(&c->greeting, sizeof c->greeting);
+    secret_wipe(&c->handshake, sizeof c->handshake);
     if (!ok)
         return false;
-    c->in = mem_must(IN_ROOM);
-    c->out = mem_must(OUT_ROOM);
+    c->in = mem_alloc_or_die(IN_CAPACITY);
+    c->out = mem_alloc_or_die(OUT_CAPACITY);
     c->state = TCP_UP;
     c->since = clock_now();
     return conn_watch(t, c, false);
@@ -112,7 +113,7 @@ void conn_close(struct tcp *t, struct tcp_conn *c)
     if (c->dialed) {
         dial_lost(t, c->dialed, was == TCP_UP);
     } else {
-        if (was == TCP_GREETING)
+        if (was == TCP_HANDSHAKE)
             gate_forget(t, c);
         t->slots[c->peer & ((1 << TCP_SLOT_BITS) - 1)] = NULL;
     }
@@ -120,11 +121,11 @@ void conn_close(struct tcp *t, struct tcp_conn *c)
     t->graveyard = c;
 }
 
-void conn_free(struct tcp_conn *c)
+void conn_destroy(struct tcp_conn *c)
 {
     seal_destroy(c->in_seal);
     seal_destroy(c->out_seal);
-    secret_wipe(&c->greeting, sizeof c->greeting);
+    secret_wipe(&c->handshake, sizeof c->handshake);
     free(c->in);
     free(c->out);
     free(c);
@@ -140,9 +141,9 @@ void conn_mark_ready(struct tcp *t, struct tcp_conn *c)
     t->ready_end = &c->next_ready;
 }
 
-/* ---- who is there ---- */
+/* ---- origin of a connection ---- */
 
-/* IPv4 that came to a socket for both families has a prefix. */
+/* IPv4 on a socket for both families has a prefix. */
 static void print_origin(char out[TCP_ORIGIN], const char *host, const char *port)
 {
     const char *plain = strncmp(host, "::ffff:", 7) ? host : host + 7;
@@ -161,7 +162,7 @@ const char *conn_origin(const struct tcp_conn *c, char out[TCP_ORIGIN])
                          NI_NUMERICHOST | NI_NUMERICSERV) == 0)
         print_origin(out, host, port);
     else
-        snprintf(out, TCP_ORIGIN, "an address that has gone");
+        snprintf(out, TCP_ORIGIN, "an unknown address");
     return out;
 }
 
@@ -176,7 +177,7 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
                   &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-/* A machine speaks with itself from the address that it speaks to, or over the loopback. */
+/* A machine connects to itself from the address that it connects to, or over the loopback. */
 bool conn_is_apart(const struct tcp_conn *c)
 {
     struct sockaddr_storage here = {0}, there = {0};
@@ -189,13 +190,13 @@ bool conn_is_apart(const struct tcp_conn *c)
     return !host_is_loopback((struct sockaddr *)&there) && !same_host(&here, &there);
 }
 
-void conn_wish(const struct tcp *t, const struct tcp_conn *c, struct greeting_wish *out)
+void conn_wish(const struct tcp *t, const struct tcp_conn *c, struct handshake_wish *out)
 {
-    *out = (struct greeting_wish){
+    *out = (struct handshake_wish){
         .encrypt = t->options.encrypt, .apart = conn_is_apart(c), .aes = seal_aes_is_fast()};
 }
 
-/* ---- the greeting's few bytes ---- */
+/* ---- the few bytes of the handshake ---- */
 
 bool conn_hand_over(struct tcp_conn *c, const uint8_t *bytes, size_t n)
 {
@@ -218,7 +219,7 @@ bool conn_hand_take(struct tcp_conn *c, size_t n, bool *out_ended)
     return true;
 }
 
-/* ---- in ---- */
+/* ---- receiving ---- */
 
 static uint32_t read_u32(const uint8_t *p)
 {
@@ -241,12 +242,12 @@ bool conn_fill(struct tcp *t, struct tcp_conn *c)
         c->in_end -= c->in_start;
         c->in_start = 0;
     }
-    if (c->in_end || rest <= IN_ROOM / 2)
-        rest = 0; /* through the buffer, with what follows */
+    if (c->in_end || rest <= IN_CAPACITY / 2)
+        rest = 0; /* through the buffer, with the bytes that follow */
     if (rest > READ_ONCE)
         rest = READ_ONCE;
     struct iovec to[2] = {{rest ? c->packet.body->data + c->body_got : NULL, rest},
-                          {c->in + c->in_end, IN_ROOM - c->in_end}};
+                          {c->in + c->in_end, IN_CAPACITY - c->in_end}};
     ssize_t got;
     do
         got = readv(c->fd, rest ? to : to + 1, rest ? 2 : 1);
@@ -267,7 +268,7 @@ bool conn_fill(struct tcp *t, struct tcp_conn *c)
     return true;
 }
 
-/* A record's lengths; false: they make no sense. */
+/* Reads a record's lengths; false: they are invalid. */
 static bool begin_record(struct tcp *t, struct tcp_conn *c)
 {
     const uint8_t *p = c->in + c->in_start;
@@ -352,7 +353,7 @@ enum skiff_status conn_take(struct tcp *t, struct tcp_conn *c, struct packet *ou
     }
 }
 
-/* ---- out ---- */
+/* ---- sending ---- */
 
 enum transport_sent conn_send(struct tcp *t, struct tcp_conn *c, const struct packet *p)
 {
@@ -360,7 +361,7 @@ enum transport_sent conn_send(struct tcp *t, struct tcp_conn *c, const struct pa
         c->was_full = true;
         return TRANSPORT_FULL;
     }
-    struct tcp_item *i = mem_must(sizeof *i);
+    struct tcp_item *i = mem_alloc_or_die(sizeof *i);
     i->packet = *p;
     blob_ref(p->body);
     *c->end = i;
@@ -416,18 +417,18 @@ static void item_done(struct tcp *t, struct tcp_conn *c)
     free(i);
     if (c->was_full && c->queued <= t->options.peer_bytes / 2 && c->nitems <= SEND_PACKETS / 2) {
         c->was_full = false;
-        t->room = true;
+        t->capacity = true;
     }
 }
 
-/* Puts the first item, or as much of it as there is room for, into the buffer. False: no more can
- * be prepared before something has left. */
+/* Puts the first item, or as much of it as fits, into the buffer. False: no more can be prepared
+ * before something has been sent. */
 static bool prepare_item(struct tcp *t, struct tcp_conn *c)
 {
     const struct packet *p = &c->first->packet;
-    size_t room = OUT_ROOM - c->out_end;
+    size_t capacity = OUT_CAPACITY - c->out_end;
     if (!c->begun) {
-        if (room < RECORD + PACKET_HEAD)
+        if (capacity < RECORD + PACKET_HEAD)
             return false;
         put_head(c, p);
         return true;
@@ -442,12 +443,12 @@ static bool prepare_item(struct tcp *t, struct tcp_conn *c)
         return false;
     }
     if (rest) {
-        size_t n = rest < room ? rest : room;
+        size_t n = rest < capacity ? rest : capacity;
         put(c, from, n);
         c->body_sent += n;
         return n > 0;
     }
-    if (room < SEAL_TAG)
+    if (capacity < SEAL_TAG)
         return false;
     seal_end(c->out_seal, c->out + c->out_end);
     c->out_end += SEAL_TAG;
@@ -455,7 +456,8 @@ static bool prepare_item(struct tcp *t, struct tcp_conn *c)
     return true;
 }
 
-/* The item whose body goes out directly must stay until that has left: its tag is put behind. */
+/* An item whose body is sent directly must stay until that has been sent: its seal is appended
+ * after it. */
 static void prepare(struct tcp *t, struct tcp_conn *c)
 {
     if (c->out_start == c->out_end)

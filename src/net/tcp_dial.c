@@ -1,17 +1,17 @@
-/* Connections that we make, again and again until they stand, and again when they break.
+/* Outgoing connections, tried again and again until they are up, and again when they break.
  *
- * - A name may have several addresses (IPv4, IPv6): tries go round. After a round it is looked up
- *   anew, beside the network thread.
- * - Transport ipc tries the local socket first, and the port at once when nobody is there, or
- *   somebody else. The socket's name (in the abstract name space: nothing is left on a disk) is
- *   made of the user's number and the address; all users of the machine can see it, so nothing of
- *   the secret is in it.
- * - While nobody listens at a port of this machine that outgoing connections may use, too, a try
- *   can be given that very port as its own: TCP then connects it with itself, and the server could
- *   not listen there any more. Such a connection is thrown away.
- * - Somebody who answers with another secret or version is no peer of ours, but he may be somebody
- *   in between, or gone in a moment: only when it happens REFUSALS times in a row, and the peer has
- *   never been up, is it for good. The reason is kept for transport.refused. */
+ * - A name may have several addresses (IPv4, IPv6): attempts cycle through them. After each cycle
+ *   the name is looked up again, outside the network thread.
+ * - Transport ipc tries the local socket first, and the port at once if no process, or a foreign
+ *   one, listens at the socket. The socket's name (in the abstract name space: nothing is left on a
+ *   disk) is made of the user's number and the address; all users of the machine can see it, so it
+ *   contains nothing of the secret.
+ * - While no process listens at a port of this machine that outgoing connections may use, too, an
+ *   attempt can be given that very port as its own: TCP then connects it with itself, and the
+ *   server could not listen there any more. Such a connection is closed.
+ * - A process that answers with another secret or version is not a peer, but it may be one in
+ *   between, or gone in a moment: the refusal is final only after REFUSALS answers in a row, and if
+ *   the peer has never been up. The reason is kept for transport.refused. */
 #include "net/tcp_parts.h"
 
 #include <errno.h>
@@ -28,12 +28,12 @@
 #include "base/mem.h"
 #include "net/host.h"
 
-#define WAIT_FIRST (50 * CLOCK_MS) /* between two tries; grows */
+#define WAIT_FIRST (50 * CLOCK_MS) /* between two attempts; grows */
 #define WAIT_LAST (1000 * CLOCK_MS)
-#define REFUSALS 5 /* over a second and a half, with the pauses between tries */
+#define REFUSALS 5 /* over a second and a half, with the pauses between attempts */
 #define CONNECT_TIME \
-    (CLOCK_SECOND) /* then a fresh try: the system itself waits longer and longer */
-#define GREETING_TIME (10 * CLOCK_SECOND) /* under a flood a server takes us in turns */
+    (CLOCK_SECOND) /* then a fresh attempt: the system itself waits longer and longer */
+#define HANDSHAKE_TIME (10 * CLOCK_SECOND) /* under a flood a server may defer this one */
 
 socklen_t dial_local_name(const struct tcp *t, const struct address *a, struct sockaddr_un *out)
 {
@@ -47,7 +47,7 @@ socklen_t dial_local_name(const struct tcp *t, const struct address *a, struct s
 
 struct tcp_dialed *dial_create(struct tcp *t, const struct address *a, transport_peer peer)
 {
-    struct tcp_dialed *d = mem_must(sizeof *d);
+    struct tcp_dialed *d = mem_alloc_or_die(sizeof *d);
     d->address = *a;
     d->peer = peer;
     d->wait = WAIT_FIRST;
@@ -76,7 +76,7 @@ void dial_destroy(struct tcp *t, struct tcp_dialed *d)
     free(d);
 }
 
-/* The next try goes elsewhere; at once, when it was the local socket's. */
+/* The next attempt uses another address; at once, if this one was the local socket's. */
 static void go_on(struct tcp_dialed *d, int64_t now)
 {
     d->tries++;
@@ -106,7 +106,7 @@ void dial_lost(struct tcp *t, struct tcp_dialed *d, bool was_up)
     }
 }
 
-/* ---- the greeting, client's side ---- */
+/* ---- the handshake, client's side ---- */
 
 static void refuse(struct tcp *t, struct tcp_dialed *d, const struct skiff_error *err)
 {
@@ -120,14 +120,14 @@ static void refuse(struct tcp *t, struct tcp_dialed *d, const struct skiff_error
         d->refused = *err;
 }
 
-static void greet(struct tcp *t, struct tcp_conn *c)
+static void start_handshake(struct tcp *t, struct tcp_conn *c)
 {
-    struct greeting_wish wish;
-    uint8_t first[GREETING_OPEN];
+    struct handshake_wish wish;
+    uint8_t first[HANDSHAKE_OPEN];
     conn_wish(t, c, &wish);
-    greeting_first(&c->greeting, t->pake_base, &wish, &c->dialed->ticket, first);
-    c->dialed->ticket.number = 0; /* it is good for one time */
-    c->state = TCP_GREETING;
+    handshake_first(&c->handshake, t->pake_base, &wish, &c->dialed->ticket, first);
+    c->dialed->ticket.number = 0; /* it is valid only once */
+    c->state = TCP_HANDSHAKE;
     c->since = clock_now();
     if (!conn_watch(t, c, false) || !conn_hand_over(c, first, sizeof first))
         conn_close(t, c);
@@ -136,13 +136,14 @@ static void greet(struct tcp *t, struct tcp_conn *c)
 static void on_answer(struct tcp *t, struct tcp_conn *c)
 {
     struct skiff_error err;
-    uint8_t proof[GREETING_PROOF];
-    struct greeting_keys keys;
-    enum skiff_status status = greeting_prove(&c->greeting, c->hand, proof, &err);
+    uint8_t proof[HANDSHAKE_PROOF];
+    struct handshake_keys keys;
+    enum skiff_status status = handshake_prove(&c->handshake, c->hand, proof, &err);
     if (status == SKIFF_OK)
-        status = greeting_keys(&c->greeting, &keys, &err);
+        status = handshake_keys(&c->handshake, &keys, &err);
     secret_wipe(&keys, sizeof keys);
-    if (status == SKIFF_FORMAT) { /* another program at that port: it may go, and our server come */
+    /* another program at that port: it may end, and the job's server start */
+    if (status == SKIFF_FORMAT) {
         conn_close(t, c);
     } else if (status < 0) {
         refuse(t, c->dialed, &err);
@@ -158,11 +159,11 @@ static void on_welcome(struct tcp *t, struct tcp_conn *c)
 {
     struct skiff_error err;
     struct tcp_dialed *d = c->dialed;
-    if (greeting_end(&c->greeting, c->hand, &err) < 0) {
+    if (handshake_end(&c->handshake, c->hand, &err) < 0) {
         refuse(t, d, &err);
         return;
     }
-    greeting_ticket(&c->greeting, &d->ticket);
+    handshake_ticket(&c->handshake, &d->ticket);
     if (!conn_up(t, c)) {
         conn_close(t, c);
         return;
@@ -172,11 +173,10 @@ static void on_welcome(struct tcp *t, struct tcp_conn *c)
     d->refusals = 0;
     d->was_up = true;
     d->wait = WAIT_FIRST;
-    t->room = true; /* whoever waits with packets for it may send */
+    t->capacity = true; /* a waiting sender may try again */
 }
 
-/* How a try to connect has ended. A local socket that is not there says nothing: the port is next.
- */
+/* Records the result of an attempt. A missing local socket means nothing: the port is next. */
 static void note_listener(struct tcp_dialed *d, bool local, int code)
 {
     if (!local)
@@ -192,11 +192,12 @@ static void on_connected(struct tcp *t, struct tcp_conn *c)
     note_listener(c->dialed, c->local, code);
     if (!known || code != 0) {
         conn_close(t, c);
-    } else if (host_is_own_end(c->fd)) { /* without the time that TCP keeps its port for */
+        /* closed without TIME_WAIT, in which TCP would keep its port */
+    } else if (host_is_own_end(c->fd)) {
         setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
         conn_close(t, c);
     } else {
-        greet(t, c);
+        start_handshake(t, c);
     }
 }
 
@@ -207,12 +208,12 @@ void dial_event(struct tcp *t, struct tcp_conn *c)
         on_connected(t, c);
         return;
     }
-    if (conn_hand_take(c, c->step ? GREETING_PROOF : GREETING_OPEN, &ended)) {
+    if (conn_hand_take(c, c->step ? HANDSHAKE_PROOF : HANDSHAKE_OPEN, &ended)) {
         if (c->step)
             on_welcome(t, c);
         else
             on_answer(t, c);
-    } else if (ended || (!c->step && !greeting_begins(c->hand, c->nhand))) {
+    } else if (ended || (!c->step && !handshake_begins(c->hand, c->nhand))) {
         conn_close(t, c);
     }
 }
@@ -222,8 +223,8 @@ void dial_event(struct tcp *t, struct tcp_conn *c)
 void tcp_tune(int fd)
 {
     int on = 1;
-    unsigned dead_ms = 8000; /* bytes that nobody acknowledges for so long: the link is cut */
-    int idle = 10, between = 5, probes = 3; /* seconds: a machine that has gone without a word */
+    unsigned dead_ms = 8000; /* a link is closed when bytes are unacknowledged for this long */
+    int idle = 10, between = 5, probes = 3; /* seconds: detects a machine that has disappeared */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
@@ -232,7 +233,7 @@ void tcp_tune(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms, sizeof dead_ms);
 }
 
-/* One try, at the local socket or at d->at. */
+/* One attempt, at the local socket or at d->at. */
 static void connect_now(struct tcp *t, struct tcp_dialed *d, int64_t now)
 {
     bool local = d->at_local;
@@ -258,7 +259,7 @@ static void connect_now(struct tcp *t, struct tcp_dialed *d, int64_t now)
         on_connected(t, d->conn);
 }
 
-/* True: d->at says where to connect to. */
+/* True: d->at is the address to connect to. */
 static bool have_address(struct tcp *t, struct tcp_dialed *d, int64_t now)
 {
     if (d->at)
@@ -280,7 +281,7 @@ int64_t dial_tick(struct tcp *t, struct tcp_dialed *d, int64_t now)
     if (d->refused.code < 0 || (c && c->state == TCP_UP))
         return CLOCK_NEVER;
     if (c) {
-        int64_t end = c->since + (c->state == TCP_CONNECTING ? CONNECT_TIME : GREETING_TIME);
+        int64_t end = c->since + (c->state == TCP_CONNECTING ? CONNECT_TIME : HANDSHAKE_TIME);
         if (now < end)
             return end;
         conn_close(t, c);

@@ -1,21 +1,22 @@
-/* The door: connections that others make, until they have proven themselves.
+/* The gate: incoming connections, until they are authenticated.
  *
- * Whoever can reach the port can knock, so nothing here may cost much or last long:
+ * Any process that can reach the port can connect, so nothing here may cost much or last long:
  *
- * - A stranger is a descriptor, less than a kilobyte and GREETING_TIME; of what he sends 64 bytes
- *   are read before he has proven himself, and his first wrong byte ends it. There are `most`
- *   strangers at once, and a fraction of the process's descriptors at most, so that members keep
- *   theirs. When one more comes, somebody goes who has had the time to say the next thing and has
- *   not: whoever belongs to the job is through within two round trips.
- * - Quotas by time: connections taken a second, and answers a second (an answer takes 200 us of
- *   computing, so 400 are 8 % of one processor). First messages that find no quota wait; who gets
- *   the next turn is drawn by lot, and so is who goes when all that wait have just come: a flood
- *   delays a member, who tries again, but does not keep him out. Who shows a ticket of an earlier
- *   connection has his turn at once: links that break under a flood come back.
- * - When the quota of connections is used up, we do not look at the listening sockets for a while;
- *   the system keeps those who knock in its own queue. A short queue would drop members together
- *   with the rest, and they would come again only after seconds; TCP takes 64 KB at most from each
- *   of those in it. */
+ * - An unauthenticated peer takes a descriptor, less than a kilobyte and HANDSHAKE_TIME; 64 bytes
+ *   are read from it before it has proven itself, and its first wrong byte closes the connection.
+ *   There are at most `most` such peers at once, and a fraction of the process's descriptors, so
+ *   that members keep theirs. When one more connects, one is closed that has had the time to send
+ *   the next message and has not: a process of the job is through within two round trips.
+ * - Rate limits: connections accepted a second, and answers a second (an answer takes 200 us of
+ *   computing, so 400 are 8 % of one processor). First messages over the limit wait; the next one
+ *   served is chosen at random, and so is the one closed when all waiting peers have just
+ *   connected: a flood delays a member, which tries again, but does not lock it out. A peer that
+ *   shows a ticket of an earlier connection is served at once: links that break under a flood come
+ *   back.
+ * - When the limit of connections is used up, the listening sockets are not polled for a while; the
+ *   system keeps new connections in its own queue. A short queue would drop members together with
+ *   the rest, and they would retry only after seconds; TCP takes at most 64 KB for each connection
+ *   in it. */
 #define _GNU_SOURCE /* accept4 */
 #include "net/tcp_parts.h"
 
@@ -31,23 +32,23 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define STRANGERS_MOST 128
+#define UNAUTHENTICATED_MOST 128
 #define ACCEPTS_A_SECOND 600.0
 #define ACCEPTS_AT_ONCE 256.0
 #define HELLOS_A_SECOND 400.0
 #define HELLOS_AT_ONCE 64.0
-#define GREETING_TIME (5 * CLOCK_SECOND)
+#define HANDSHAKE_TIME (5 * CLOCK_SECOND)
 #define PAUSE (10 * CLOCK_MS)
-#define NO_DESCRIPTOR (100 * CLOCK_MS) /* the pause when the system has none for us */
+#define NO_DESCRIPTOR (100 * CLOCK_MS) /* the pause when the process has no descriptor left */
 #define QUEUE 1024
-#define FIRST_TIME (100 * CLOCK_MS) /* to say FIRST, and PROOF, when others wait for the place */
+#define FIRST_TIME (100 * CLOCK_MS) /* to send FIRST, and PROOF, when others wait for the slot */
 #define PROOF_TIME (500 * CLOCK_MS)
 
 void gate_init(struct tcp *t)
 {
     struct rlimit limit;
     struct tcp_gate *g = &t->gate;
-    g->most = STRANGERS_MOST;
+    g->most = UNAUTHENTICATED_MOST;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 8 < g->most)
         g->most = limit.rlim_cur / 8 > 4 ? (size_t)limit.rlim_cur / 8 : 4;
     g->accepts = ACCEPTS_AT_ONCE;
@@ -73,11 +74,12 @@ static enum skiff_status listen_failed(const char *address, struct skiff_error *
 
 static void add_listener(struct tcp *t, int fd, bool local)
 {
-    struct tcp_listener *l = mem_must(sizeof *l);
+    struct tcp_listener *l = mem_alloc_or_die(sizeof *l);
     *l = (struct tcp_listener){TCP_LISTENER, fd, local};
     struct epoll_event e = {.events = t->gate.listening ? EPOLLIN : 0, .data.ptr = l};
     epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &e);
-    t->listeners = mem_must_grow(t->listeners, (t->nlisteners + 1) * sizeof(struct tcp_listener *));
+    t->listeners =
+        mem_grow_or_die(t->listeners, (t->nlisteners + 1) * sizeof(struct tcp_listener *));
     t->listeners[t->nlisteners++] = l;
 }
 
@@ -135,8 +137,8 @@ static enum skiff_status listen_any(struct tcp *t, struct address *a, const char
     return SKIFF_OK;
 }
 
-/* Every address of a name (localhost: 127.0.0.1 and ::1); one must work. Port 0 takes a free one,
- * the same for all. */
+/* Listens at every address of a name (localhost: 127.0.0.1 and ::1); one must work. Port 0 takes a
+ * free one, the same for all. */
 static enum skiff_status listen_named(struct tcp *t, struct address *a, const char *address,
                                       struct skiff_error *err)
 {
@@ -174,7 +176,7 @@ enum skiff_status gate_listen(struct tcp *t, const char *address, char *out_boun
         struct sockaddr_un name;
         socklen_t len = dial_local_name(t, &a, &name);
         int fd = open_socket((struct sockaddr *)&name, len, false);
-        if (fd >= 0) /* else they come by the port */
+        if (fd >= 0) /* otherwise clients connect by the port */
             add_listener(t, fd, true);
     }
     if (out_bound)
@@ -193,7 +195,7 @@ void gate_close(struct tcp *t)
     t->nlisteners = 0;
 }
 
-/* ---- strangers ---- */
+/* ---- unauthenticated peers ---- */
 
 void gate_forget(struct tcp *t, struct tcp_conn *c)
 {
@@ -201,32 +203,32 @@ void gate_forget(struct tcp *t, struct tcp_conn *c)
     *(c->older ? &c->older->newer : &g->oldest) = c->newer;
     *(c->newer ? &c->newer->older : &g->newest) = c->older;
     c->older = c->newer = NULL;
-    g->strangers--;
+    g->unauthenticated--;
     if (c->waits_turn)
         g->waiting--;
     c->waits_turn = false;
 }
 
-/* He has not come in: counts it, and keeps where he came from for the log. */
+/* The peer is refused: counts it, and keeps its address for the log. */
 static void turn_away(struct tcp *t, struct tcp_conn *c, uint64_t *count)
 {
     int64_t now = clock_now();
     ++*count;
-    t->stats.strangers++;
+    t->stats.unauthenticated++;
     if (now - t->gate.looked > CLOCK_SECOND / 10 || count == &t->stats.no_secret) {
-        conn_origin(c, t->stats.last_stranger);
+        conn_origin(c, t->stats.last_unauthenticated);
         t->gate.looked = now;
     }
     conn_close(t, c);
 }
 
-/* Has he had the time to say the next thing? */
+/* Has it had the time to send the next message? */
 static bool is_slow(const struct tcp_conn *c, int64_t now)
 {
     return !c->waits_turn && now - c->since > (c->step ? PROOF_TIME : FIRST_TIME);
 }
 
-/* A number below n. */
+/* A random number below n. */
 static size_t lot(size_t n)
 {
     uint32_t drawn;
@@ -234,8 +236,8 @@ static size_t lot(size_t n)
     return drawn % n;
 }
 
-/* Makes room for one more: who is slow goes, or else anybody. */
-static void make_room(struct tcp *t)
+/* Makes space for one more: closes a slow peer, or else any. */
+static void make_space(struct tcp *t)
 {
     int64_t now = clock_now();
     struct tcp_conn *c = t->gate.oldest;
@@ -243,7 +245,7 @@ static void make_room(struct tcp *t)
         c = c->newer;
     if (!c) {
         c = t->gate.oldest;
-        for (size_t skip = lot(t->gate.strangers); skip && c->newer; skip--)
+        for (size_t skip = lot(t->gate.unauthenticated); skip && c->newer; skip--)
             c = c->newer;
     }
     turn_away(t, c, &t->stats.silent);
@@ -259,7 +261,7 @@ static bool find_slot(struct tcp *t, size_t *out)
     if (t->nslots >= 1u << TCP_SLOT_BITS)
         return false;
     size_t more = t->nslots ? 2 * t->nslots : 64;
-    t->slots = mem_must_grow(t->slots, more * sizeof(struct tcp_conn *));
+    t->slots = mem_grow_or_die(t->slots, more * sizeof(struct tcp_conn *));
     memset(t->slots + t->nslots, 0, (more - t->nslots) * sizeof(struct tcp_conn *));
     *out = t->nslots;
     t->nslots = more;
@@ -270,7 +272,7 @@ static void take_in(struct tcp *t, int fd, bool local)
 {
     struct tcp_gate *g = &t->gate;
     size_t slot;
-    struct tcp_conn *c = find_slot(t, &slot) ? conn_create(t, fd, TCP_GREETING, local) : NULL;
+    struct tcp_conn *c = find_slot(t, &slot) ? conn_create(t, fd, TCP_HANDSHAKE, local) : NULL;
     if (!c) {
         close(fd);
         return;
@@ -280,8 +282,8 @@ static void take_in(struct tcp *t, int fd, bool local)
     c->older = g->newest;
     *(g->newest ? &g->newest->newer : &g->oldest) = c;
     g->newest = c;
-    g->strangers++;
-    gate_event(t, c); /* what he says first is mostly there already */
+    g->unauthenticated++;
+    gate_event(t, c); /* its first message has mostly arrived already */
 }
 
 static void set_listening(struct tcp *t, bool on)
@@ -324,8 +326,8 @@ void gate_accept(struct tcp *t, struct tcp_listener *l)
             continue;
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
             t->stats.no_descriptor++;
-            if (g->strangers)
-                make_room(t);
+            if (g->unauthenticated)
+                make_space(t);
             pause_listening(t, now + NO_DESCRIPTOR);
             return;
         }
@@ -333,44 +335,44 @@ void gate_accept(struct tcp *t, struct tcp_listener *l)
             return;
         g->accepts -= 1;
         t->stats.accepted++;
-        if (g->strangers >= g->most)
-            make_room(t);
+        if (g->unauthenticated >= g->most)
+            make_space(t);
         take_in(t, fd, l->local);
     }
     pause_listening(t, now + PAUSE);
 }
 
-/* ---- the greeting, server's side ---- */
+/* ---- the handshake, server's side ---- */
 
 static void answer(struct tcp *t, struct tcp_conn *c)
 {
-    struct greeting_wish wish;
+    struct handshake_wish wish;
     struct skiff_error err;
-    uint8_t out[GREETING_OPEN];
+    uint8_t out[HANDSHAKE_OPEN];
     if (c->waits_turn)
         t->gate.waiting--;
     c->waits_turn = false;
     conn_wish(t, c, &wish);
     enum skiff_status status =
-        greeting_answer(&c->greeting, t->pake_base, &wish, c->hand, out, &err);
-    bool told =
+        handshake_answer(&c->handshake, t->pake_base, &wish, c->hand, out, &err);
+    bool reported =
         (status == SKIFF_OK || status == SKIFF_UNSUPPORTED) && conn_hand_over(c, out, sizeof out);
     c->step = 1;
-    c->since = clock_now(); /* he has his time again, once */
+    c->since = clock_now(); /* its time starts again, once */
     c->nhand = 0;
     if (status == SKIFF_UNSUPPORTED)
         turn_away(t, c, &t->stats.other_version);
-    else if (!told)
+    else if (!reported)
         turn_away(t, c, &t->stats.nonsense);
 }
 
-/* True: the ticket was good; it is used up now. */
-static bool shows_ticket(struct tcp_gate *g, const uint8_t first[GREETING_OPEN])
+/* True: the ticket was valid; it is used up now. */
+static bool shows_ticket(struct tcp_gate *g, const uint8_t first[HANDSHAKE_OPEN])
 {
-    uint32_t number = greeting_shows(first);
+    uint32_t number = handshake_shows(first);
     for (size_t i = 0; number && i < TCP_TICKETS; i++)
         if (g->tickets[i].number == number) {
-            bool fits = greeting_fits(first, &g->tickets[i]);
+            bool fits = handshake_fits(first, &g->tickets[i]);
             if (fits)
                 g->tickets[i].number = 0;
             return fits;
@@ -397,39 +399,39 @@ static void on_first(struct tcp *t, struct tcp_conn *c)
 
 static void on_proof(struct tcp *t, struct tcp_conn *c)
 {
-    uint8_t out[GREETING_PROOF];
+    uint8_t out[HANDSHAKE_PROOF];
     struct skiff_error err;
-    bool proven = greeting_check(&c->greeting, c->hand, out, &err) == SKIFF_OK;
-    bool told = conn_hand_over(c, out, sizeof out);
+    bool proven = handshake_check(&c->handshake, c->hand, out, &err) == SKIFF_OK;
+    bool reported = conn_hand_over(c, out, sizeof out);
     if (!proven) {
         turn_away(t, c, &t->stats.no_secret);
         return;
     }
-    greeting_ticket(&c->greeting, &t->gate.tickets[t->gate.next_ticket]);
+    handshake_ticket(&c->handshake, &t->gate.tickets[t->gate.next_ticket]);
     t->gate.next_ticket = (t->gate.next_ticket + 1) % TCP_TICKETS;
     gate_forget(t, c);
-    c->state = TCP_UP; /* no stranger, whatever happens now */
+    c->state = TCP_UP; /* authenticated, whatever happens now */
     if (!c->local)
         tcp_tune(c->fd);
-    if (!told || !conn_up(t, c))
+    if (!reported || !conn_up(t, c))
         conn_close(t, c);
 }
 
 void gate_event(struct tcp *t, struct tcp_conn *c)
 {
     bool ended;
-    size_t n = c->step ? GREETING_PROOF : GREETING_OPEN;
-    if (c->waits_turn) /* nothing is asked for: it has broken */
+    size_t n = c->step ? HANDSHAKE_PROOF : HANDSHAKE_OPEN;
+    if (c->waits_turn) /* it had nothing to send: the connection has broken */
         turn_away(t, c, &t->stats.silent);
     else if (conn_hand_take(c, n, &ended))
         c->step ? on_proof(t, c) : on_first(t, c);
-    else if (!c->step && !greeting_begins(c->hand, c->nhand))
+    else if (!c->step && !handshake_begins(c->hand, c->nhand))
         turn_away(t, c, &t->stats.nonsense);
     else if (ended)
         turn_away(t, c, &t->stats.silent);
 }
 
-/* Whose turn it is: one of those who wait, by lot. */
+/* Picks the next waiting peer, at random. */
 static struct tcp_conn *draw(struct tcp_gate *g)
 {
     size_t skip = lot(g->waiting);
@@ -458,16 +460,16 @@ int64_t gate_tick(struct tcp *t, int64_t now)
 {
     struct tcp_gate *g = &t->gate;
     int64_t next = CLOCK_NEVER;
-    if (!g->strangers && g->listening)
+    if (!g->unauthenticated && g->listening)
         return next;
     refill(g, now);
     take_turns(t);
     for (struct tcp_conn *c = g->oldest, *newer; c; c = newer) {
         newer = c->newer;
-        if (now - c->since >= GREETING_TIME)
+        if (now - c->since >= HANDSHAKE_TIME)
             turn_away(t, c, &t->stats.silent);
         else
-            next = clock_min(next, c->since + GREETING_TIME);
+            next = clock_min(next, c->since + HANDSHAKE_TIME);
     }
     if (g->waiting)
         next = clock_min(next, now + (int64_t)(CLOCK_SECOND / HELLOS_A_SECOND));

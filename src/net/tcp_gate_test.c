@@ -1,8 +1,8 @@
-/* Strangers in front of a server that works: floods of every kind cost it little memory and few
- * descriptors, members still come in and are served, nobody learns anything, and whoever stands in
- * between can change nothing. Real sockets on loopback; every flood is bounded. */
+/* Unauthenticated peers against a working server: floods of every kind cost it little memory and
+ * few descriptors, members can still connect and are served, nothing is disclosed, and a man in the
+ * middle can change nothing. Real sockets on loopback; every flood is bounded. */
 #define _GNU_SOURCE /* memmem */
-#include "net/rpc_kit_test.h"
+#include "net/rpc_fixture_test.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,13 +25,13 @@ static int knock(const char *address)
     return fd;
 }
 
-/* What comes until the other side closes, or for 8 s; the number of bytes. */
-static size_t hear_all(int fd, uint8_t *out, size_t room)
+/* Receives until the other side closes, or for 8 s; returns the number of bytes. */
+static size_t hear_all(int fd, uint8_t *out, size_t capacity)
 {
     size_t n = 0;
     struct timeval patience = {.tv_sec = 8};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    for (ssize_t got; n < room && (got = recv(fd, out + n, room - n, 0)) > 0;)
+    for (ssize_t got; n < capacity && (got = recv(fd, out + n, capacity - n, 0)) > 0;)
         n += (size_t)got;
     return n;
 }
@@ -46,7 +46,7 @@ static size_t resident(void)
     return pages * 4096;
 }
 
-/* Sanitizers keep books of their own, which grow with every connection. */
+/* Sanitizers have allocations of their own, which grow with every connection. */
 static void expect_grown(size_t before, size_t most)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -57,7 +57,7 @@ static void expect_grown(size_t before, size_t most)
 }
 
 struct job {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct node_options so, co;
 };
@@ -77,7 +77,7 @@ static void job_stop(struct job *j)
     counters_stop(&j->server);
 }
 
-/* The member is served, and one more member comes in. */
+/* The member is served, and one more member can connect. */
 static void all_is_well(struct job *j)
 {
     struct client late;
@@ -90,7 +90,7 @@ static void all_is_well(struct job *j)
 
 /* ---- floods ---- */
 
-/* ZeroMQ's greeting and frames that never end, and the like: closed at the first wrong byte. */
+/* ZeroMQ's first bytes, endless frames, and the like: closed at the first wrong byte. */
 static void bytes_without_end(void **state)
 {
     struct job j;
@@ -102,14 +102,14 @@ static void bytes_without_end(void **state)
         int fd = knock(j.server.address);
         struct timeval patience = {.tv_sec = 8};
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-        if (i % 2) { /* begins as one of us */
+        if (i % 2) { /* begins like a member */
             memcpy(junk, "SKIFF\0\1\0", 8);
         }
         ssize_t n = 1;
         for (int k = 0; k < 64 && n > 0; k++)
             n = send(fd, junk, sizeof junk, MSG_NOSIGNAL);
         if (n > 0)
-            fail_msg("64 MB were taken from a stranger");
+            fail_msg("64 MB were accepted from an unauthenticated peer");
         close(fd);
     }
     expect_grown(before, 4 << 20);
@@ -118,22 +118,22 @@ static void bytes_without_end(void **state)
     job_stop(&j);
 }
 
-/* Somebody who opens connections, says half a greeting, and opens them again when they end. */
+/* A peer that opens connections, sends half a handshake, and opens them again when they end. */
 struct flood {
     pthread_t thread;
     const char *address;
     atomic_bool stop;
     atomic_int opened;
-    bool whole; /* greetings of somebody with another secret */
+    bool whole; /* complete handshakes with another secret */
 };
 
-static void flood_say(const struct flood *f, int fd)
+static void flood_log(const struct flood *f, int fd)
 {
-    struct greeting g;
-    struct greeting_wish wish = {0};
-    uint8_t first[GREETING_OPEN], base[SECRET_BYTES], key[SECRET_BYTES] = {1};
+    struct handshake g;
+    struct handshake_wish wish = {0};
+    uint8_t first[HANDSHAKE_OPEN], base[SECRET_BYTES], key[SECRET_BYTES] = {1};
     pake_base(key, base);
-    greeting_first(&g, base, &wish, NULL, first);
+    handshake_first(&g, base, &wish, NULL, first);
     ssize_t n = send(fd, first, f->whole ? sizeof first : 20, MSG_NOSIGNAL);
     (void)n;
 }
@@ -149,7 +149,7 @@ static void *flood_run(void *arg)
         if (fds[i] >= 0)
             close(fds[i]);
         fds[i] = knock(f->address);
-        flood_say(f, fds[i]);
+        flood_log(f, fds[i]);
         atomic_fetch_add(&f->opened, 1);
     }
     for (int i = 0; i < MOST; i++)
@@ -181,7 +181,7 @@ static void half_greetings(void **state)
     run_flood(false);
 }
 
-static void greetings_of_strangers(void **state)
+static void handshakes_of_unauthenticated_peers(void **state)
 {
     run_flood(true);
 }
@@ -207,7 +207,7 @@ static void descriptors(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 }
 
-/* ---- what strangers learn ---- */
+/* ---- what unauthenticated peers can learn ---- */
 
 static void one_constant_line(void **state)
 {
@@ -219,24 +219,24 @@ static void one_constant_line(void **state)
     assert_int_equal(hear_all(fd, got, sizeof got), 0);
     close(fd);
 
-    struct greeting g;
-    struct greeting_wish wish = {0};
-    uint8_t first[GREETING_OPEN], base[SECRET_BYTES], key[SECRET_BYTES] = {1};
-    uint8_t proof[GREETING_PROOF];
+    struct handshake g;
+    struct handshake_wish wish = {0};
+    uint8_t first[HANDSHAKE_OPEN], base[SECRET_BYTES], key[SECRET_BYTES] = {1};
+    uint8_t proof[HANDSHAKE_PROOF];
     pake_base(key, base);
-    greeting_first(&g, base, &wish, NULL, first);
+    handshake_first(&g, base, &wish, NULL, first);
     fd = knock(j.server.address);
     assert_int_equal(send(fd, first, sizeof first, MSG_NOSIGNAL), sizeof first);
-    assert_int_equal(recv(fd, got, GREETING_OPEN, MSG_WAITALL), GREETING_OPEN);
-    assert_int_equal(greeting_prove(&g, got, proof, NULL), SKIFF_OK);
+    assert_int_equal(recv(fd, got, HANDSHAKE_OPEN, MSG_WAITALL), HANDSHAKE_OPEN);
+    assert_int_equal(handshake_prove(&g, got, proof, NULL), SKIFF_OK);
     assert_int_equal(send(fd, proof, sizeof proof, MSG_NOSIGNAL), sizeof proof);
-    assert_int_equal(hear_all(fd, got, sizeof got), GREETING_PROOF);
-    assert_memory_equal(got, "skiff: you cannot come in here\n", 32);
+    assert_int_equal(hear_all(fd, got, sizeof got), HANDSHAKE_PROOF);
+    assert_memory_equal(got, "skiff: authentication required\n", 32);
     close(fd);
     job_stop(&j);
 }
 
-/* ---- somebody in between ---- */
+/* ---- a man in the middle ---- */
 
 struct between {
     pthread_t thread;
@@ -244,9 +244,9 @@ struct between {
     char address[ADDRESS_TEXT];
     const char *server;
     atomic_bool stop;
-    int flip_after; /* one bit of what the client sends, after so many bytes; -1: none */
+    int flip_after; /* flips one bit of the client's bytes, after this many; -1: none */
     atomic_int cut;
-    bool saw_text; /* in what passed: the body as it was sent */
+    bool saw_text; /* in the forwarded bytes: the body in plain text */
 };
 
 #define TEXT "a body that anybody can recognise"
@@ -263,7 +263,7 @@ static void between_open(struct between *b, const char *server, int flip_after)
     snprintf(b->address, sizeof b->address, "127.0.0.1:%d", ntohs(a.sin_port));
 }
 
-/* One direction's bytes; false: it has ended. */
+/* Forwards one direction's bytes; false: it has ended. */
 static bool pass_on(struct between *b, int from, int to, int *passed)
 {
     static uint8_t bytes[1 << 16];
@@ -311,11 +311,11 @@ static struct blob *text_body(void)
     return test_block(TEXT, strlen(TEXT));
 }
 
-/* Changes a bit of the greeting, of heads, of bodies: what is carried out is what was sent. */
+/* Changes a bit of the handshake, of heads, of bodies: only unchanged requests are carried out. */
 static void nobody_changes_anything(void **state)
 {
     for (int at = 10; at < 1200; at += at < 160 ? 33 : 150) {
-        struct counters server;
+        struct counter_service server;
         struct client client;
         struct between b;
         struct node_options so = test_options("tcp", SERVER(0), NULL);
@@ -338,9 +338,9 @@ static void nobody_changes_anything(void **state)
     }
 }
 
-static bool text_is_seen(enum greeting_encrypt encrypt)
+static bool text_is_seen(enum handshake_encrypt encrypt)
 {
-    struct counters server;
+    struct counter_service server;
     struct client client;
     struct between b;
     struct node_options so = test_options("tcp", SERVER(0), NULL);
@@ -361,8 +361,8 @@ static bool text_is_seen(enum greeting_encrypt encrypt)
 
 static void nobody_reads_what_is_encrypted(void **state)
 {
-    assert_true(text_is_seen(GREETING_OFF));
-    assert_false(text_is_seen(GREETING_ON));
+    assert_true(text_is_seen(HANDSHAKE_OFF));
+    assert_false(text_is_seen(HANDSHAKE_ON));
 }
 
 int main(void)
@@ -371,7 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_without_end),
         cmocka_unit_test(half_greetings),
-        cmocka_unit_test(greetings_of_strangers),
+        cmocka_unit_test(handshakes_of_unauthenticated_peers),
         cmocka_unit_test(descriptors),
         cmocka_unit_test(one_constant_line),
         cmocka_unit_test(nobody_changes_anything),

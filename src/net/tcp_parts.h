@@ -1,11 +1,11 @@
-/* What the files of transport tcp share. See transport_tcp.c for the design. */
+/* Declarations shared by the files of transport tcp. transport_tcp.c describes the design. */
 #ifndef NET_TCP_PARTS_H
 #define NET_TCP_PARTS_H
 
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "net/greeting.h"
+#include "net/handshake.h"
 #include "net/resolve.h"
 #include "net/transport.h"
 
@@ -16,7 +16,7 @@
 
 struct tcp;
 
-/* What epoll gives back. */
+/* The kinds of epoll events. */
 enum tcp_source { TCP_WAKE, TCP_LISTENER, TCP_CONN };
 
 struct tcp_listener {
@@ -25,7 +25,7 @@ struct tcp_listener {
     bool local; /* a local socket */
 };
 
-/* A packet that waits to leave. */
+/* A packet that waits to be sent. */
 struct tcp_item {
     struct tcp_item *next;
     struct packet packet;
@@ -33,9 +33,9 @@ struct tcp_item {
 
 enum tcp_state {
     TCP_CONNECTING, /* connect() has not ended */
-    TCP_GREETING,   /* not proven yet: a stranger */
+    TCP_HANDSHAKE,  /* not authenticated yet */
     TCP_UP,
-    TCP_CLOSED, /* lies in the graveyard until events about it have passed */
+    TCP_CLOSED, /* lies in the graveyard until all pending events have passed */
 };
 
 enum tcp_stage { TCP_RECORD, TCP_HEAD, TCP_BODY, TCP_TAG };
@@ -45,19 +45,19 @@ struct tcp_conn {
     enum tcp_state state;
     int fd;
     transport_peer peer;
-    struct tcp_dialed *dialed; /* NULL: it came to us */
+    struct tcp_dialed *dialed; /* NULL: an incoming connection */
     bool local;
     int64_t since;                  /* when it entered this state */
-    struct tcp_conn *older, *newer; /* strangers */
+    struct tcp_conn *older, *newer; /* list of unauthenticated peers */
     struct tcp_conn *next;          /* graveyard */
-    struct tcp_conn *next_ready;    /* has bytes that were not looked at */
-    struct tcp_conn *next_dirty;    /* has packets that were not tried to be sent */
+    struct tcp_conn *next_ready;    /* has bytes that were not examined yet */
+    struct tcp_conn *next_dirty;    /* has packets that were not tried yet */
     bool ready, dirty, wants_out, was_full, waits_turn;
 
-    struct greeting greeting;
-    uint8_t hand[GREETING_OPEN]; /* of the greeting's next message */
+    struct handshake handshake;
+    uint8_t hand[HANDSHAKE_OPEN]; /* of the handshake's next message */
     size_t nhand;
-    int step; /* messages of the greeting that have come */
+    int step; /* messages of the handshake received */
 
     /* up */
     bool encrypt;
@@ -65,47 +65,48 @@ struct tcp_conn {
     uint8_t *in; /* bytes read ahead */
     size_t in_start, in_end;
     enum tcp_stage stage;
-    struct packet packet; /* that is coming in */
+    struct packet packet; /* that is being received */
     size_t body_got;
 
     struct tcp_item *first, **end;
     size_t nitems, queued; /* queued: bytes */
-    uint8_t *out;          /* bytes that go out next */
+    uint8_t *out;          /* bytes to be sent next */
     size_t out_start, out_end;
     size_t body_sent; /* of the first item */
-    bool begun;       /* the first item's head is on its way */
+    bool begun;       /* the first item's head has been sent partly */
     const uint8_t *direct;
-    size_t direct_len; /* behind `out`, straight from a body */
+    size_t direct_len; /* after `out`, straight from a body */
 };
 
-/* An address that we connect to. */
+/* An address that this process connects to. */
 struct tcp_dialed {
     struct address address;
     transport_peer peer;
     struct sockaddr_un local_name;
     socklen_t local_len; /* 0: none */
-    bool at_local;       /* the next try goes to the local socket */
+    bool at_local;       /* the next attempt uses the local socket */
     struct resolve *resolve;
-    struct addrinfo *list, *at; /* where the next try goes */
+    struct addrinfo *list, *at; /* where the next attempt goes */
     struct tcp_conn *conn;      /* NULL: none now */
     int64_t next_try, wait;
     unsigned tries;
-    unsigned closed; /* tries in a row at which nobody listened there */
+    unsigned closed; /* attempts in a row at which no process listened there */
     bool was_up;
-    struct greeting_ticket ticket;   /* of the last time */
+    struct handshake_ticket ticket;  /* of the last connection */
     int refusals;                    /* in a row, for the same reason */
-    struct skiff_error why, refused; /* refused.code 0: not for good */
+    struct skiff_error why, refused; /* refused.code 0: not final */
 };
 
-/* Who comes to us and has not proven himself: see tcp_gate.c. */
+/* Incoming peers that are not authenticated yet: see tcp_gate.c. */
 struct tcp_gate {
     struct tcp_conn *oldest, *newest;
-    size_t strangers, most;
-    double accepts, hellos;                 /* that are left of the quotas */
-    int64_t refilled, closed_until, looked; /* looked: when it was noted where one came from */
+    size_t unauthenticated, most;
+    double accepts, hellos;                 /* left of the rate limits */
+    int64_t refilled, closed_until, looked; /* looked: when the origin of one was recorded last */
     bool listening;
-    size_t waiting; /* strangers whose first message waits for its turn */
-    struct greeting_ticket tickets[TCP_TICKETS]; /* of those who have been here, a ring */
+    size_t waiting; /* unauthenticated peers whose first message waits */
+    /* of peers that were authenticated before, a ring */
+    struct handshake_ticket tickets[TCP_TICKETS];
     size_t next_ticket;
 };
 
@@ -120,73 +121,74 @@ struct tcp {
     size_t nlisteners;
     struct tcp_dialed **dialed; /* a NULL is one that was disconnected */
     size_t ndialed;
-    struct tcp_conn **slots; /* of those that came to us */
+    struct tcp_conn **slots; /* of incoming peers */
     size_t nslots;
     uint64_t serial;
     struct tcp_gate gate;
     struct tcp_conn *ready, **ready_end, *dirty, *graveyard;
-    bool room; /* a peer that was FULL has room */
+    bool capacity; /* a peer that was FULL has space */
     struct transport_stats stats;
 };
 
 /* ---- tcp_conn.c: records of a connection that is up ---- */
 
 struct tcp_conn *conn_create(struct tcp *t, int fd, enum tcp_state state, bool local);
-/* Waits for these; false: the system does not let us. */
+/* Polls for these events; false: the system refuses. */
 bool conn_watch(struct tcp *t, struct tcp_conn *c, bool out);
-/* The greeting has ended well. False: no memory. */
+/* The handshake has succeeded. False: no memory. */
 bool conn_up(struct tcp *t, struct tcp_conn *c);
-/* Ends it, and what waits for it. Its memory stays until tcp_bury. */
+/* Closes the connection and drops its queue. Its memory stays until tcp_bury. */
 void conn_close(struct tcp *t, struct tcp_conn *c);
-void conn_free(struct tcp_conn *c);
-/* Reads what is there. False: it has ended, and was closed. */
+void conn_destroy(struct tcp_conn *c);
+/* Reads the available bytes. False: it has ended, and was closed. */
 bool conn_fill(struct tcp *t, struct tcp_conn *c);
-/* OK: the next packet, the caller's; END: not there yet; else the connection was closed. */
+/* OK: the next packet, which the caller owns; END: none yet; else the connection was closed. */
 enum skiff_status conn_take(struct tcp *t, struct tcp_conn *c, struct packet *out);
 enum transport_sent conn_send(struct tcp *t, struct tcp_conn *c, const struct packet *p);
-/* Writes as much as there is room for. False: it has ended, and was closed. */
+/* Writes as much as the system accepts. False: it has ended, and was closed. */
 bool conn_flush(struct tcp *t, struct tcp_conn *c);
 void conn_mark_ready(struct tcp *t, struct tcp_conn *c);
-/* Sends a few bytes of the greeting; false: they do not fit, which ends it. */
+/* Sends a few bytes of the handshake; false: the system does not accept all of them, which ends
+ * it. */
 bool conn_hand_over(struct tcp_conn *c, const uint8_t *bytes, size_t n);
-/* Reads up to n bytes of the greeting's next message into hand. True: they are there; false: not
- * yet, or (out_ended) there will be none. */
+/* Reads up to n bytes of the handshake's next message into hand. True: complete; false: not yet, or
+ * (out_ended) never. */
 bool conn_hand_take(struct tcp_conn *c, size_t n, bool *out_ended);
 /* Is the other end on another machine? */
 bool conn_is_apart(const struct tcp_conn *c);
-/* "10.0.0.7:41234", "a local socket"; gives out back. */
+/* "10.0.0.7:41234", "a local socket"; returns out. */
 const char *conn_origin(const struct tcp_conn *c, char out[TCP_ORIGIN]);
-void conn_wish(const struct tcp *t, const struct tcp_conn *c, struct greeting_wish *out);
+void conn_wish(const struct tcp *t, const struct tcp_conn *c, struct handshake_wish *out);
 
-/* ---- tcp_dial.c: connections that we make ---- */
+/* ---- tcp_dial.c: outgoing connections ---- */
 
 struct tcp_dialed *dial_create(struct tcp *t, const struct address *a, transport_peer peer);
 void dial_destroy(struct tcp *t, struct tcp_dialed *d);
-/* Connects, and tries again, when it is time to; gives the time of the next thing to do. */
+/* Connects, and tries again, when it is time; returns the time of the next action. */
 int64_t dial_tick(struct tcp *t, struct tcp_dialed *d, int64_t now);
-/* epoll has something for a connection that is not up. */
+/* An epoll event for a connection that is not up. */
 void dial_event(struct tcp *t, struct tcp_conn *c);
 /* A connection of it has ended. */
 void dial_lost(struct tcp *t, struct tcp_dialed *d, bool was_up);
-/* The local socket that stands for an address in this job. */
+/* The local socket that belongs to an address in this job. */
 socklen_t dial_local_name(const struct tcp *t, const struct address *a, struct sockaddr_un *out);
 
-/* ---- tcp_gate.c: connections that others make ---- */
+/* ---- tcp_gate.c: incoming connections ---- */
 
 void gate_init(struct tcp *t);
 enum skiff_status gate_listen(struct tcp *t, const char *address, char *out_bound,
                               struct skiff_error *err);
 void gate_close(struct tcp *t);
-/* Somebody knocks. */
+/* Accepts new connections. */
 void gate_accept(struct tcp *t, struct tcp_listener *l);
-/* epoll has something for a stranger. */
+/* An epoll event for an unauthenticated peer. */
 void gate_event(struct tcp *t, struct tcp_conn *c);
-/* Ends slow greetings, takes up those that wait for their turn. */
+/* Ends slow handshakes, serves those that wait. */
 int64_t gate_tick(struct tcp *t, int64_t now);
-/* A stranger has been closed, or is none any more. */
+/* An unauthenticated peer was closed, or is authenticated now. */
 void gate_forget(struct tcp *t, struct tcp_conn *c);
 
-/* What every TCP socket of ours is told: not to wait for more bytes, and when a link is cut. */
+/* Options of every TCP socket of this module: send at once, and when a link is closed. */
 void tcp_tune(int fd);
 
 #endif

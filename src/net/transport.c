@@ -37,7 +37,7 @@ static enum skiff_status unknown(const char *name, struct skiff_error *err)
             near_try(&near, kinds[i]->name);
             buf_printf(&all, "%s%s (%s)", all.len ? ", " : "", kinds[i]->name, kinds[i]->summary);
         }
-    error_set(err, SKIFF_NOT_FOUND, "there is no transport %s%s%s; all: %s", name,
+    error_set(err, SKIFF_NOT_FOUND, "there is no transport %s%s%s; known: %s", name,
               near.best ? ", the nearest is " : "", near.best ? near.best : "", all.data);
     buf_deinit(&all);
     return SKIFF_NOT_FOUND;

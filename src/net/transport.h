@@ -1,13 +1,13 @@
-/* Transport: packets between processes. Knows addresses and peers, nothing of frames or jobs.
+/* Transport: packets between processes. It knows addresses and peers, but neither frames nor jobs.
  *
- * A packet is a short head (copied) and a slice of a shared block. It arrives whole or not at all,
- * at most once, and in order as long as a connection stands; a connection that breaks is made
- * again by whoever connected, and what was on its way is lost. Nothing more is promised: node,
- * hello and rpc make up for the rest.
+ * A packet is a short head (copied) and a slice of a shared block. It arrives completely or not at
+ * all, at most once, and in order as long as a connection is up. The side that connected restores a
+ * broken connection, and packets in flight are lost. Nothing more is promised: node, hello and rpc
+ * do the rest.
  *
- * Peers: a number that belongs to one transport. connect gives one at once, whether or not the
- * other side is there yet, and it stays valid over reconnects. Whoever connects to a listening
- * transport appears as a new peer with its first packet, after a reconnect as another one.
+ * Peers: a number that belongs to one transport. connect returns one at once, whether or not the
+ * other side is up yet, and it stays valid over reconnects. A process that connects to a listening
+ * transport appears as a new peer with its first packet, and after a reconnect as another one.
  *
  * Threads: one thread at a time calls into a transport; only wake may be called by any thread at
  * any time between open and close. No locks are held on return. */
@@ -21,7 +21,7 @@
 #include "base/options.h"
 #include "net/address.h"
 #include "net/blob.h"
-#include "net/greeting.h"
+#include "net/handshake.h"
 
 #define PACKET_HEAD 128
 
@@ -29,7 +29,7 @@ struct packet {
     size_t head_len; /* 1 .. PACKET_HEAD */
     uint8_t head[PACKET_HEAD];
     struct blob *body;  /* may be NULL when len is 0 */
-    size_t offset, len; /* the slice of body that is meant */
+    size_t offset, len; /* the slice of body that is sent */
 };
 
 static inline const uint8_t *packet_body(const struct packet *p)
@@ -41,29 +41,29 @@ typedef uint64_t transport_peer;
 
 enum transport_sent {
     TRANSPORT_SENT,
-    TRANSPORT_FULL, /* no room, or no connection, now: try again later */
+    TRANSPORT_FULL, /* no space, or no connection, now: try again later */
     TRANSPORT_GONE, /* this peer will never come back */
 };
 
 struct transport_stats {
-    uint64_t accepted;  /* connections of others to us */
+    uint64_t accepted;  /* incoming connections */
     uint64_t lost;      /* connections that broke or were closed */
-    uint64_t malformed; /* connections of members that were closed for bytes that make no sense */
-    /* connections of others that did not get through the greeting, and why not */
-    uint64_t strangers, silent, nonsense, other_version, no_secret;
+    uint64_t malformed; /* connections of members that were closed because of invalid bytes */
+    /* incoming connections that failed the handshake, and why */
+    uint64_t unauthenticated, silent, nonsense, other_version, no_secret;
     uint64_t no_descriptor; /* the process had no file descriptor left for one more */
-    char last_stranger[ADDRESS_TEXT + 32]; /* where the last one came from; "": nobody has come */
+    char last_unauthenticated[ADDRESS_TEXT + 32]; /* origin of the last one; "": there was none */
 };
 
-/* What goes wrong in the fault transport, by a seed. Each packet, in both directions, is decided on
- * by numbers drawn from the seed: the same seed and the same order of packets give the same faults.
+/* Faults of the fault transport, by a seed. Each packet, in both directions, is decided on by
+ * numbers drawn from the seed: the same seed and the same order of packets give the same faults.
  * Probabilities are 0 .. 1. */
 struct fault_plan {
     uint64_t seed;
     double drop, twice, corrupt; /* corrupt: one bit of head or body is flipped */
     double late; /* held back between late_ms[0] and late_ms[1]: arrives out of order */
     int late_ms[2];
-    /* Every cut_every_ms, for cut_for_ms, nothing passes. 0: never. */
+    /* Every cut_every_ms, for cut_for_ms, no packet passes. 0: never. */
     int cut_every_ms, cut_for_ms;
 };
 
@@ -71,14 +71,15 @@ struct inproc_hub;
 struct transport_kind;
 
 struct transport_options {
-    size_t body_max;   /* longest body that is taken in; 0: 16 MB */
-    size_t peer_bytes; /* on the way to one peer before send says FULL to large packets; 0: 64 MB */
-    int linger_ms;     /* how long close waits for packets to leave; 0: 1000 */
-    enum greeting_encrypt encrypt;
-    uint8_t key[32];        /* of the job's secret: whoever has another one does not come in */
-    struct inproc_hub *hub; /* inproc: whom it can reach; borrowed */
+    size_t body_max; /* longest body accepted; 0: 16 MB */
+    /* bytes in flight to one peer before send returns FULL for large packets; 0: 64 MB */
+    size_t peer_bytes;
+    int linger_ms; /* how long close waits for packets to be sent; 0: 1000 */
+    enum handshake_encrypt encrypt;
+    uint8_t key[32];        /* of the job's secret: peers with another one are refused */
+    struct inproc_hub *hub; /* inproc: the endpoints that it can reach; borrowed */
     const struct transport_kind *inner; /* fault: what it wraps */
-    struct fault_plan faults;           /* fault: what happens */
+    struct fault_plan faults;           /* fault: the faults */
 };
 
 struct transport {
@@ -87,7 +88,7 @@ struct transport {
 
 struct transport_kind {
     const char *name, *summary;
-    bool sealed; /* bodies arrive as they were sent: nobody need compare their checksums */
+    bool sealed; /* bodies cannot change on the way: their checksums need not be compared */
     const struct options
         *settings; /* over struct transport_options; NULL: users cannot choose it */
 
@@ -95,9 +96,9 @@ struct transport_kind {
     enum skiff_status (*open)(const struct transport_options *options, struct transport **out,
                               struct skiff_error *err);
 
-    /* Takes connections at this address; may be called several times. May block while a name is
-     * looked up. out_bound (ADDRESS_TEXT bytes, may be NULL) gets the address with the port that
-     * was taken. On failure the transport is as before. */
+    /* Accepts connections at this address; may be called several times. May block while a name is
+     * looked up. out_bound (ADDRESS_TEXT bytes, may be NULL) gets the address with the actual port.
+     * On failure the transport is unchanged. */
     enum skiff_status (*listen)(struct transport *t, const char *address, char *out_bound,
                                 struct skiff_error *err);
 
@@ -105,54 +106,55 @@ struct transport_kind {
     enum skiff_status (*connect)(struct transport *t, const char *address, transport_peer *out_peer,
                                  struct skiff_error *err);
 
-    /* Does not block. What is on its way to the peer may still arrive. Unknown peers are ignored;
-     * a peer that came to us by listen may come back. */
+    /* Does not block. Packets in flight to the peer may still arrive. Unknown peers are ignored; an
+     * incoming peer may come back. */
     void (*disconnect)(struct transport *t, transport_peer peer);
 
-    /* Does not block. The packet stays the caller's; the transport takes a reference of its own to
-     * the body when it says SENT. SENT does not mean arrived. */
+    /* Does not block. The caller keeps the packet; the transport takes a reference of its own to
+     * the body when it returns SENT. SENT does not mean arrived. */
     enum transport_sent (*send)(struct transport *t, transport_peer peer,
                                 const struct packet *packet);
 
-    /* Blocks until a packet comes (OK: out_packet's body is the caller's reference), the deadline
-     * of clock.h passes, wake is called or a FULL peer has room again (END for these three, maybe
-     * without reason). A deadline that has passed: takes what is there, does not block. */
+    /* Blocks until a packet arrives (OK: out_packet's body is a reference for the caller), the
+     * deadline of clock.h passes, wake is called or a FULL peer has space again (END for these
+     * three, perhaps spuriously). With a deadline that has passed it takes an available packet and
+     * does not block. */
     enum skiff_status (*receive)(struct transport *t, int64_t deadline, transport_peer *out_peer,
                                  struct packet *out_packet, struct skiff_error *err);
 
-    /* Any thread. Does not block. A receive that runs, or the next one, returns soon. */
+    /* Any thread. Does not block. A running receive, or the next one, returns soon. */
     void (*wake)(struct transport *t);
 
-    /* Bytes handed to send that have not left for this peer yet. Does not block. */
+    /* Bytes accepted by send and not sent to this peer yet. Does not block. */
     size_t (*backlog)(struct transport *t, transport_peer peer);
 
-    /* How things stand with a peer, for messages: "connected", "no connection after 12 tries"; of
-     * one that came to us, from where: "10.0.0.7:41234, encrypted". Does not block. */
-    void (*describe)(struct transport *t, transport_peer peer, char *out, size_t room);
+    /* State of a peer, for messages: "connected", "no connection after 12 tries"; for an incoming
+     * one its origin: "10.0.0.7:41234, encrypted". Does not block. */
+    void (*describe)(struct transport *t, transport_peer peer, char *out, size_t capacity);
 
-    /* OK, or why a peer that we connect to will never be reached: it has another secret, another
-     * version. Does not block. NULL: that cannot happen. */
+    /* OK, or why an outgoing connection will never come up: another secret, another version. Does
+     * not block. NULL: that cannot happen. */
     enum skiff_status (*refused)(struct transport *t, transport_peer peer, struct skiff_error *err);
 
-    /* Has a peer that we were connected to ended for sure? Its machine answers that nobody listens
-     * at the address any more. Does not block. NULL: that cannot be known. */
+    /* Has a peer of an outgoing connection certainly ended? Its machine answers that no process
+     * listens at the address any more. Does not block. NULL: that cannot be known. */
     bool (*has_ended)(struct transport *t, transport_peer peer);
 
     /* Does not block. */
     void (*stats)(struct transport *t, struct transport_stats *out);
 
-    /* Ends everything; blocks for linger_ms at most. t is gone afterwards. Blocks that others hold
+    /* Closes everything; blocks for linger_ms at most. t is freed. Blocks that others hold
      * references to (bodies of received packets) stay valid. */
     void (*close)(struct transport *t);
 };
 
-/* NULL when there is no kind of that name. */
+/* NULL when there is no kind with that name. */
 const struct transport_kind *transport_find(const char *name);
-/* The kinds in transport_list.h, by number; NULL behind the last. */
+/* The kinds in transport_list.h, by number; NULL after the last. */
 const struct transport_kind *transport_at(size_t i);
 
-/* What a user says: "tcp", "tcp encrypt=on peer_bytes=32M", "ipc", "fault drop=0.05 late=0.1".
- * NULL or "": tcp. NOT_FOUND lists those that there are. */
+/* Parses a user's setting: "tcp", "tcp encrypt=on peer_bytes=32M", "ipc", "fault drop=0.05
+ * late=0.1". NULL or "": tcp. NOT_FOUND lists the known ones. */
 enum skiff_status transport_choose(const char *text, const struct transport_kind **out_kind,
                                    struct transport_options *out, struct skiff_error *err);
 /* Settings of tcp and ipc: encrypt, peer_bytes, linger_ms. */
@@ -160,15 +162,15 @@ extern const struct options transport_tcp_settings;
 
 void packet_deinit(struct packet *p); /* drops the reference to the body */
 
-/* ---- inproc: who can reach whom inside a process ---- */
+/* ---- inproc: endpoints inside one process ---- */
 
-/* Lives until the last transport that uses it is closed. Threads: any. */
+/* Must live until the last transport that uses it is closed. Threads: any. */
 struct inproc_hub *inproc_hub_create(void);
 void inproc_hub_destroy(struct inproc_hub *hub);
 
 /* ---- fault ---- */
 
-/* Cuts (nothing passes) and restores by hand; any thread. */
+/* Cuts (no packet passes) and restores by hand; any thread. */
 void fault_cut(struct transport *t, bool cut);
 
 struct fault_stats {

@@ -1,4 +1,4 @@
-/* What users may say about the transport, and how the choices get along with each other. */
+/* Settings of the transport by users, and how different settings work together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,9 +28,9 @@ static void users_choose(void **state)
     struct skiff_error err;
     assert_int_equal(choose(NULL, "tcp", &o, &err), SKIFF_OK);
     assert_int_equal(choose("", "tcp", &o, &err), SKIFF_OK);
-    assert_true(o.encrypt == GREETING_AUTO && o.peer_bytes == (size_t)64 << 20);
+    assert_true(o.encrypt == HANDSHAKE_AUTO && o.peer_bytes == (size_t)64 << 20);
     assert_int_equal(choose(" ipc  peer_bytes=32M encrypt=on", "ipc", &o, &err), SKIFF_OK);
-    assert_true(o.encrypt == GREETING_ON && o.peer_bytes == (size_t)32 << 20);
+    assert_true(o.encrypt == HANDSHAKE_ON && o.peer_bytes == (size_t)32 << 20);
     assert_int_equal(
         choose("fault seed=7 drop=0.25  late=1 late_ms=3-9 cut_every_ms=5", "fault", &o, &err),
         SKIFF_OK);
@@ -41,7 +41,7 @@ static void users_choose(void **state)
     assert_int_equal(o.faults.late_ms[1], 9);
     assert_int_equal(o.faults.cut_every_ms, 5);
     assert_int_equal(choose("fault over=ipc encrypt=on", "fault", &o, &err), SKIFF_OK);
-    assert_true(!strcmp(o.inner->name, "ipc") && o.encrypt == GREETING_ON &&
+    assert_true(!strcmp(o.inner->name, "ipc") && o.encrypt == HANDSHAKE_ON &&
                 o.faults.late_ms[1] == 20);
 }
 
@@ -52,8 +52,9 @@ static void wrong_choices(void **state)
         enum skiff_status status;
         const char *message;
     } rows[] = {
-        {"tcq", SKIFF_NOT_FOUND, "there is no transport tcq, the nearest is tcp; all: tcp ("},
-        {"inproc", SKIFF_NOT_FOUND, "there is no transport inproc"}, /* of one process only */
+        {"tcq", SKIFF_NOT_FOUND, "there is no transport tcq, the nearest is tcp; known: tcp ("},
+        /* works only inside one process */
+        {"inproc", SKIFF_NOT_FOUND, "there is no transport inproc"},
         {"tcp drop=1", SKIFF_NOT_FOUND, "there is no setting of the transport drop"},
         {"tcp peer_bytes=much", SKIFF_INVALID, "expected a size"},
         {"fault drop", SKIFF_INVALID, "'drop' is no setting of transport fault: write name=value"},
@@ -99,7 +100,7 @@ static transport_peer open_pair(const char *first, const char *second, struct tr
     return peer;
 }
 
-/* Sends one packet, however many tries that takes, and waits for it at the other end. */
+/* Sends one packet, however many attempts that takes, and waits for it at the other end. */
 static bool arrives(struct transport *server, struct transport *client, transport_peer peer)
 {
     struct packet p = {.head_len = 5, .head = "hello"}, got;
@@ -117,7 +118,7 @@ static bool arrives(struct transport *server, struct transport *client, transpor
     return false;
 }
 
-/* tcp and ipc reach each other: a listener with a local socket has its port, too. */
+/* tcp and ipc can connect to each other: a listener with a local socket has its port, too. */
 static void ipc_and_tcp_meet(void **state)
 {
     static const char *const pairs[][2] = {{"ipc", "tcp"}, {"tcp", "ipc"}, {"ipc", "ipc"}};
@@ -131,7 +132,7 @@ static void ipc_and_tcp_meet(void **state)
     }
 }
 
-/* Works both until the client is refused, or for ms. */
+/* Runs both until the client is refused, or for ms. */
 static enum skiff_status refusal(struct transport *server, struct transport *client,
                                  transport_peer peer, int ms, struct skiff_error *err)
 {
@@ -146,7 +147,8 @@ static enum skiff_status refusal(struct transport *server, struct transport *cli
     return SKIFF_OK;
 }
 
-/* One side wants encryption, the other does not: there is no connection, and the reason is told. */
+/* One side requires encryption, the other forbids it: there is no connection, and the reason is
+ * reported. */
 static void other_encryption_is_named(void **state)
 {
     struct transport *server, *client;
@@ -159,7 +161,7 @@ static void other_encryption_is_named(void **state)
     server->kind->close(server);
 }
 
-/* What is agreed upon, seen by the side that was connected to. On one machine auto is off. */
+/* The result as the accepting side sees it. On one machine auto is off. */
 static void encryption_is_agreed_upon(void **state)
 {
     static const struct {

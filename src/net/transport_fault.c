@@ -1,6 +1,6 @@
-/* Wraps another transport and does to its packets what networks do: see struct fault_plan. A packet
- * that is held back lies in a list, sorted by the time it is due; receive sends and delivers what
- * is due. A corrupted body is a copy: the sender's block is never touched. */
+/* Wraps another transport and treats its packets as networks do: see struct fault_plan. A delayed
+ * packet lies in a list, sorted by the time when it is due; receive sends and delivers packets that
+ * are due. A corrupted body is a copy: the sender's block is never touched. */
 #include "net/transport.h"
 
 #include <stdatomic.h>
@@ -51,7 +51,7 @@ static enum skiff_status fault_open(const struct transport_options *options, str
         return error_set(err, SKIFF_INVALID, "transport fault needs another transport to wrap");
     struct transport *inner;
     TRY(options->inner->open(options, &inner, err));
-    struct fault *f = mem_must(sizeof *f);
+    struct fault *f = mem_alloc_or_die(sizeof *f);
     f->base.kind = transport_find("fault");
     f->inner = inner;
     f->plan = options->faults;
@@ -94,7 +94,7 @@ static bool is_cut(struct fault *f, int64_t now)
 static void hold(struct fault *f, int64_t due, bool incoming, transport_peer peer,
                  const struct packet *packet)
 {
-    struct held *h = mem_must(sizeof *h);
+    struct held *h = mem_alloc_or_die(sizeof *h);
     h->due = due;
     h->incoming = incoming;
     h->peer = peer;
@@ -107,7 +107,7 @@ static void hold(struct fault *f, int64_t due, bool incoming, transport_peer pee
     *at = h;
 }
 
-/* Flips one bit of p, a bare copy of the sender's packet; gives it a reference of its own. */
+/* Flips one bit of p, a shallow copy of the sender's packet; gives it a reference of its own. */
 static void corrupt(struct fault *f, struct packet *p)
 {
     uint64_t bit = draw(f) % ((p->head_len + p->len) * 8), head_bits = p->head_len * 8;
@@ -125,8 +125,9 @@ static void corrupt(struct fault *f, struct packet *p)
     atomic_fetch_add(&f->corrupted, 1);
 }
 
-/* Decides on a packet. True: it passes now; false: it is dropped, or held for later. */
-static bool judge(struct fault *f, bool incoming, transport_peer peer, const struct packet *packet)
+/* Decides on a packet. True: it passes now; false: it is dropped, or delayed. */
+static bool evaluate(struct fault *f, bool incoming, transport_peer peer,
+                     const struct packet *packet)
 {
     const struct fault_plan *plan = &f->plan;
     int64_t now = clock_now();
@@ -162,12 +163,12 @@ static enum transport_sent fault_send(struct transport *t, transport_peer peer,
                                       const struct packet *packet)
 {
     struct fault *f = (struct fault *)t;
-    if (!judge(f, false, peer, packet))
+    if (!evaluate(f, false, peer, packet))
         return TRANSPORT_SENT;
     return f->inner->kind->send(f->inner, peer, packet);
 }
 
-/* Sends what is due; true when an incoming packet is due, which is then the caller's. */
+/* Sends packets that are due; true when an incoming one is due, which the caller then owns. */
 static bool take_due(struct fault *f, transport_peer *out_peer, struct packet *out_packet)
 {
     int64_t now = clock_now();
@@ -200,7 +201,7 @@ static enum skiff_status fault_receive(struct transport *t, int64_t deadline,
         struct packet packet;
         enum skiff_status status = f->inner->kind->receive(f->inner, until, &peer, &packet, err);
         if (status == SKIFF_OK) {
-            bool passes = judge(f, true, peer, &packet);
+            bool passes = evaluate(f, true, peer, &packet);
             if (passes) {
                 *out_peer = peer;
                 *out_packet = packet;
@@ -225,10 +226,10 @@ static size_t fault_backlog(struct transport *t, transport_peer peer)
     return f->inner->kind->backlog(f->inner, peer);
 }
 
-static void fault_describe(struct transport *t, transport_peer peer, char *out, size_t room)
+static void fault_describe(struct transport *t, transport_peer peer, char *out, size_t capacity)
 {
     struct fault *f = (struct fault *)t;
-    f->inner->kind->describe(f->inner, peer, out, room);
+    f->inner->kind->describe(f->inner, peer, out, capacity);
 }
 
 static enum skiff_status fault_refused(struct transport *t, transport_peer peer,
@@ -264,24 +265,24 @@ static void fault_close(struct transport *t)
 }
 
 /* "1-20", or "5" for both */
-static const char *read_span(void *place, const char *text)
+static const char *read_span(void *target, const char *text)
 {
-    int *span = place, low, high, n = 0;
+    int *span = target, low, high, n = 0;
     if (sscanf(text, "%d-%d%n", &low, &high, &n) != 2)
         high = sscanf(text, "%d%n", &low, &n) == 1 ? low : -1;
     if (!n || text[n] || low < 0 || high < low)
-        return "milliseconds, the least and the most, as 1-20";
+        return "milliseconds, lowest and highest, as 1-20";
     span[0] = low;
     span[1] = high;
     return NULL;
 }
 
-static const char *read_kind(void *place, const char *text)
+static const char *read_kind(void *target, const char *text)
 {
     const struct transport_kind *kind = transport_find(text);
     if (!kind || !kind->settings || kind->open == fault_open)
         return "tcp or ipc";
-    *(const struct transport_kind **)place = kind;
+    *(const struct transport_kind **)target = kind;
     return NULL;
 }
 
@@ -291,16 +292,17 @@ static const char *read_kind(void *place, const char *text)
 
 static const struct option rows[] = {
     {"over", OPTION_OTHER, offsetof(struct transport_options, inner), .read = read_kind,
-     .standard = "tcp", .help = "the transport below"},
-    {"seed", OPTION_LONG, AT(seed), .standard = "1", .help = "of what happens"},
-    {"drop", OPTION_REAL, AT(drop), SHARE, .help = "share of packets that get lost"},
-    {"twice", OPTION_REAL, AT(twice), SHARE, .help = "share that comes twice"},
-    {"corrupt", OPTION_REAL, AT(corrupt), SHARE, .help = "share with a wrong bit"},
-    {"late", OPTION_REAL, AT(late), SHARE, .help = "share that is held back"},
+     .standard = "tcp", .help = "the transport that is wrapped"},
+    {"seed", OPTION_LONG, AT(seed), .standard = "1", .help = "seed of the faults"},
+    {"drop", OPTION_REAL, AT(drop), SHARE, .help = "share of packets that are lost"},
+    {"twice", OPTION_REAL, AT(twice), SHARE, .help = "share that is duplicated"},
+    {"corrupt", OPTION_REAL, AT(corrupt), SHARE, .help = "share with a flipped bit"},
+    {"late", OPTION_REAL, AT(late), SHARE, .help = "share that is delayed"},
     {"late_ms", OPTION_OTHER, AT(late_ms), .read = read_span, .standard = "1-20",
-     .help = "how long"},
-    {"cut_every_ms", OPTION_INT, AT(cut_every_ms), TIME, .help = "nothing passes again and again"},
-    {"cut_for_ms", OPTION_INT, AT(cut_for_ms), TIME, .help = "for so long"},
+     .help = "length of a delay"},
+    {"cut_every_ms", OPTION_INT, AT(cut_every_ms), TIME,
+     .help = "time from one interruption to the next"},
+    {"cut_for_ms", OPTION_INT, AT(cut_for_ms), TIME, .help = "length of an interruption"},
     {0}};
 static const struct options fault_settings = {
     .what = "setting of transport fault", .rows = rows, .next = &transport_tcp_settings};
@@ -323,7 +325,7 @@ void fault_count(struct transport *t, struct fault_stats *out)
 extern const struct transport_kind transport_fault;
 const struct transport_kind transport_fault = {
     .name = "fault",
-    .summary = "for tests: wraps another one and loses, doubles, delays packets",
+    .summary = "for tests: wraps another one and loses, duplicates and delays packets",
     .settings = &fault_settings,
     .open = fault_open,
     .listen = fault_listen,

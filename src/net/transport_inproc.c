@@ -1,7 +1,7 @@
 /* Queues inside a process. One lock, the hub's, guards everything: endpoints, channels, inboxes.
  *
  * A channel joins a client endpoint (which connected) with a server endpoint (which listens at the
- * address). It looks for its server when it sends, so either side may come first; when the server
+ * address). It looks up its server when it sends, so either side may start first; when the server
  * closes, the next one that listens there gets the channel under a new peer number. */
 #include "net/transport.h"
 
@@ -14,23 +14,24 @@
 #include "base/mem.h"
 #include "base/thread.h"
 
-struct parcel {
-    struct parcel *next;
+struct inproc_parcel {
+    struct inproc_parcel *next;
     struct packet packet;
     transport_peer from;
-    size_t *account; /* bytes on the way in this direction of the channel; NULL when it is gone */
+    /* bytes in flight in this direction of the channel; NULL when the channel is freed */
+    size_t *account;
 };
 
 struct channel {
     struct channel *next; /* of the client's list */
     struct inproc *client, *server;
-    transport_peer client_peer, server_peer; /* how client knows server, and the other way round */
+    transport_peer client_peer, server_peer; /* the number by which each side knows the other */
     char address[ADDRESS_TEXT];
     size_t to_server, to_client; /* bytes */
 };
 
-struct place {
-    struct place *next;
+struct inproc_listener {
+    struct inproc_listener *next;
     char address[ADDRESS_TEXT];
 };
 
@@ -38,9 +39,9 @@ struct inproc {
     struct transport base;
     struct inproc_hub *hub;
     struct inproc *next;
-    struct place *places;
+    struct inproc_listener *listeners;
     struct channel *channels; /* those that this endpoint opened */
-    struct parcel *first, **last;
+    struct inproc_parcel *first, **last;
     pthread_cond_t arrived;
     bool woken;
     size_t body_max, peer_bytes;
@@ -56,7 +57,7 @@ struct inproc_hub {
 
 struct inproc_hub *inproc_hub_create(void)
 {
-    struct inproc_hub *hub = mem_must(sizeof *hub);
+    struct inproc_hub *hub = mem_alloc_or_die(sizeof *hub);
     pthread_mutex_init(&hub->lock, NULL);
     hub->next_peer = 1;
     hub->next_port = 50000;
@@ -76,7 +77,7 @@ static enum skiff_status inproc_open(const struct transport_options *options,
 {
     if (!options->hub)
         return error_set(err, SKIFF_INVALID, "transport inproc needs a hub");
-    struct inproc *t = mem_must(sizeof *t);
+    struct inproc *t = mem_alloc_or_die(sizeof *t);
     cond_init(&t->arrived);
     t->base.kind = transport_find("inproc");
     t->hub = options->hub;
@@ -91,11 +92,11 @@ static enum skiff_status inproc_open(const struct transport_options *options,
     return SKIFF_OK;
 }
 
-/* Who listens at an address; the hub's lock is held. */
+/* The endpoint that listens at an address; the hub's lock is held. */
 static struct inproc *find_listener(struct inproc_hub *hub, const char *address)
 {
     for (struct inproc *e = hub->endpoints; e; e = e->next)
-        for (struct place *p = e->places; p; p = p->next)
+        for (struct inproc_listener *p = e->listeners; p; p = p->next)
             if (strcmp(p->address, address) == 0)
                 return e;
     return NULL;
@@ -114,10 +115,10 @@ static enum skiff_status inproc_listen(struct transport *base, const char *addre
     address_print(&a, text);
     bool taken = find_listener(t->hub, text) != NULL;
     if (!taken) {
-        struct place *p = mem_must(sizeof *p);
+        struct inproc_listener *p = mem_alloc_or_die(sizeof *p);
         strcpy(p->address, text);
-        p->next = t->places;
-        t->places = p;
+        p->next = t->listeners;
+        t->listeners = p;
     }
     pthread_mutex_unlock(&t->hub->lock);
     if (taken)
@@ -133,7 +134,7 @@ static enum skiff_status inproc_connect(struct transport *base, const char *addr
     struct inproc *t = (struct inproc *)base;
     struct address a;
     TRY(address_parse(address, &a, err));
-    struct channel *c = mem_must(sizeof *c);
+    struct channel *c = mem_alloc_or_die(sizeof *c);
     address_print(&a, c->address);
     c->client = t;
     pthread_mutex_lock(&t->hub->lock);
@@ -145,15 +146,15 @@ static enum skiff_status inproc_connect(struct transport *base, const char *addr
     return SKIFF_OK;
 }
 
-/* Packets that wait in an inbox forget an account that is about to be freed. */
+/* Removes an account that is about to be freed from the packets in an inbox. */
 static void forget_account(struct inproc *t, const size_t *account)
 {
-    for (struct parcel *p = t->first; p; p = p->next)
+    for (struct inproc_parcel *p = t->first; p; p = p->next)
         if (p->account == account)
             p->account = NULL;
 }
 
-/* The channel is freed; the lock is held. */
+/* Frees the channel; the lock is held. */
 static void channel_drop(struct channel *c)
 {
     forget_account(c->client, &c->to_client);
@@ -204,7 +205,7 @@ static bool find_server(struct channel *c)
 static void deliver(struct inproc *to, transport_peer from, size_t *account,
                     const struct packet *packet)
 {
-    struct parcel *p = mem_must(sizeof *p);
+    struct inproc_parcel *p = mem_alloc_or_die(sizeof *p);
     p->packet = *packet;
     blob_ref(packet->body);
     p->from = from;
@@ -242,10 +243,10 @@ static enum transport_sent inproc_send(struct transport *base, transport_peer pe
     return sent;
 }
 
-/* Takes the first parcel; the one who filled the queue may wait for the room. */
+/* Takes the first packet; a sender that found the queue full may wait for the space. */
 static bool take(struct inproc *t, transport_peer *out_peer, struct packet *out_packet)
 {
-    struct parcel *p = t->first;
+    struct inproc_parcel *p = t->first;
     if (!p)
         return false;
     t->first = p->next;
@@ -300,14 +301,14 @@ static size_t inproc_backlog(struct transport *base, transport_peer peer)
     return bytes;
 }
 
-static void inproc_describe(struct transport *base, transport_peer peer, char *out, size_t room)
+static void inproc_describe(struct transport *base, transport_peer peer, char *out, size_t capacity)
 {
     struct inproc *t = (struct inproc *)base;
     pthread_mutex_lock(&t->hub->lock);
     struct channel *c = find_channel(t, peer);
-    const char *text = !c ? "gone" : find_server(c) ? "connected" : "nobody listens there";
+    const char *text = !c ? "gone" : find_server(c) ? "connected" : "no listener there";
     pthread_mutex_unlock(&t->hub->lock);
-    snprintf(out, room, "%s", text);
+    snprintf(out, capacity, "%s", text);
 }
 
 static void inproc_stats(struct transport *base, struct transport_stats *out)
@@ -349,14 +350,14 @@ static void inproc_close(struct transport *base)
     leave_hub(t);
     pthread_mutex_unlock(&t->hub->lock);
     while (t->first) {
-        struct parcel *p = t->first;
+        struct inproc_parcel *p = t->first;
         t->first = p->next;
         packet_deinit(&p->packet);
         free(p);
     }
-    while (t->places) {
-        struct place *p = t->places;
-        t->places = p->next;
+    while (t->listeners) {
+        struct inproc_listener *p = t->listeners;
+        t->listeners = p->next;
         free(p);
     }
     pthread_cond_destroy(&t->arrived);

@@ -1,18 +1,18 @@
-/* TCP, and, as transport ipc, local sockets, too. One thread, one epoll: the network thread of a
+/* TCP and, as transport ipc, also local sockets. One thread, one epoll: the network thread of a
  * node reads, opens, closes and writes by itself.
  *
- * - Every connection begins with a greeting (greeting.h): who does not have the job's key is turned
- *   away before anything of him is kept (tcp_gate.c). After it every record is sealed by keys of
- *   this connection alone: on one machine so that nobody can change it, between machines also so
- *   that nobody can read it (`encrypt` says otherwise). tcp_conn.c has the records, tcp_dial.c the
- *   connections that we make.
- * - send only puts packets into a list; the next receive, which follows at once in the network
- *   thread, writes the lists of all peers out. So small packets share calls of the system.
+ * - Every connection begins with a handshake (handshake.h): a peer without the job's key is refused
+ *   before any state of it is kept (tcp_gate.c). After it every record is sealed by keys of this
+ *   connection alone, so that it cannot be changed; between machines it is also encrypted, so that
+ *   it cannot be read (the setting `encrypt` changes that). tcp_conn.c has the records, tcp_dial.c
+ *   the outgoing connections.
+ * - send only appends packets to a list; the next receive, which follows at once in the network
+ *   thread, writes the lists of all peers. So small packets share system calls.
  * - A connection that ends is closed at once, and its memory freed when the events of this round
- *   have passed.
- * - ipc: whoever listens does so at a local socket besides its port; whoever connects tries the two
- *   in turns, the local one first. So processes of other machines, and those with transport tcp,
- *   reach it as well. */
+ *   have been handled.
+ * - ipc: a server listens at a local socket and at its port; a client tries the two in turns, the
+ *   local one first. So processes of other machines, and those with transport tcp, can connect as
+ *   well. */
 #include "net/transport.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static enum skiff_status open_as(const char *name, const struct transport_option
                                  struct transport **out, struct skiff_error *err)
 {
     int epoll = epoll_create1(EPOLL_CLOEXEC), wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct tcp *t = mem_must(sizeof *t);
+    struct tcp *t = mem_alloc_or_die(sizeof *t);
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = &t->wake_source};
     t->wake_source = TCP_WAKE;
     if (epoll < 0 || wake_fd < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, wake_fd, &e) < 0) {
@@ -98,7 +98,7 @@ static enum skiff_status connect_tcp(struct transport *base, const char *address
     if (a.family == ADDRESS_ANY || a.port == 0)
         return error_set(err, SKIFF_INVALID, "cannot connect to %s: it names no host and port",
                          address);
-    t->dialed = mem_must_grow(t->dialed, (t->ndialed + 1) * sizeof *t->dialed);
+    t->dialed = mem_grow_or_die(t->dialed, (t->ndialed + 1) * sizeof *t->dialed);
     *out_peer = TCP_OUTGOING | t->ndialed;
     t->dialed[t->ndialed++] = dial_create(t, &a, *out_peer);
     return SKIFF_OK;
@@ -149,7 +149,7 @@ static enum transport_sent send_tcp(struct transport *base, transport_peer peer,
 
 /* ---- receive ---- */
 
-/* Frees what has been closed, but for those that still stand in a list. */
+/* Frees closed connections, except those that are still in a list. */
 static void bury(struct tcp *t)
 {
     for (struct tcp_conn **at = &t->graveyard; *at;) {
@@ -159,7 +159,7 @@ static void bury(struct tcp *t)
             continue;
         }
         *at = c->next;
-        conn_free(c);
+        conn_destroy(c);
     }
 }
 
@@ -176,7 +176,7 @@ static void flush_dirty(struct tcp *t)
     }
 }
 
-/* A packet of one of those whose bytes have come, in turns. */
+/* A packet of one of the connections with available bytes, in turns. */
 static bool take_ready(struct tcp *t, transport_peer *out_peer, struct packet *out)
 {
     while (t->ready) {
@@ -230,7 +230,7 @@ static void on_event(struct tcp *t, const struct epoll_event *e)
     }
 }
 
-/* Timers; gives the time of the next one. */
+/* Timers; returns the time of the next one. */
 static int64_t run_timers(struct tcp *t)
 {
     int64_t now = clock_now(), next = gate_tick(t, now);
@@ -243,7 +243,7 @@ static int64_t run_timers(struct tcp *t)
 static int wait_ms(int64_t deadline)
 {
     if (deadline == CLOCK_NEVER)
-        return 1000; /* receive may return without reason */
+        return 1000; /* receive may return spuriously */
     int64_t left = deadline - clock_now();
     if (left <= 0)
         return 0;
@@ -261,8 +261,8 @@ static enum skiff_status receive_tcp(struct transport *base, int64_t deadline,
         return SKIFF_OK;
     bury(t);
     int64_t next = run_timers(t);
-    int ms = t->room || t->ready ? 0 : wait_ms(clock_min(deadline, next));
-    t->room = false;
+    int ms = t->capacity || t->ready ? 0 : wait_ms(clock_min(deadline, next));
+    t->capacity = false;
     int n = epoll_wait(t->epoll, events, EVENTS, ms);
     if (n < 0 && errno != EINTR)
         return error_set_sys(err, "cannot wait for the network");
@@ -286,25 +286,25 @@ static size_t backlog_tcp(struct transport *base, transport_peer peer)
     return c ? c->queued + c->out_end - c->out_start : 0;
 }
 
-static void describe_incoming(const struct tcp_conn *c, char *out, size_t room)
+static void describe_incoming(const struct tcp_conn *c, char *out, size_t capacity)
 {
     char origin[TCP_ORIGIN];
-    snprintf(out, room, "%s, %s", conn_origin(c, origin),
+    snprintf(out, capacity, "%s, %s", conn_origin(c, origin),
              c->encrypt ? "encrypted" : "authenticated");
 }
 
-static void describe_tcp(struct transport *base, transport_peer peer, char *out, size_t room)
+static void describe_tcp(struct transport *base, transport_peer peer, char *out, size_t capacity)
 {
     struct tcp *t = (struct tcp *)base;
     struct tcp_dialed *d = find_dialed(t, peer);
     struct tcp_conn *c = find_conn(t, peer);
     if (c && !d)
-        describe_incoming(c, out, room);
+        describe_incoming(c, out, capacity);
     else if (d && !c && d->tries)
-        snprintf(out, room, "no connection after %u tries%s%s", d->tries, d->refusals ? ": " : "",
-                 d->refusals ? d->why.message : "");
+        snprintf(out, capacity, "no connection after %u tries%s%s", d->tries,
+                 d->refusals ? ": " : "", d->refusals ? d->why.message : "");
     else
-        snprintf(out, room, "%s", c ? "connected" : d ? "connecting" : "gone");
+        snprintf(out, capacity, "%s", c ? "connected" : d ? "connecting" : "gone");
 }
 
 static enum skiff_status refused_tcp(struct transport *base, transport_peer peer,
@@ -318,7 +318,7 @@ static enum skiff_status refused_tcp(struct transport *base, transport_peer peer
     return d->refused.code;
 }
 
-#define CLOSED_TRIES 4 /* over a third of a second, with the pauses between tries */
+#define CLOSED_TRIES 4 /* over a third of a second, with the pauses between attempts */
 
 static bool has_ended_tcp(struct transport *base, transport_peer peer)
 {
@@ -331,7 +331,7 @@ static void stats_tcp(struct transport *base, struct transport_stats *out)
     *out = ((struct tcp *)base)->stats;
 }
 
-/* Gives packets that are still here some time to leave. */
+/* Gives queued packets some time to be sent. */
 static void linger(struct tcp *t)
 {
     int64_t end = clock_now() + t->options.linger_ms * CLOCK_MS;
@@ -359,7 +359,7 @@ static void close_tcp(struct transport *base)
             conn_close(t, t->slots[i]);
     for (struct tcp_conn *c = t->graveyard, *next; c; c = next) {
         next = c->next;
-        conn_free(c);
+        conn_destroy(c);
     }
     close(t->epoll);
     close(t->wake_fd);
@@ -377,11 +377,11 @@ static const char *const encrypt_words[] = {"auto", "on", "off", NULL};
 
 static const struct option rows[] = {
     {"encrypt", OPTION_CHOICE, AT(encrypt), .words = encrypt_words, .standard = "auto",
-     .help = "on, off (nobody can change what passes, but read it), auto: on between machines"},
+     .help = "on, off (data cannot be changed, but can be read), auto: on between machines"},
     {"peer_bytes", OPTION_SIZE, AT(peer_bytes), .standard = "64M",
-     .help = "on their way to one process before large messages wait"},
+     .help = "bytes in flight to one process before large messages wait"},
     {"linger_ms", OPTION_INT, AT(linger_ms), .low = 1, .high = 3600000, .standard = "1000",
-     .help = "how long a process that ends waits for its last messages to leave"},
+     .help = "how long a process that ends waits until its last messages are sent"},
     {0}};
 const struct options transport_tcp_settings = {.what = "setting of the transport", .rows = rows};
 
@@ -396,6 +396,6 @@ const struct transport_kind transport_tcp = {
     .name = "tcp", .summary = "TCP, sealed by the job's secret", .open = open_tcp, TCP_CALLS};
 const struct transport_kind transport_ipc = {
     .name = "ipc",
-    .summary = "the same, by local sockets between processes of one machine",
+    .summary = "the same, with local sockets between processes of one machine",
     .open = open_ipc,
     TCP_CALLS};

@@ -1,7 +1,7 @@
 /* Frames: the head, field by field, and the checksum.
  *
  * Numbers are written byte by byte, so that the layout is that of wire.h on every machine. Decoding
- * checks all that a sender can have written before anything is used; what does not fit is an error,
+ * checks everything that a sender can have written before it is used; an invalid frame is an error,
  * never a guess. */
 #include "net/wire.h"
 
@@ -24,7 +24,7 @@ static uint64_t get_le(const uint8_t *p, int bytes)
     return v;
 }
 
-/* ---- who ---- */
+/* ---- identities ---- */
 
 const char *net_id_print(struct net_id id, char out[NET_ID_TEXT])
 {
@@ -90,7 +90,7 @@ void wire_head_encode(const struct wire_head *h, uint64_t body_hash, uint8_t *ou
     put_le(out + CHECKSUM_AT, head_checksum(out, body_hash), 8);
 }
 
-/* The lengths and part numbers that a sender can have written. */
+/* Checks the lengths and part numbers that a sender can have written. */
 static enum skiff_status check_parts(const struct wire_head *h, struct skiff_error *err)
 {
     if (h->parts < 1 || h->parts > WIRE_PARTS_MAX || h->part >= h->parts)
@@ -109,6 +109,7 @@ enum skiff_status wire_head_decode(const uint8_t *bytes, size_t n, struct wire_h
     *out_version = 0;
     if (n < 8 || get_le(bytes, 4) != WIRE_MAGIC)
         return error_set(err, SKIFF_FORMAT, "not a frame (%zu bytes)", n);
+    /* set before the check: the caller answers another version with a refusal that names it */
     *out_version = (uint16_t)get_le(bytes + 4, 2);
     if (*out_version != WIRE_VERSION)
         return error_set(err, SKIFF_UNSUPPORTED, "frame of version %u; this is version %u",

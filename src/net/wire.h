@@ -1,4 +1,4 @@
-/* What goes over the wire: frames, and the values in their bodies.
+/* The wire format: frames, and the values in their bodies.
  *
  * A frame is a head of WIRE_HEAD bytes and a body. The head, little-endian, field by field:
  *
@@ -7,16 +7,16 @@
  *    4  2  version        56  8  length of this frame's body
  *    6  1  type           64  8  total: length of the whole message's body
  *    7  1  flags          72  4  part: 0 .. parts-1
- *    8  8  job            76  4  parts: frames that the message is cut into
+ *    8  8  job            76  4  parts: frames that the message is split into
  *   16  4  sender         80  8  reserved, 0
  *   20  4  method         88  8  checksum
  *   24  8  incarnation
  *   32  8  sequence       sender is role << 24 | index. magic, version and type stay where they
  *   40  8  ack            are in every version, so that any two versions can refuse each other.
  *
- * checksum = XXH3_64(head with checksum 0, seed = XXH3_64(body), or 0 with WIRE_SEALED).
- * All parts of a message but the last have the same length, so a part's place follows from its
- * number. The decoder trusts nothing: whatever it accepts satisfies what struct wire_head says.
+ * checksum = XXH3_64(head with checksum 0, seed = XXH3_64(body), or 0 with WIRE_SEALED). All parts
+ * of a message but the last have the same length, so a part's offset follows from its number. The
+ * decoder trusts nothing: a head that it accepts satisfies the comments in struct wire_head.
  * Threads: plain functions of their arguments; a writer or reader has one user at a time. */
 #ifndef NET_WIRE_H
 #define NET_WIRE_H
@@ -33,7 +33,7 @@
 #define WIRE_VERSION 3
 #define WIRE_PARTS_MAX (1u << 20)
 
-/* ---- who ---- */
+/* ---- identities ---- */
 
 enum net_role { NET_NOBODY, NET_WORKER, NET_SERVER };
 
@@ -43,7 +43,7 @@ struct net_id {
 };
 
 #define NET_ID_TEXT 32
-/* "worker 3"; gives out back. */
+/* "worker 3"; returns out. */
 const char *net_id_print(struct net_id id, char out[NET_ID_TEXT]);
 uint32_t net_id_pack(struct net_id id);
 bool net_id_equal(struct net_id a, struct net_id b);
@@ -51,20 +51,20 @@ bool net_id_equal(struct net_id a, struct net_id b);
 /* ---- frames ---- */
 
 /* name, value */
-#define WIRE_TYPE_MAP(X)                                                           \
-    X(HELLO, 1)    /* client -> server: who I am */                                \
-    X(WELCOME, 4)  /* server -> client: come in, and who I am */                   \
-    X(REFUSE, 5)   /* either way: an error value; the link is of no use */         \
-    X(WHO, 6)      /* server -> client: I do not know you (any more), say HELLO */ \
-    X(BYE, 7)      /* either way: I close this link */                             \
-    X(REQUEST, 8)  /* client -> server */                                          \
-    X(PROBE, 9)    /* client -> server: what became of this sequence number? */    \
-    X(REPLY, 10)   /* server -> client: the result, or an error value */           \
-    X(WORKING, 11) /* server -> client: I have it, the result will come */         \
-    X(UNKNOWN, 12) /* server -> client: I do not have it, send it again */         \
-    X(BUSY, 13)    /* server -> client: no room for it now, send it later */       \
-    X(ACK, 14)     /* client -> server: only the field ack counts */               \
-    X(PING, 15)    /* either way, when all is quiet: shows whether the link stands */
+#define WIRE_TYPE_MAP(X)                                                                      \
+    X(HELLO, 1)    /* client -> server: its identity */                                       \
+    X(WELCOME, 4)  /* server -> client: accepted, and the server's identity */                \
+    X(REFUSE, 5)   /* either way: an error value; the link cannot be used */                  \
+    X(WHO, 6)      /* server -> client: unknown peer (perhaps after a restart); send HELLO */ \
+    X(BYE, 7)      /* either way: the sender closes this link */                              \
+    X(REQUEST, 8)  /* client -> server */                                                     \
+    X(PROBE, 9)    /* client -> server: what is the state of this sequence number? */         \
+    X(REPLY, 10)   /* server -> client: the result, or an error value */                      \
+    X(WORKING, 11) /* server -> client: in progress, the result will follow */                \
+    X(UNKNOWN, 12) /* server -> client: unknown, send it again */                             \
+    X(BUSY, 13)    /* server -> client: the queue is full, send it later */                   \
+    X(ACK, 14)     /* client -> server: only the field ack matters */                         \
+    X(PING, 15)    /* either way, on a quiet link: shows whether it is up */
 
 enum wire_type {
 #define WIRE_TYPE_ENUM(name, value) WIRE_##name = value,
@@ -99,7 +99,7 @@ void wire_head_encode(const struct wire_head *h, uint64_t body_hash, uint8_t *ou
  * 0). */
 enum skiff_status wire_head_decode(const uint8_t *bytes, size_t n, struct wire_head *out,
                                    uint16_t *out_version, struct skiff_error *err);
-/* Does the checksum of a head that wire_head_decode took fit it and the hash of its body? */
+/* Does the checksum of a head that wire_head_decode accepted match it and the hash of its body? */
 bool wire_checksum_ok(const uint8_t *head, uint64_t body_hash);
 
 uint64_t wire_hash(const uint8_t *body, size_t len);
@@ -107,7 +107,8 @@ uint64_t wire_hash(const uint8_t *body, size_t len);
 /* ---- values in bodies ----
  *
  * Integers little-endian; counts and lengths as varints (LEB128); strings and arrays are a count
- * and their elements. A writer that runs out of memory remembers it, and writer_finish says so. */
+ * and their elements. A writer that runs out of memory remembers it, and writer_finish reports
+ * it. */
 
 struct wire_writer {
     uint8_t *data;
@@ -116,7 +117,7 @@ struct wire_writer {
 };
 
 void writer_init(struct wire_writer *w);
-void writer_deinit(struct wire_writer *w);                /* also fine after finish */
+void writer_deinit(struct wire_writer *w);                /* allowed after finish */
 void writer_reserve(struct wire_writer *w, size_t extra); /* one growth instead of many */
 void *writer_space(struct wire_writer *w, size_t n);      /* n raw bytes to fill; or NULL */
 void writer_bytes(struct wire_writer *w, const void *p, size_t n); /* raw, without a count */
@@ -129,11 +130,12 @@ void writer_string(struct wire_writer *w, const char *s);
 void writer_floats(struct wire_writer *w, const float *v, size_t n);
 void writer_ids(struct wire_writer *w, const int64_t *v, size_t n);
 void writer_error(struct wire_writer *w, const struct skiff_error *e);
-/* The bytes as a blob of the caller's; the writer is empty afterwards, also on failure. */
+/* Returns the bytes as a blob, owned by the caller; the writer is empty afterwards, also on
+ * failure. */
 enum skiff_status writer_finish(struct wire_writer *w, struct blob **out, struct skiff_error *err);
 
-/* A reader remembers the first fault and gives 0, "" or NULL from then on: read everything, then
- * ask reader_end once. Counts are compared with the bytes at hand before they are given out. */
+/* A reader remembers the first fault and returns 0, "" or NULL from then on: read everything, then
+ * call reader_end once. Counts are compared with the remaining bytes before they are returned. */
 struct wire_reader {
     const uint8_t *data;
     size_t len, pos;
@@ -149,11 +151,12 @@ uint32_t reader_u32(struct wire_reader *r);
 uint64_t reader_u64(struct wire_reader *r);
 uint64_t reader_varint(struct wire_reader *r);
 int64_t reader_signed(struct wire_reader *r);
-/* Copies at most room-1 bytes and a NUL; a longer string, or one with a NUL inside, is a fault. */
-void reader_string(struct wire_reader *r, char *out, size_t room);
-/* The same, and anything that is not printable ASCII becomes '?': for names that go to a log. */
-void reader_name(struct wire_reader *r, char *out, size_t room);
-/* A count of elements of at least `each` bytes, which must be there. */
+/* Copies at most capacity-1 bytes and a NUL; a longer string, or one with a NUL inside, is a
+ * fault. */
+void reader_string(struct wire_reader *r, char *out, size_t capacity);
+/* The same, with '?' for anything that is not printable ASCII: for names that are logged. */
+void reader_name(struct wire_reader *r, char *out, size_t capacity);
+/* A count of elements of at least `each` bytes, which must be present. */
 size_t reader_count(struct wire_reader *r, size_t each);
 /* Borrowed, not aligned: copy with memcpy or reader_*_to. */
 const uint8_t *reader_floats(struct wire_reader *r, size_t *out_n);

@@ -48,7 +48,7 @@ static void heads_come_back(void **state)
     assert_false(wire_checksum_ok(bytes, wire_hash((const uint8_t *)"ab", 2)));
 }
 
-/* Any flipped bit is noticed, by the decoder or by the checksum. */
+/* Any flipped bit is detected, by the decoder or by the checksum. */
 static void flipped_bits_are_noticed(void **state)
 {
     struct wire_head h = sample(), back;
@@ -106,7 +106,7 @@ static void heads_that_make_no_sense(void **state)
     expect_refused(h, "role 9");
 }
 
-static void another_version_is_told_apart(void **state)
+static void another_version_is_recognised(void **state)
 {
     struct wire_head h = sample(), back;
     uint8_t bytes[WIRE_HEAD];
@@ -232,8 +232,8 @@ static void values_that_make_no_sense(void **state)
     expect_fault("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10, read_varint, "64 bits");
     expect_fault("\xff\xff", 2, read_varint, "ends in the middle");
     expect_fault("", 0, read_varint, "ends in the middle of a value (byte 0 of 0)");
-    expect_fault("\1abcdefgh", 9, read_two_ids, "another length than expected");
-    expect_fault("ab", 2, read_byte, "1 bytes left over behind byte 1");
+    expect_fault("\1abcdefgh", 9, read_two_ids, "an unexpected length");
+    expect_fault("ab", 2, read_byte, "1 bytes left over after byte 1");
 }
 
 static void names_are_made_printable(void **state)
@@ -368,7 +368,7 @@ static void addresses_that_are_none(void **state)
     expect_no_address("::1:6170", "brackets");
     expect_no_address("[host]:6170", "brackets");
     expect_no_address("http://host:6170", "without http://");
-    expect_no_address("10.0.0.1:6170;10.0.0.2:6170", "between commas");
+    expect_no_address("10.0.0.1:6170;10.0.0.2:6170", "by commas");
     expect_no_address("10.0.0.1:6170:6170", "more than one port");
     expect_no_address("a b:6170", "neither a name nor an address");
 }
@@ -379,7 +379,7 @@ int main(void)
         cmocka_unit_test(heads_come_back),
         cmocka_unit_test(flipped_bits_are_noticed),
         cmocka_unit_test(heads_that_make_no_sense),
-        cmocka_unit_test(another_version_is_told_apart),
+        cmocka_unit_test(another_version_is_recognised),
         cmocka_unit_test(values_come_back),
         cmocka_unit_test(values_that_make_no_sense),
         cmocka_unit_test(names_are_made_printable),

@@ -1,9 +1,9 @@
 /* Values in bodies: writer and reader of wire.h.
  *
  * Neither stops at the first failure. A writer that gets no memory, or a reader that runs out of
- * bytes, remembers it, gives zeros from then on, and says so once at the end (writer_finish,
+ * bytes, remembers it, returns zeros from then on, and reports it once at the end (writer_finish,
  * reader_end): code that writes or reads twenty fields has one check. No count from a body is
- * believed before that many bytes are known to be there (reader_count). */
+ * trusted before that many bytes are known to be present (reader_count). */
 #include "net/wire.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "arrays are copied as they lie in memory: a big-endian machine needs swaps here");
+               "arrays are copied in memory order: a big-endian machine needs swaps here");
 
 /* ---- writer ---- */
 
@@ -231,24 +231,24 @@ size_t reader_count(struct wire_reader *r, size_t each)
     return r->fault ? 0 : (size_t)n;
 }
 
-void reader_string(struct wire_reader *r, char *out, size_t room)
+void reader_string(struct wire_reader *r, char *out, size_t capacity)
 {
     size_t n = reader_count(r, 1);
     const uint8_t *p = reader_bytes(r, n);
     *out = 0;
     if (!p)
         return;
-    if (n >= room || memchr(p, 0, n)) {
-        reader_fail(r, n >= room ? "a string is too long" : "a string holds a zero byte");
+    if (n >= capacity || memchr(p, 0, n)) {
+        reader_fail(r, n >= capacity ? "a string is too long" : "a string holds a zero byte");
         return;
     }
     memcpy(out, p, n);
     out[n] = 0;
 }
 
-void reader_name(struct wire_reader *r, char *out, size_t room)
+void reader_name(struct wire_reader *r, char *out, size_t capacity)
 {
-    reader_string(r, out, room);
+    reader_string(r, out, capacity);
     for (; *out; out++)
         if (*out < ' ' || *out > '~')
             *out = '?';
@@ -277,7 +277,7 @@ static void get_array_to(struct wire_reader *r, void *out, size_t each, size_t n
     size_t found;
     const uint8_t *p = get_array(r, each, &found);
     if (p && found != n)
-        reader_fail(r, "an array has another length than expected");
+        reader_fail(r, "an array has an unexpected length");
     else if (p && n)
         memcpy(out, p, n * each);
 }
@@ -292,7 +292,7 @@ void reader_ids_to(struct wire_reader *r, int64_t *out, size_t n)
     get_array_to(r, out, sizeof *out, n);
 }
 
-/* A code that this version does not know still is a failure. */
+/* A code that this version does not know is still a failure. */
 static enum skiff_status known_code(int64_t code)
 {
     switch (code) {
@@ -320,7 +320,7 @@ enum skiff_status reader_end(const struct wire_reader *r, const char *what, stru
         return error_set(err, SKIFF_FORMAT, "%s: %s (byte %zu of %zu)", what, r->fault, r->fault_at,
                          r->len);
     if (r->pos != r->len)
-        return error_set(err, SKIFF_FORMAT, "%s: %zu bytes left over behind byte %zu", what,
+        return error_set(err, SKIFF_FORMAT, "%s: %zu bytes left over after byte %zu", what,
                          r->len - r->pos, r->pos);
     return SKIFF_OK;
 }

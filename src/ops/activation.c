@@ -230,8 +230,8 @@ static void read_params(const struct kernel *k, int n, float *p)
         p[i] = k->kind->attrs[i].type == ATTR_BOOLEAN ? (float)k->attr[i].b : k->attr[i].f;
 }
 
-enum unary_slot { U_X, U_FACTOR };
-enum grad_slot { G_V, G_DOUT, G_FACTOR };
+enum unary_slot { UNARY_X, UNARY_FACTOR };
+enum grad_slot { GRAD_V, GRAD_DOUT, GRAD_FACTOR };
 
 /* abs and square of integers; everything else wants floats. */
 static bool map_integers(map_f32 f32, const struct tensor *x, struct tensor *out)
@@ -253,32 +253,32 @@ static bool map_integers(map_f32 f32, const struct tensor *x, struct tensor *out
 static enum skiff_status run_map(struct kernel *k, map_f32 f32, map_f64 f64, const float *p,
                                  struct skiff_error *err)
 {
-    const struct tensor *x = kernel_in(k, U_X);
+    const struct tensor *x = kernel_in(k, UNARY_X);
     struct tensor *out = kernel_out(k, 0);
-    if (kernel_in_is_rows(k, U_X, 0))
-        rows_copy_ids(kernel_out_value(k, 0, 0), kernel_in_value(k, U_X, 0));
+    if (kernel_in_is_rows(k, UNARY_X, 0))
+        rows_copy_ids(kernel_out_value(k, 0, 0), kernel_in_value(k, UNARY_X, 0));
     if (x->dtype == DTYPE_FP32)
         f32(tensor_numel(x), x->data, out->data, p);
     else if (x->dtype == DTYPE_FP64)
         f64(tensor_numel(x), x->data, out->data, p);
     else if (!dtype_is_index(x->dtype) || !map_integers(f32, x, out))
-        return kernel_check_dtype(k, U_X, dtype_is_float, "float32 or float64", err);
+        return kernel_check_dtype(k, UNARY_X, dtype_is_float, "float32 or float64", err);
     return SKIFF_OK;
 }
 
 static enum skiff_status run_slope(struct kernel *k, slope_f32 f32, slope_f64 f64, const float *p,
                                    struct skiff_error *err)
 {
-    const struct tensor *v = kernel_in(k, G_V), *d = kernel_in(k, G_DOUT);
+    const struct tensor *v = kernel_in(k, GRAD_V), *d = kernel_in(k, GRAD_DOUT);
     struct tensor *dx = kernel_out(k, 0);
     if (!dx)
         return SKIFF_OK;
-    TRY(kernel_check_dtype(k, G_V, dtype_is_float, "float32 or float64", err));
-    TRY(kernel_check_same_dtype(k, G_DOUT, G_V, err));
+    TRY(kernel_check_dtype(k, GRAD_V, dtype_is_float, "float32 or float64", err));
+    TRY(kernel_check_same_dtype(k, GRAD_DOUT, GRAD_V, err));
     int64_t n = tensor_numel(d);
     if (tensor_numel(v) != n)
         return kernel_fail(k, SKIFF_SHAPE, err, "inputs %s and %s differ in size: %lld and %lld",
-                           k->kind->ins[G_V].name, k->kind->ins[G_DOUT].name,
+                           k->kind->ins[GRAD_V].name, k->kind->ins[GRAD_DOUT].name,
                            (long long)tensor_numel(v), (long long)n);
     if (v->dtype == DTYPE_FP32)
         f32(n, v->data, d->data, dx->data, p);
@@ -363,7 +363,7 @@ DEFINE_BOTH(logit, 1);
 
 static enum skiff_status pow_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct tensor *factor = kernel_in(k, U_FACTOR), *x = kernel_in(k, U_X);
+    const struct tensor *factor = kernel_in(k, UNARY_FACTOR), *x = kernel_in(k, UNARY_X);
     float p[1] = {factor ? (float)tensor_read_number(factor) : k->attr[0].f};
     if (dtype_is_index(x->dtype)) {
         int64_t n = tensor_numel(x);
@@ -376,7 +376,7 @@ static enum skiff_status pow_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status pow_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct tensor *factor = kernel_in(k, G_FACTOR);
+    const struct tensor *factor = kernel_in(k, GRAD_FACTOR);
     float p[1] = {factor ? (float)tensor_read_number(factor) : k->attr[0].f};
     return run_slope(k, pow_slope_f32, pow_slope_f64, p, err);
 }
@@ -392,11 +392,11 @@ static enum skiff_status zero_grad_run(struct kernel *k, struct skiff_error *err
 
 static enum skiff_status map_infer(struct infer *c, struct skiff_error *err)
 {
-    return infer_same(c, U_X, 0, err);
+    return infer_same(c, UNARY_X, 0, err);
 }
 static enum skiff_status slope_infer(struct infer *c, struct skiff_error *err)
 {
-    return infer_same(c, G_DOUT, 0, err);
+    return infer_same(c, GRAD_DOUT, 0, err);
 }
 
 static enum skiff_status sign_make_grad(struct grad_build *g, struct skiff_error *err)

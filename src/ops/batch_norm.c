@@ -23,7 +23,7 @@ enum { AT_IS_TEST, AT_MOMENTUM, AT_EPSILON, AT_LAYOUT, AT_GLOBAL, AT_TRAINABLE }
 
 enum { SYNCED = 1 }; /* op_kind.fuse_arg: statistics of all ranks */
 
-struct rows3 {
+struct channel_view {
     int64_t outer, channels, inner;
 };
 
@@ -33,10 +33,10 @@ static int channel_axis(const struct attr_value *attr, const struct shape *x)
     return last && x->ndim > 2 ? x->ndim - 1 : 1;
 }
 
-static struct rows3 rows3_of(const struct kernel *k, const struct shape *x)
+static struct channel_view rows3_of(const struct kernel *k, const struct shape *x)
 {
     int axis = channel_axis(k->attr, x);
-    struct rows3 r = {shape_rows(x, axis), x->dims[axis], shape_cols(x, axis + 1)};
+    struct channel_view r = {shape_rows(x, axis), x->dims[axis], shape_cols(x, axis + 1)};
     return r;
 }
 
@@ -89,7 +89,7 @@ static enum skiff_status bn_infer(struct infer *c, struct skiff_error *err)
         for (int64_t at = (o_ * (r).channels + (c)) * (r).inner, end_ = at + (r).inner; at < end_; \
              at++)
 
-static void channel_stats(struct rows3 r, const struct tensor *t, int64_t c, double *mean,
+static void channel_stats(struct channel_view r, const struct tensor *t, int64_t c, double *mean,
                           double *variance)
 {
     double sum = 0, square = 0, m = 0;
@@ -134,7 +134,8 @@ struct batch_stats {
     double *mean, *variance; /* by channel */
 };
 
-static void channel_sums(struct rows3 r, const struct tensor *t, const double *mean, double *out)
+static void channel_sums(struct channel_view r, const struct tensor *t, const double *mean,
+                         double *out)
 {
     for (int64_t c = 0; c < r.channels; c++) {
         double sum = 0, m = mean ? mean[c] : 0;
@@ -147,13 +148,13 @@ static void channel_sums(struct rows3 r, const struct tensor *t, const double *m
     }
 }
 
-static enum skiff_status stats_over_ranks(struct kernel *k, struct rows3 r, struct batch_stats *s,
-                                          struct skiff_error *err)
+static enum skiff_status stats_over_ranks(struct kernel *k, struct channel_view r,
+                                          struct batch_stats *s, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, IN_X);
-    void *room;
-    TRY(kernel_scratch(k, (size_t)(2 * r.channels + 1) * sizeof(double), &room, err));
-    s->mean = room;
+    void *capacity;
+    TRY(kernel_scratch(k, (size_t)(2 * r.channels + 1) * sizeof(double), &capacity, err));
+    s->mean = capacity;
     s->variance = s->mean + r.channels + 1;
     channel_sums(r, x, NULL, s->mean);
     s->mean[r.channels] = (double)(r.outer * r.inner);
@@ -170,7 +171,7 @@ static enum skiff_status stats_over_ranks(struct kernel *k, struct rows3 r, stru
 
 /* Statistics of one channel into the outputs; gives mean and 1 / sqrt(variance + epsilon), rounded
  * to the element type. */
-static void channel_prepare(struct kernel *k, struct rows3 r, const struct batch_stats *all,
+static void channel_prepare(struct kernel *k, struct channel_view r, const struct batch_stats *all,
                             int64_t c, double *m_out, double *s_out)
 {
     double batch_mean = all->mean ? all->mean[c] : 0;
@@ -202,7 +203,7 @@ static void channel_prepare(struct kernel *k, struct rows3 r, const struct batch
 }
 
 /* A single element has no variance: it passes through. */
-static void single_pass(struct kernel *k, struct rows3 r)
+static void single_pass(struct kernel *k, struct channel_view r)
 {
     const struct tensor *x = kernel_in(k, IN_X);
     size_t bytes = (size_t)r.channels * dtype_size(x->dtype);
@@ -220,7 +221,7 @@ static void single_pass(struct kernel *k, struct rows3 r)
 static enum skiff_status bn_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, IN_X);
-    struct rows3 r = rows3_of(k, &x->shape);
+    struct channel_view r = rows3_of(k, &x->shape);
     struct batch_stats all = {.n = (double)(r.outer * r.inner)};
     if (is_synced(k))
         TRY(stats_over_ranks(k, r, &all, err));
@@ -258,7 +259,7 @@ static enum skiff_status bn_grad_infer(struct infer *c, struct skiff_error *err)
 }
 
 /* sums: of dY and dY h of the channel, over all ranks after the first pass of a synced one. */
-static void channel_grad(struct kernel *k, struct rows3 r, int64_t c, bool global, double n,
+static void channel_grad(struct kernel *k, struct channel_view r, int64_t c, bool global, double n,
                          double *sums, bool makes_dx)
 {
     DISPATCH_FLOAT(kernel_in(k, GR_X)->dtype, T, {
@@ -294,7 +295,7 @@ static void channel_grad(struct kernel *k, struct rows3 r, int64_t c, bool globa
 static enum skiff_status bn_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, GR_X);
-    struct rows3 r = rows3_of(k, &x->shape);
+    struct channel_view r = rows3_of(k, &x->shape);
     bool global = uses_global(k->attr);
     double *sums, n = (double)(r.outer * r.inner);
     if (is_synced(k))

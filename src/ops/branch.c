@@ -20,14 +20,14 @@ enum { COND_OUT, COND_SCOPE };
 enum { COND_BLOCK, COND_SCALAR };
 
 struct branch {
-    struct value_kept kept;
+    struct value_keepalive kept;
     void (*free_saved)(void *);
     int block;
     bool taken;
     void *saved; /* NULL: the block's variables are as the branch left them */
 };
 
-static void branch_destroy(struct value_kept *k)
+static void branch_destroy(struct value_keepalive *k)
 {
     struct branch *b = (struct branch *)k;
     if (b->saved)
@@ -52,7 +52,7 @@ enum { KEEPS = 1, NESTED = 2 };
 static enum skiff_status cond_prepare(struct kernel *k, struct skiff_error *err)
 {
     TRY(control_check_block(k, k->attr[COND_BLOCK].i, err));
-    int *flags = k->state = mem_must(sizeof *flags);
+    int *flags = k->state = mem_alloc_or_die(sizeof *flags);
     *flags = (control_is_kept(k, "Scope") ? KEEPS : 0) | (control_is_nested(k) ? NESTED : 0);
     return SKIFF_OK;
 }
@@ -73,12 +73,12 @@ static enum skiff_status cond_run(struct kernel *k, struct skiff_error *err)
         TRY(k->env->run_block(k->env, block, err));
     if (!scope || !(flags & KEEPS) || k->env->is_test)
         return SKIFF_OK;
-    struct branch *b = mem_must(sizeof *b);
+    struct branch *b = mem_alloc_or_die(sizeof *b);
     *b = (struct branch){.kept = {0, branch_destroy},
                          .free_saved = k->env->free_saved,
                          .block = block,
                          .taken = taken};
-    value_keep(scope, &b->kept);
+    value_keep_alive(scope, &b->kept);
     return taken && (flags & NESTED) ? k->env->save_block(k->env, block, &b->saved, err) : SKIFF_OK;
 }
 

@@ -46,7 +46,7 @@ static enum skiff_status chunk_infer(struct infer *c, struct skiff_error *err)
 }
 
 /* Goes over the chunks of one sequence. */
-struct walk {
+struct chunk_walk {
     const struct scheme *scheme;
     int64_t types;
     const int64_t *label;
@@ -54,7 +54,7 @@ struct walk {
     int64_t begin, end, type; /* the chunk, after walk_next gave true */
 };
 
-static bool chunk_ends(const struct walk *w, int64_t before, int64_t now)
+static bool chunk_ends(const struct chunk_walk *w, int64_t before, int64_t now)
 {
     const struct scheme *s = w->scheme;
     int64_t type = before / s->tags, tag = before % s->tags, next = now % s->tags;
@@ -67,7 +67,7 @@ static bool chunk_ends(const struct walk *w, int64_t before, int64_t now)
     return tag == s->end || tag == s->single;
 }
 
-static bool chunk_begins(const struct walk *w, int64_t before, int64_t now)
+static bool chunk_begins(const struct chunk_walk *w, int64_t before, int64_t now)
 {
     const struct scheme *s = w->scheme;
     int64_t type = now / s->tags, tag = now % s->tags, last = before % s->tags;
@@ -80,7 +80,7 @@ static bool chunk_begins(const struct walk *w, int64_t before, int64_t now)
     return (tag == s->inside || tag == s->end) && (last == s->end || last == s->single);
 }
 
-static bool walk_next(struct walk *w)
+static bool walk_next(struct chunk_walk *w)
 {
     int64_t none = w->types * w->scheme->tags;
     for (; w->at < w->length; w->at++) {
@@ -110,7 +110,8 @@ static bool excluded(const struct kernel *k, int64_t type)
 }
 
 /* Chunks of both come in order; those that end first are passed over. */
-static void sequence_count(const struct kernel *k, struct walk a, struct walk b, struct counts *n)
+static void sequence_count(const struct kernel *k, struct chunk_walk a, struct chunk_walk b,
+                           struct counts *n)
 {
     bool has_a = walk_next(&a), has_b = walk_next(&b);
     while (has_a || has_b) {
@@ -170,8 +171,9 @@ static enum skiff_status sequences_count(struct kernel *k, const struct scheme *
         int64_t length = seq ? seq->off[i + 1] - begin : tensor_int_at(kernel_in(k, SEQ_LENGTH), i);
         if (length < 0 || (!seq && length > width) || begin + length > tensor_numel(found))
             return kernel_bad_index(k, SEQ_LENGTH, i, length, width + 1, "width, plus one", err);
-        struct walk a = {s, k->attr[AT_TYPES].i, tensor_i64(found) + begin, length, 0, 0, 0, 0};
-        struct walk b = a;
+        struct chunk_walk a = {s, k->attr[AT_TYPES].i, tensor_i64(found) + begin, length, 0, 0, 0,
+                               0};
+        struct chunk_walk b = a;
         b.label = tensor_i64(label) + begin;
         sequence_count(k, a, b, n);
     }

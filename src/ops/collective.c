@@ -62,7 +62,7 @@ static enum skiff_status pass_on(struct kernel *k, int i, struct skiff_error *er
 
 static enum skiff_status rows_prepare(struct kernel *k, struct skiff_error *err)
 {
-    struct id_map *map = mem_must(sizeof *map);
+    struct id_map *map = mem_alloc_or_die(sizeof *map);
     id_map_init(map);
     k->state = map;
     return SKIFF_OK;
@@ -76,7 +76,7 @@ static void rows_release(struct kernel *k)
     k->state = NULL;
 }
 
-struct rows_head { /* what a rank tells of its rows */
+struct rows_head { /* a rank's message about its rows */
     int64_t n, width, height;
 };
 
@@ -108,9 +108,9 @@ static void move(void *to, const void *from, size_t bytes)
         memmove(to, from, bytes);
 }
 
-/* This rank's rows at their place among the rows of all, in Out, where they may lie already. */
-static enum skiff_status rows_place(struct kernel *k, const struct rows_merged *m, size_t total,
-                                    size_t before, struct skiff_error *err)
+/* This rank's rows at their offset among the rows of all, in Out, where they may be already. */
+static enum skiff_status rows_scatter(struct kernel *k, const struct rows_merged *m, size_t total,
+                                      size_t before, struct skiff_error *err)
 {
     struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     size_t row = (size_t)m->width * sizeof(float);
@@ -155,7 +155,7 @@ static enum skiff_status sum_rows(struct kernel *k, struct collective *c, struct
     TRY(kernel_scratch(k, (size_t)collective_size(c) * sizeof own, &heads, err));
     TRY_RING(k, c, collective_all_gather(c, &own, sizeof own, heads, err));
     TRY(rows_count(k, c, heads, &total, &before, err));
-    TRY(rows_place(k, &m, total, before, err));
+    TRY(rows_scatter(k, &m, total, before, err));
     TRY(rows_gather(k, c, out->sel.rows, heads, before, sizeof(int64_t), err));
     return rows_gather(k, c, out->tensor.data, heads, before, (size_t)m.width * sizeof(float), err);
 }
@@ -257,7 +257,7 @@ static enum skiff_status plain_to_all_run(struct kernel *k, struct skiff_error *
     return to_all(k, 0, k->attr[0].i, err);
 }
 
-/* The attribute nranks is what shapes were made with; 0 in old programs: not said. */
+/* The attribute nranks is the number that shapes were inferred with; 0 in old programs: unknown. */
 static enum skiff_status check_nranks(const struct kernel *k, const struct collective *c,
                                       int nranks, struct skiff_error *err)
 {
@@ -447,7 +447,7 @@ static enum skiff_status recv_run(struct kernel *k, struct skiff_error *err)
                        err);
 }
 
-/* ---- opening: whoever started the job has done it (fleet/world.c) ---- */
+/* ---- opening rings: done by the job's start (fleet/world.c) ---- */
 
 static enum skiff_status opened_run(struct kernel *k, struct skiff_error *err)
 {
@@ -663,7 +663,7 @@ static const struct op_attr_spec init_attrs[] = {
     {0}};
 static const struct op_attr_spec init_all_attrs[] = {A_INTS("devices"), RING, {0}};
 
-/* Outputs are as large as data say (rows), or the same variable as the input. */
+/* Outputs have data-dependent sizes (rows), or are the same variable as the input. */
 #define FLAGS (OP_RANKS | OP_OWN_SHAPE | OP_ROWS_OK)
 #define ROWS_OF(kernel) .prepare = rows_prepare, .release = rows_release, .run = kernel
 #define REDUCE(t, class, code, grad, slots)                                                        \

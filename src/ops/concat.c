@@ -102,7 +102,7 @@ static enum skiff_status join_lods(struct kernel *k, struct tensor *out, struct 
         for (int l = 0; l < lod->nlevels; l++)
             counts[l] += lod->level[l].n - 1;
     }
-    TRY(lod_make(&out->lod, first->nlevels, counts, err));
+    TRY(lod_build(&out->lod, first->nlevels, counts, err));
     for (int l = 0; l < out->lod->nlevels; l++) {
         int64_t *to = out->lod->level[l].off, at = 0, base = 0;
         to[at++] = 0;
@@ -237,7 +237,7 @@ static enum skiff_status split_run(struct kernel *k, struct skiff_error *err)
     int64_t inner = shape_cols(&x->shape, axis + 1);
     for (int i = 0; i < kernel_out_count(k, 0); i++) {
         struct tensor *out = kernel_out_at(k, 0, i);
-        /* an output nobody wants still takes its place */
+        /* an unwanted output still takes its share of the axis */
         int64_t width = out                    ? shape_cols(&out->shape, axis)
                         : k->attr[A_NUM].i > 0 ? whole / k->attr[A_NUM].i
                                                : (i < sections->n ? sections->ints[i] * inner : 0);
@@ -259,7 +259,7 @@ static void use_out_grads(struct grad_build *g, struct skiff_op *op, const char 
     op_set_in(g->program, op, slot, out->n, names);
 }
 
-/* The gradient of what cuts X into Out: an op that joins. */
+/* The gradient of an op that cuts X into Out: an op that joins. */
 static struct skiff_op *joined_grad(struct grad_build *g, const char *type, const char *out_slot)
 {
     const char *dx = grad_name(g, op_in1(g->fwd, "X"));
@@ -317,7 +317,7 @@ static enum skiff_status stack_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-/* The whole cut into outputs without the axis: unstack, and the gradient of stack. */
+/* The complete tensor, cut into outputs without the axis: unstack, and the gradient of stack. */
 static enum skiff_status unstack_shape(struct infer *c, int slot, struct skiff_error *err)
 {
     struct shape s = *infer_in(c, slot, 0);
@@ -396,7 +396,7 @@ static enum skiff_status mesh_run(struct kernel *k, struct skiff_error *err)
         struct tensor *out = kernel_out_at(k, 0, i);
         if (!out)
             continue;
-        struct lines l = shape_lines(&out->shape, i);
+        struct axis_view l = shape_lines(&out->shape, i);
         size_t elem = dtype_size(x->dtype);
         for (int64_t j = 0; j < tensor_numel(out); j++)
             memcpy((char *)out->data + (size_t)j * elem,
@@ -430,7 +430,7 @@ static enum skiff_status mesh_grad_run(struct kernel *k, struct skiff_error *err
             d->shape.dims[i] != tensor_numel(dx) || !dtype_is_float(d->dtype))
             return kernel_fail(k, SKIFF_SHAPE, err, "gradient %d (%s) does not fit its vector", i,
                                kernel_in_name(k, MESH_DOUT, i));
-        struct lines l = shape_lines(&d->shape, i);
+        struct axis_view l = shape_lines(&d->shape, i);
         DISPATCH_FLOAT(d->dtype, T, {
             for (int64_t j = 0; j < tensor_numel(d); j++)
                 ((T *)dx->data)[j / l.inner % l.n] += ((const T *)d->data)[j];

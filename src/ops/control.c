@@ -54,9 +54,9 @@ bool control_is_nested(const struct kernel *k)
 static struct skiff_tensor *find(struct kernel *k, int block, const char *name, const char *suffix,
                                  bool own)
 {
-    size_t room = strlen(name) + strlen(suffix) + 1;
-    char *full = mem_must(room);
-    snprintf(full, room, "%s%s", name, suffix);
+    size_t capacity = strlen(name) + strlen(suffix) + 1;
+    char *full = mem_alloc_or_die(capacity);
+    snprintf(full, capacity, "%s%s", name, suffix);
     bool there = !own || block_own_var(k->env->program->blocks[block], full);
     struct skiff_tensor *v = there ? k->env->find(k->env, block, full) : NULL;
     free(full);
@@ -66,7 +66,7 @@ static struct skiff_tensor *find(struct kernel *k, int block, const char *name, 
 struct skiff_tensor **control_inner(struct kernel *k, int block, const struct op_arg *names,
                                     const char *suffix, const struct kernel_slot *outer, bool own)
 {
-    struct skiff_tensor **out = mem_must((size_t)(outer->n + 1) * sizeof *out);
+    struct skiff_tensor **out = mem_alloc_or_die((size_t)(outer->n + 1) * sizeof *out);
     for (int i = 0; names && i < outer->n && i < names->n; i++) {
         if (outer->v[i])
             out[i] = find(k, block, names->names[i], suffix, own);
@@ -79,7 +79,7 @@ struct skiff_tensor **control_inner(struct kernel *k, int block, const struct op
 struct skiff_tensor **control_named(struct kernel *k, int block, const struct attr_value *names,
                                     const char *suffix)
 {
-    struct skiff_tensor **out = mem_must((size_t)(names->n + 1) * sizeof *out);
+    struct skiff_tensor **out = mem_alloc_or_die((size_t)(names->n + 1) * sizeof *out);
     for (int i = 0; i < names->n; i++)
         out[i] = find(k, block, names->strings[i], suffix, false);
     return out;

@@ -34,7 +34,7 @@ struct conv {
     int64_t stride[AXES], dilation[AXES], before[AXES], after[AXES];
 };
 
-/* How many dimensions an image of this op has beside rows and channels. */
+/* Number of dimensions of this op's images, without rows and channels. */
 static int axes_of(const struct op_kind *kind)
 {
     return strstr(kind->type, "conv3d") ? 3 : 2;
@@ -91,7 +91,8 @@ static void padding_of(const struct infer *c, struct conv *v, int axis, int64_t 
     v->after[axis] = sum - sum / 2;
 }
 
-/* Types, ranks, lists, and what does not depend on sizes. x = Input's rows, channels and sizes. */
+/* Types, ranks, lists and all else that does not depend on sizes. x = Input's rows, channels and
+ * sizes. */
 static enum skiff_status conv_begin(const struct infer *c, struct conv *v, int64_t x[2 + AXES],
                                     struct skiff_error *err)
 {
@@ -147,11 +148,11 @@ static enum skiff_status conv_of(const struct infer *c, struct conv *v, struct s
             continue;
         padding_of(c, v, a, v->in[a]);
         int64_t span = v->dilation[a] * (v->kernel[a] - 1) + 1;
-        int64_t room = v->in[a] + v->before[a] + v->after[a] - span;
-        if (room < 0)
+        int64_t capacity = v->in[a] + v->before[a] + v->after[a] - span;
+        if (capacity < 0)
             return infer_fail(c, IN_INPUT, 0, err, "is smaller than the filter (%lld of %lld)",
                               (long long)v->in[a], (long long)span);
-        v->out[a] = room / v->stride[a] + 1;
+        v->out[a] = capacity / v->stride[a] + 1;
     }
     return SKIFF_OK;
 }
@@ -207,7 +208,7 @@ static enum skiff_status conv_of_kernel(struct kernel *k, conv_rule rule, struct
     return rule(&c, v, err);
 }
 
-/* ---- sizes and places ---- */
+/* ---- sizes and positions ---- */
 
 static int64_t map_width(const struct conv *v)
 {

@@ -15,12 +15,12 @@ enum { X, DOUT };
 enum { A_OFFSET, A_AXIS1, A_AXIS2 };
 
 struct diagonal {
-    int64_t first, step, count; /* elements of the whole; places on the walk */
+    int64_t first, step, count; /* elements of the complete tensor; elements of the diagonal */
     struct shape rest;          /* the other dims, and their strides in the whole */
     int64_t strides[TENSOR_MAX_DIMS];
 };
 
-/* NULL, or what is wrong. count is -1 when a dim is not known. */
+/* error text, or NULL. count is -1 if a dim is unknown. */
 static const char *diagonal_init(struct diagonal *d, const struct shape *s, int64_t offset,
                                  int64_t axis1, int64_t axis2)
 {
@@ -44,7 +44,7 @@ static const char *diagonal_init(struct diagonal *d, const struct shape *s, int6
     return NULL;
 }
 
-/* Copies between the walks of the whole and a tensor [rest.., count]. */
+/* Copies between the diagonals of the complete tensor and a tensor [rest.., count]. */
 static void diagonal_move(const struct diagonal *d, size_t elem, void *whole, void *part, bool take)
 {
     int64_t rows = shape_numel(&d->rest);

@@ -1,5 +1,5 @@
-/* What the files of split programs' ops share: positions of attributes, and the kernels that the
- * table in ops_distributed.c names. */
+/* Shared by the files of split programs' ops: positions of attributes, and the kernels of the table
+ * in ops_distributed.c. */
 #ifndef OPS_DISTRIBUTED_H
 #define OPS_DISTRIBUTED_H
 
@@ -45,9 +45,9 @@ static inline size_t row_bytes(const struct tensor *t)
     return (size_t)shape_cols(&t->shape, 1) * dtype_size(t->dtype);
 }
 
-/* The job of the program that runs; a program without one gets the reason. */
+/* The job of the running program; an error with the reason if it has none. */
 enum skiff_status kernel_job(const struct kernel *k, struct job **out, struct skiff_error *err);
-/* The slot is not there for this role. */
+/* The job has no such function for this role. */
 enum skiff_status job_lacks(const struct kernel *k, struct skiff_error *err);
 
 enum skiff_status send_run(struct kernel *k, struct skiff_error *err);
@@ -63,8 +63,8 @@ enum skiff_status split_rows_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status ref_by_trainer_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status fake_init_run(struct kernel *k, struct skiff_error *err);
 
-/* distributed_rows.c: what a kernel of rows on servers keeps between runs; the state of these
- * kernels begins with it. Names are looked up when it is made. */
+/* distributed_rows.c: state that a kernel of rows on servers keeps between runs; the state of these
+ * kernels begins with it. Names are resolved when it is made. */
 struct remote {
     struct id_map map;
     const char *name;              /* of the table; NULL: the op has none */
@@ -73,7 +73,7 @@ struct remote {
 };
 void remote_init(struct remote *r, const struct kernel *k);
 enum skiff_status remote_prepare(struct kernel *k, struct skiff_error *err);
-void remote_release(struct kernel *k);
+void remote_destroy(struct kernel *k);
 /* The declared shape of the table, which has no memory here; its slices by the op's attributes,
  * which fit together; and all that a look-up begins with: the job, the table's shape, the number of
  * ids in all lists. */
@@ -93,8 +93,8 @@ enum skiff_status push_sparse_run(struct kernel *k, struct skiff_error *err);
 
 /* pull_rows.c */
 enum skiff_status pull_rows_prepare(struct kernel *k, struct skiff_error *err);
-void pull_rows_release(struct kernel *k);
-void pull_rows_ahead(struct kernel *k, const struct kernel_later *later);
+void pull_rows_destroy(struct kernel *k);
+void pull_rows_prefetch(struct kernel *k, const struct kernel_later *later);
 enum skiff_status pull_rows_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status rows_home_run(struct kernel *k, struct skiff_error *err);
 

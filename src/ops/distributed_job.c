@@ -1,11 +1,10 @@
-/* Kernels that hand variables to the job (program/job.h): send, recv, the barriers,
- * listen_and_serv, and saving what servers hold.
+/* Kernels that pass variables to the job (program/job.h): send, recv, the barriers,
+ * listen_and_serv, and saving of servers' tables.
  *
  * A send names its variable's slices (send_varnames, sections), and the job cuts; or it lists
- * slices that were cut by ops before it, one server each. One variable with several servers and no
- * sections goes to all of them (a step counter), or with `shards` row by row to the server that has
- * the id (a table of features). In GEO a send with names gives the ids of a batch: jobs with
- * send_ids. */
+ * slices cut by earlier ops, one server each. One variable with several servers and no sections
+ * goes to all of them (a step counter), or with `shards` row by row to the server of each id (a
+ * sparse table). In GEO a send with names passes the ids of a batch: jobs with send_ids. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +70,7 @@ static enum skiff_status send_batch_ids(struct kernel *k, struct job *j, struct 
     return j->class->send_ids(j, n, k->attr[SEND_NAMES].strings, ids, err);
 }
 
-/* One variable: its slices are named, or it goes to all servers as it is. */
+/* One variable: its slices are named, or all servers get the complete variable. */
 static enum skiff_status send_one(struct kernel *k, struct job *j, struct skiff_error *err)
 {
     const struct attr_value *eps = &k->attr[SEND_EPMAP], *names = &k->attr[SEND_NAMES];
@@ -115,7 +114,7 @@ enum skiff_status send_run(struct kernel *k, struct skiff_error *err)
 
 /* ---- recv ---- */
 
-/* What the servers call output i: recv_varnames or varnames when given, else as here. */
+/* The servers' name of output i: recv_varnames or varnames if given, otherwise the local name. */
 static const struct attr_value *remote_names(const struct kernel *k)
 {
     return k->attr[RECV_NAMES].n ? &k->attr[RECV_NAMES] : &k->attr[RECV_VARNAMES];
@@ -184,8 +183,7 @@ enum skiff_status notify_run(struct kernel *k, struct skiff_error *err)
     return j->class->save_table(j, k->attr[NOTIFY_DIR].s, k->attr[NOTIFY_TABLE].s, err);
 }
 
-/* Beta powers and the like have one element on every server, whatever is cut: one of them is
- * enough. */
+/* Beta powers have one element on every server, however parameters are cut: one copy is enough. */
 enum skiff_status recv_save_run(struct kernel *k, struct skiff_error *err)
 {
     struct job *j;

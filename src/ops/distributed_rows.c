@@ -3,7 +3,7 @@
  *   split_byref           Out[i] = the next sections[i] rows of X
  *   split_selected_rows   the same for SelectedRows; ids become those of the section
  *   distributed_lookup_table   Outputs[i] = rows of Ids[i], of a table cut by row ranges, or (with
- *                         shards) by id: a table of features
+ *                         shards) by id: a sparse table
  *   split_ids             Out[s] = ids with id % servers == s: the distinct ones of a list of ids;
  *                         of SelectedRows: the rows, ids unchanged
  *   prefetch, merge_ids   rows of these ids; put together again for every list of ids */
@@ -39,7 +39,7 @@ enum skiff_status split_byref_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-/* Copies the rows of x that `part` counts for output i; ids less `first`. */
+/* Copies the rows of x that `part` lists for output i; ids are reduced by `first`. */
 static enum skiff_status put_part(struct kernel *k, int i, const int32_t *part, int64_t first,
                                   int64_t height, struct skiff_error *err)
 {
@@ -112,7 +112,7 @@ enum skiff_status ref_by_trainer_run(struct kernel *k, struct skiff_error *err)
     return value_copy(to, from, err);
 }
 
-/* Type and shape only: the rows live on the servers. */
+/* Type and shape only: the rows are on the servers. */
 enum skiff_status fake_init_run(struct kernel *k, struct skiff_error *err)
 {
     struct skiff_tensor *out = kernel_out_value(k, 0, 0);
@@ -134,7 +134,7 @@ static bool is_true(const struct skiff_op *op, const char *attr)
     return a && a->type == ATTR_BOOLEAN && a->value.b;
 }
 
-/* The gradient op of a look-up of these ids in a distributed table says which table it is, and its
+/* The gradient op of a look-up of these ids in a distributed table gives the table's name and
  * padding id: the look-up itself has been replaced. */
 static const struct skiff_op *table_gradient(const struct kernel *k, const char *ids)
 {
@@ -148,7 +148,7 @@ static const struct skiff_op *table_gradient(const struct kernel *k, const char 
     return NULL;
 }
 
-/* The op that puts together what prefetch has fetched (merge_ids is it itself) lists the ids. */
+/* The op that assembles the fetched rows (merge_ids; of itself, this op) lists the ids. */
 static const struct skiff_op *replaced_gradient(const struct kernel *k)
 {
     const struct skiff_block *b = program_root(k->env->program);
@@ -159,7 +159,7 @@ static const struct skiff_op *replaced_gradient(const struct kernel *k)
     return ids && ids->n ? table_gradient(k, ids->names[0]) : NULL;
 }
 
-/* Look-ups name their table (W); prefetch and merge_ids stand for one that does. */
+/* Look-ups name their table (W); prefetch and merge_ids replace a look-up that does. */
 void remote_init(struct remote *r, const struct kernel *k)
 {
     bool replaces = !strcmp(k->op->type, "prefetch") || !strcmp(k->op->type, "merge_ids");
@@ -172,12 +172,12 @@ void remote_init(struct remote *r, const struct kernel *k)
 
 enum skiff_status remote_prepare(struct kernel *k, struct skiff_error *err)
 {
-    k->state = mem_must(sizeof(struct remote));
+    k->state = mem_alloc_or_die(sizeof(struct remote));
     remote_init(k->state, k);
     return SKIFF_OK;
 }
 
-void remote_release(struct kernel *k)
+void remote_destroy(struct kernel *k)
 {
     struct remote *r = k->state;
     if (r)
@@ -233,21 +233,21 @@ static enum skiff_status size_looked_up(struct kernel *k, int i, bool v2, int64_
 
 struct job_slices table_slices(const struct kernel *k, const char *origin)
 {
-    bool features = k->attr[TABLE_SHARDS].i > 0;
+    bool sparse_table = k->attr[TABLE_SHARDS].i > 0;
     return (struct job_slices){.origin = origin,
                                .n = k->attr[TABLE_NAMES].n,
                                .names = k->attr[TABLE_NAMES].strings,
                                .endpoints = k->attr[TABLE_ENDPOINTS].strings,
-                               .sections = features ? NULL : k->attr[TABLE_SECTIONS].longs,
-                               .modulo = features,
-                               .shards = features ? k->attr[TABLE_SHARDS].i : 0};
+                               .sections = sparse_table ? NULL : k->attr[TABLE_SECTIONS].longs,
+                               .modulo = sparse_table,
+                               .shards = sparse_table ? k->attr[TABLE_SHARDS].i : 0};
 }
 
 enum skiff_status check_slices(const struct kernel *k, struct skiff_error *err)
 {
     int n = k->attr[TABLE_NAMES].n;
-    bool features = k->attr[TABLE_SHARDS].i > 0;
-    if (!n || k->attr[TABLE_ENDPOINTS].n != n || (!features && k->attr[TABLE_SECTIONS].n != n))
+    bool sparse_table = k->attr[TABLE_SHARDS].i > 0;
+    if (!n || k->attr[TABLE_ENDPOINTS].n != n || (!sparse_table && k->attr[TABLE_SECTIONS].n != n))
         return kernel_fail(k, SKIFF_INVALID, err,
                            "%d table_names, %d endpoints, %d height_sections", n,
                            k->attr[TABLE_ENDPOINTS].n, k->attr[TABLE_SECTIONS].n);
@@ -290,7 +290,7 @@ enum skiff_status table_run(struct kernel *k, struct skiff_error *err)
     return j->class->lookup(j, &l, err);
 }
 
-/* ---- tables keyed by id modulo servers ---- */
+/* ---- hash-backed tables: server = id modulo servers ---- */
 
 static enum skiff_status split_grad_ids(struct kernel *k, struct skiff_error *err)
 {

@@ -1,5 +1,5 @@
-/* Kernels of split programs against a job that lives in this process: what they ask for and what
- * they send, op by op as written and fused. */
+/* Kernels of split programs against a job in this process: their requests and their messages, op by
+ * op as written and fused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static void add_var(struct skiff_program *p, const char *name, enum dtype dtype,
     v->dtype = dtype;
     v->has_tensor = true;
     v->shape = shape;
-    v->persistable = keep ? IS_TRUE : IS_FALSE;
+    v->persistable = keep ? PRESENCE_TRUE : PRESENCE_FALSE;
 }
 
 static void add_rows_var(struct skiff_program *p, const char *name)
@@ -336,7 +336,7 @@ static void without_a_job(void **state)
     program_destroy(p);
 }
 
-/* A table that servers hold has no memory here, and whoever wants to read it is told so. */
+/* A table that servers hold has no memory here, and reading it is an error. */
 static void tables_without_memory(void **state)
 {
     static const int64_t dims[] = {1000000, 100};

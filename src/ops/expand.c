@@ -56,7 +56,7 @@ static enum skiff_status repeat_grad(struct kernel *k, int dout_slot, struct ski
     for (int i = 0; i < dx->shape.ndim; i++) {
         int64_t n = dx->shape.dims[i], o = wide.dims[wide.ndim - dx->shape.ndim + i];
         if (n ? o % n != 0 : o != 0)
-            return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) is no multiple of X",
+            return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) is not a multiple of X",
                                kernel_in_name(k, dout_slot, 0));
     }
     repeat_walk(&dx->shape, &wide, &s);

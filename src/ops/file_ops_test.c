@@ -1,5 +1,5 @@
-/* save, load, save_combine, load_combine: what goes into files comes back, and bad files are
- * errors. */
+/* save, load, save_combine, load_combine: files read back equal the values written, and bad files
+ * are errors. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

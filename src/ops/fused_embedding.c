@@ -40,7 +40,7 @@ enum piece_kind { PIECE_DENSE, PIECE_LOOKUP, PIECE_SUM, PIECE_MEAN, PIECE_SQRT }
 
 #define BLOCK_ROWS 64 /* rows of Out worked on at a time, so that they stay in the near cache */
 
-struct piece {
+struct concat_piece {
     enum piece_kind kind;
     int index, table;
     int64_t padding;
@@ -53,26 +53,26 @@ struct piece {
 
 struct emb_state {
     int npieces, ntables;
-    struct piece *pieces;
+    struct concat_piece *pieces;
     struct id_map *maps; /* one per table */
 };
 
 static enum skiff_status emb_prepare(struct kernel *k, struct skiff_error *err)
 {
     const struct attr_value *a = &k->attr[EA_PIECES];
-    struct emb_state *s = mem_must(sizeof(*s));
+    struct emb_state *s = mem_alloc_or_die(sizeof(*s));
     k->state = s;
     s->npieces = a->n / 3;
     s->ntables = kernel_in_count(k, EC_W);
-    s->pieces = mem_must((size_t)(s->npieces + 1) * sizeof(*s->pieces));
-    s->maps = mem_must((size_t)(s->ntables + 1) * sizeof(*s->maps));
+    s->pieces = mem_alloc_or_die((size_t)(s->npieces + 1) * sizeof(*s->pieces));
+    s->maps = mem_alloc_or_die((size_t)(s->ntables + 1) * sizeof(*s->maps));
     for (int i = 0; i < s->ntables; i++)
         id_map_init(&s->maps[i]);
     for (int i = 0; i < s->npieces; i++)
-        s->pieces[i] = (struct piece){.kind = a->ints[3 * i],
-                                      .index = a->ints[3 * i + 1],
-                                      .table = a->ints[3 * i + 2],
-                                      .padding = k->attr[EA_PADDINGS].longs[i]};
+        s->pieces[i] = (struct concat_piece){.kind = a->ints[3 * i],
+                                             .index = a->ints[3 * i + 1],
+                                             .table = a->ints[3 * i + 2],
+                                             .padding = k->attr[EA_PADDINGS].longs[i]};
     return SKIFF_OK;
 }
 
@@ -91,7 +91,7 @@ static void emb_release(struct kernel *k)
 
 /* ---- binding pieces to this run's tensors ---- */
 
-static enum skiff_status bind_dense(struct kernel *k, struct piece *p, int64_t *rows,
+static enum skiff_status bind_dense(struct kernel *k, struct concat_piece *p, int64_t *rows,
                                     struct skiff_error *err)
 {
     const struct tensor *x = kernel_in_at(k, EC_X, p->index);
@@ -123,7 +123,7 @@ static enum skiff_status read_ids(struct kernel *k, const struct tensor *ids, co
     return SKIFF_OK;
 }
 
-static enum skiff_status bind_lookup(struct kernel *k, struct piece *p, int64_t *rows,
+static enum skiff_status bind_lookup(struct kernel *k, struct concat_piece *p, int64_t *rows,
                                      struct skiff_error *err)
 {
     const struct tensor *w = kernel_in_at(k, EC_W, p->table),
@@ -154,7 +154,7 @@ static enum skiff_status bind_pieces(struct kernel *k, int64_t *out_rows, int64_
     struct emb_state *s = k->state;
     int64_t rows = -1, cols = 0;
     for (int i = 0; i < s->npieces; i++) {
-        struct piece *p = &s->pieces[i];
+        struct concat_piece *p = &s->pieces[i];
         int64_t n = 0;
         TRY(p->kind == PIECE_DENSE ? bind_dense(k, p, &n, err) : bind_lookup(k, p, &n, err));
         if (rows >= 0 && n != rows)
@@ -173,7 +173,8 @@ static enum skiff_status bind_pieces(struct kernel *k, int64_t *out_rows, int64_
 
 /* ---- distinct ids ---- */
 
-static enum skiff_status check_ids(struct kernel *k, const struct piece *p, struct skiff_error *err)
+static enum skiff_status check_ids(struct kernel *k, const struct concat_piece *p,
+                                   struct skiff_error *err)
 {
     int64_t height = kernel_in_at(k, EC_W, p->table)->shape.dims[0];
     for (int64_t i = 0; i < p->nids; i++)
@@ -189,7 +190,7 @@ static enum skiff_status check_ids(struct kernel *k, const struct piece *p, stru
 
 /* The distinct ids of one table so far: by hash, or, when the table is hardly larger than the batch
  * (the rows of a batch that servers have sent, small vocabularies), by a number per row. */
-struct distinct {
+struct distinct_ids {
     struct id_map *map;
     uint32_t *number; /* per row of the table, NOT_SEEN at first; NULL: by hash */
     int64_t *rows;    /* the ids */
@@ -198,7 +199,7 @@ struct distinct {
 
 #define NOT_SEEN UINT32_MAX
 
-static uint32_t number_of(struct distinct *d, int64_t id, const float *row)
+static uint32_t number_of(struct distinct_ids *d, int64_t id, const float *row)
 {
     bool fresh;
     uint32_t at;
@@ -219,11 +220,11 @@ static uint32_t number_of(struct distinct *d, int64_t id, const float *row)
 }
 
 /* Where is filled with indices into rows; a padding id beyond the table gets UINT32_MAX. */
-static void make_distinct(const struct emb_state *s, int table, int64_t height, struct distinct *d,
-                          uint32_t *where)
+static void make_distinct(const struct emb_state *s, int table, int64_t height,
+                          struct distinct_ids *d, uint32_t *where)
 {
     for (int i = 0; i < s->npieces; i++) {
-        const struct piece *p = &s->pieces[i];
+        const struct concat_piece *p = &s->pieces[i];
         if (p->kind == PIECE_DENSE || p->table != table)
             continue;
         for (int64_t j = 0; j < p->nids; j++)
@@ -235,11 +236,12 @@ static void make_distinct(const struct emb_state *s, int table, int64_t height, 
 
 /* Makes the list that holds the numbers seen so far. */
 static enum skiff_status distinct_init(struct kernel *k, int table, int64_t height, int64_t total,
-                                       int64_t *rows, struct distinct *d, struct skiff_error *err)
+                                       int64_t *rows, struct distinct_ids *d,
+                                       struct skiff_error *err)
 {
     struct emb_state *s = k->state;
     void *number;
-    *d = (struct distinct){.map = &s->maps[table], .rows = rows};
+    *d = (struct distinct_ids){.map = &s->maps[table], .rows = rows};
     if (height > total) {
         id_map_reset(d->map, (size_t)total);
         return SKIFF_OK;
@@ -254,17 +256,17 @@ static enum skiff_status distinct_table(struct kernel *k, int table, struct skif
 {
     struct emb_state *s = k->state;
     struct skiff_tensor *w = kernel_in_value(k, EC_W, table);
-    struct lag *lag = value_lag(w);
+    struct deferred *deferred = value_deferred(w);
     int64_t total = 0;
     for (int i = 0; i < s->npieces; i++)
         if (s->pieces[i].kind != PIECE_DENSE && s->pieces[i].table == table) {
             s->pieces[i].first = total;
             total += s->pieces[i].nids;
         }
-    if (!kernel_out_count(k, EO_WHERE) && !lag)
+    if (!kernel_out_count(k, EO_WHERE) && !deferred)
         return SKIFF_OK;
     struct shape shape = SHAPE(total);
-    struct distinct d;
+    struct distinct_ids d;
     int64_t *rows;
     uint32_t *where;
     void *scratch;
@@ -284,8 +286,8 @@ static enum skiff_status distinct_table(struct kernel *k, int table, struct skif
         shape = SHAPE((int64_t)d.count);
         TRY(kernel_out_resize(k, EO_ROWS, table, DTYPE_INT64, &shape, err));
     }
-    if (lag)
-        kernel_read_rows(k, lag, rows, d.count);
+    if (deferred)
+        kernel_read_rows(k, deferred, rows, d.count);
     return SKIFF_OK;
 }
 
@@ -304,12 +306,12 @@ static float pool_factor(enum piece_kind kind, int64_t n)
     return kind == PIECE_SQRT ? 1.0f / sqrtf((float)n) : 1.0f;
 }
 
-static bool is_padding(const struct piece *p, int64_t id)
+static bool is_padding(const struct concat_piece *p, int64_t id)
 {
     return p->padding != -1 && id == p->padding;
 }
 
-static void pool_row(const struct piece *p, int64_t r, float *to)
+static void pool_row(const struct concat_piece *p, int64_t r, float *to)
 {
     memset(to, 0, (size_t)p->width * sizeof(*to));
     int64_t begin = p->off[r], end = p->off[r + 1];
@@ -327,7 +329,8 @@ static void pool_row(const struct piece *p, int64_t r, float *to)
         to[j] *= f;
 }
 
-static void fill_piece(const struct piece *p, int64_t begin, int64_t end, float *out, int64_t cols)
+static void fill_piece(const struct concat_piece *p, int64_t begin, int64_t end, float *out,
+                       int64_t cols)
 {
     for (int64_t r = begin; r < end; r++) {
         float *to = out + r * cols + p->col;
@@ -347,7 +350,7 @@ static void fill_piece(const struct piece *p, int64_t begin, int64_t end, float 
 static enum skiff_status share_first_lod(struct kernel *k, struct tensor *out,
                                          struct skiff_error *err)
 {
-    const struct piece *p = &((struct emb_state *)k->state)->pieces[0];
+    const struct concat_piece *p = &((struct emb_state *)k->state)->pieces[0];
     if (p->kind == PIECE_DENSE)
         tensor_share_lod(out, kernel_in_at(k, EC_X, p->index));
     else if (p->kind == PIECE_LOOKUP)
@@ -382,8 +385,8 @@ static enum skiff_status emb_run(struct kernel *k, struct skiff_error *err)
 /* ---- gradient ---- */
 
 /* Adds the gradient of rows [begin, end) of one piece to the sums of its table. */
-static void add_piece(const struct piece *p, const uint32_t *where, int64_t begin, int64_t end,
-                      const float *dout, int64_t cols, float *sums)
+static void add_piece(const struct concat_piece *p, const uint32_t *where, int64_t begin,
+                      int64_t end, const float *dout, int64_t cols, float *sums)
 {
     for (int64_t r = begin; r < end; r++) {
         const float *d = dout + r * cols + p->col;
@@ -466,7 +469,7 @@ static enum skiff_status grad_table(struct kernel *k, int table, int64_t rows, i
     return SKIFF_OK;
 }
 
-static enum skiff_status grad_dense(struct kernel *k, const struct piece *p, int64_t rows,
+static enum skiff_status grad_dense(struct kernel *k, const struct concat_piece *p, int64_t rows,
                                     int64_t cols, struct skiff_error *err)
 {
     if (!kernel_out_value(k, EG_DX, p->index))

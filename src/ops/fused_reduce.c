@@ -1,4 +1,4 @@
-/* Gradients summed over the ranks of a ring, many at once, while the step goes on
+/* Gradients summed over the ranks of a ring, many at once, while the step continues
  * (passes/fuse_reduce.c makes them of c_allreduce_sum):
  *
  *   fused_reduce_start   X, X, ..: copies them side by side and starts their sum; Work
@@ -18,8 +18,8 @@
 
 enum { AT_RING };
 
-struct reduction {
-    struct value_kept kept; /* first: what Work holds */
+struct bucket_reduction {
+    struct value_keepalive kept; /* first: the contents of Work */
     struct collective_work *work;
     float *buffer;
     size_t cap;     /* floats */
@@ -28,9 +28,9 @@ struct reduction {
     int64_t total;
 };
 
-static void reduction_destroy(struct value_kept *kept)
+static void reduction_destroy(struct value_keepalive *kept)
 {
-    struct reduction *r = (struct reduction *)kept;
+    struct bucket_reduction *r = (struct bucket_reduction *)kept;
     if (r->work)
         (void)collective_wait(r->work, NULL);
     mem_free(r->buffer);
@@ -39,15 +39,15 @@ static void reduction_destroy(struct value_kept *kept)
 
 static enum skiff_status start_prepare(struct kernel *k, struct skiff_error *err)
 {
-    struct reduction *r = mem_must(sizeof *r);
-    r->kept = (struct value_kept){.refs = 1, .destroy = reduction_destroy};
+    struct bucket_reduction *r = mem_alloc_or_die(sizeof *r);
+    r->kept = (struct value_keepalive){.refs = 1, .destroy = reduction_destroy};
     k->state = r;
     return SKIFF_OK;
 }
 
 static void start_release(struct kernel *k)
 {
-    struct reduction *r = k->state;
+    struct bucket_reduction *r = k->state;
     if (r && --r->kept.refs == 0)
         reduction_destroy(&r->kept);
     k->state = NULL;
@@ -62,9 +62,9 @@ static enum skiff_status check_dense(const struct kernel *k, int i, struct skiff
                        kernel_in_name(k, 0, i));
 }
 
-/* Where the floats to be summed are: X itself, or the buffer with all of them. */
-static enum skiff_status lay_out(struct kernel *k, struct reduction *r, float **out, int64_t *total,
-                                 struct skiff_error *err)
+/* The floats to be summed: X itself, or the buffer with all of them. */
+static enum skiff_status lay_out(struct kernel *k, struct bucket_reduction *r, float **out,
+                                 int64_t *total, struct skiff_error *err)
 {
     int n = kernel_in_count(k, 0);
     *total = 0;
@@ -94,7 +94,7 @@ static enum skiff_status lay_out(struct kernel *k, struct reduction *r, float **
 
 static enum skiff_status start_run(struct kernel *k, struct skiff_error *err)
 {
-    struct reduction *r = k->state;
+    struct bucket_reduction *r = k->state;
     struct collective *c;
     float *data;
     int64_t total;
@@ -102,7 +102,7 @@ static enum skiff_status start_run(struct kernel *k, struct skiff_error *err)
         (void)collective_wait(r->work, NULL);
     r->work = NULL;
     TRY(ring_of(k, k->attr[AT_RING].i, &c, err));
-    value_keep(kernel_out_value(k, 0, 0), &r->kept);
+    value_keep_alive(kernel_out_value(k, 0, 0), &r->kept);
     r->alone = collective_size(c) == 1;
     if (r->alone)
         return SKIFF_OK;
@@ -118,7 +118,7 @@ static enum skiff_status start_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status wait_run(struct kernel *k, struct skiff_error *err)
 {
     struct skiff_tensor *v = kernel_in_value(k, 0, 0);
-    struct reduction *r = (struct reduction *)v->kept;
+    struct bucket_reduction *r = (struct bucket_reduction *)v->kept;
     struct collective *c;
     if (r->alone)
         return SKIFF_OK;

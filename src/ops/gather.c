@@ -52,10 +52,10 @@ static enum skiff_status check_index(const struct kernel *k, int slot, int64_t l
 /* ---- gather, index_select ---- */
 
 /* Copies (or adds, or puts back) runs of `inner` elements between X and Out along an axis. */
-enum move { TAKE, PUT, ADD };
+enum move { MOVE_TAKE, MOVE_PUT, MOVE_ADD };
 
-static void move_rows(struct lines l, const struct tensor *index, enum dtype t, const void *from,
-                      void *to, enum move how)
+static void move_rows(struct axis_view l, const struct tensor *index, enum dtype t,
+                      const void *from, void *to, enum move how)
 {
     int64_t n = tensor_numel(index);
     size_t run = (size_t)l.inner * dtype_size(t);
@@ -63,9 +63,9 @@ static void move_rows(struct lines l, const struct tensor *index, enum dtype t, 
         for (int64_t i = 0; i < n; i++) {
             size_t in_x = (size_t)(o * l.n + index_at(index, i)) * run;
             size_t in_out = (size_t)(o * n + i) * run;
-            if (how == TAKE)
+            if (how == MOVE_TAKE)
                 memcpy((char *)to + in_out, (const char *)from + in_x, run);
-            else if (how == PUT)
+            else if (how == MOVE_PUT)
                 memcpy((char *)to + in_x, (const char *)from + in_out, run);
             else
                 add_run(t, l.inner, (const char *)from + in_out, (char *)to + in_x);
@@ -75,9 +75,9 @@ static void move_rows(struct lines l, const struct tensor *index, enum dtype t, 
 static enum skiff_status take_run(struct kernel *k, int axis, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X), *index = kernel_in(k, INDEX);
-    struct lines l = shape_lines(&x->shape, axis);
+    struct axis_view l = shape_lines(&x->shape, axis);
     TRY(check_index(k, INDEX, l.n, err));
-    move_rows(l, index, x->dtype, x->data, kernel_out(k, 0)->data, TAKE);
+    move_rows(l, index, x->dtype, x->data, kernel_out(k, 0)->data, MOVE_TAKE);
     return SKIFF_OK;
 }
 
@@ -90,7 +90,7 @@ static enum skiff_status put_run(struct kernel *k, int axis, int dout_slot, enum
         return SKIFF_OK;
     if (axis < 0 || axis >= dx->shape.ndim)
         return kernel_fail(k, SKIFF_SHAPE, err, "X has no such axis");
-    struct lines l = shape_lines(&dx->shape, axis);
+    struct axis_view l = shape_lines(&dx->shape, axis);
     TRY(check_index(k, INDEX, l.n, err));
     TRY(kernel_check_dtype(k, dout_slot, dtype_is_number, "a number", err));
     if (tensor_numel(d) != l.outer * tensor_numel(index) * l.inner || d->dtype != dx->dtype)
@@ -116,7 +116,7 @@ static enum skiff_status gather_1x_run(struct kernel *k, struct skiff_error *err
 }
 static enum skiff_status gather_1x_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    return put_run(k, 0, 2, k->attr[0].b ? PUT : ADD, err);
+    return put_run(k, 0, 2, k->attr[0].b ? MOVE_PUT : MOVE_ADD, err);
 }
 static enum skiff_status gather_2x_run(struct kernel *k, struct skiff_error *err)
 {
@@ -124,7 +124,7 @@ static enum skiff_status gather_2x_run(struct kernel *k, struct skiff_error *err
 }
 static enum skiff_status gather_2x_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    return put_run(k, gather_axis(k), DOUT, ADD, err);
+    return put_run(k, gather_axis(k), DOUT, MOVE_ADD, err);
 }
 static enum skiff_status index_select_run(struct kernel *k, struct skiff_error *err)
 {
@@ -132,7 +132,7 @@ static enum skiff_status index_select_run(struct kernel *k, struct skiff_error *
 }
 static enum skiff_status index_select_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    return put_run(k, axis_of(k->attr[0].i, kernel_in(k, X)->shape.ndim), 2, ADD, err);
+    return put_run(k, axis_of(k->attr[0].i, kernel_in(k, X)->shape.ndim), 2, MOVE_ADD, err);
 }
 
 static enum skiff_status take_shape(struct infer *c, int64_t axis, struct skiff_error *err)
@@ -269,7 +269,7 @@ static enum skiff_status scatter_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = kernel_in(k, X), *ids = kernel_in(k, S_IDS);
     const struct tensor *u = kernel_in(k, S_UPDATES);
     struct tensor *out = kernel_out(k, 0);
-    struct lines l = shape_lines(&x->shape, 0);
+    struct axis_view l = shape_lines(&x->shape, 0);
     size_t row = (size_t)l.inner * dtype_size(x->dtype);
     TRY(check_index(k, S_IDS, l.n, err));
     TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
@@ -279,7 +279,7 @@ static enum skiff_status scatter_run(struct kernel *k, struct skiff_error *err)
     int64_t n = tensor_numel(ids);
     for (int64_t i = 0; i < n && !k->attr[0].b; i++)
         memset((char *)out->data + (size_t)index_at(ids, i) * row, 0, row);
-    move_rows(l, ids, x->dtype, u->data, out->data, k->attr[0].b ? PUT : ADD);
+    move_rows(l, ids, x->dtype, u->data, out->data, k->attr[0].b ? MOVE_PUT : MOVE_ADD);
     return SKIFF_OK;
 }
 
@@ -295,13 +295,13 @@ static enum skiff_status scatter_grad(struct kernel *k, bool clear_rows, struct 
     struct tensor *dx = kernel_out(k, SG_DX), *du = kernel_out(k, SG_DUPDATES);
     if (d->shape.ndim < 1)
         return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD must have one dim at least");
-    struct lines l = shape_lines(&d->shape, 0);
+    struct axis_view l = shape_lines(&d->shape, 0);
     size_t row = (size_t)l.inner * dtype_size(d->dtype);
     TRY(check_index(k, SG_IDS, l.n, err));
     if (du && (du->dtype != d->dtype || tensor_numel(du) != tensor_numel(ids) * l.inner))
         return kernel_fail(k, SKIFF_SHAPE, err, "Updates does not fit Out@GRAD and Ids");
     if (du)
-        move_rows(l, ids, d->dtype, d->data, du->data, TAKE);
+        move_rows(l, ids, d->dtype, d->data, du->data, MOVE_TAKE);
     if (!dx)
         return SKIFF_OK;
     bytes_copy(dx->data, d->data, tensor_bytes(d));
@@ -363,10 +363,11 @@ static enum skiff_status scatter_nd_add_grad_run(struct kernel *k, struct skiff_
     return SKIFF_OK;
 }
 
-/* The lines of a whole along the axis; `part` must be as large with Index in place of it. */
+/* The lines of a complete tensor along the axis; `part` must be as large with Index in place of
+ * it. */
 static enum skiff_status add_lines(const struct kernel *k, int index_slot,
                                    const struct tensor *whole, const struct tensor *part,
-                                   struct lines *l, struct skiff_error *err)
+                                   struct axis_view *l, struct skiff_error *err)
 {
     int axis = axis_of(k->attr[0].i, whole->shape.ndim);
     if (axis < 0)
@@ -382,10 +383,11 @@ static enum skiff_status add_lines(const struct kernel *k, int index_slot,
 static enum skiff_status index_add_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *value = kernel_in(k, AD_VALUE);
-    struct lines l;
+    struct axis_view l;
     TRY(add_begin(k, err));
     TRY(add_lines(k, AD_INDEX, kernel_out(k, 0), value, &l, err));
-    move_rows(l, kernel_in(k, AD_INDEX), value->dtype, value->data, kernel_out(k, 0)->data, ADD);
+    move_rows(l, kernel_in(k, AD_INDEX), value->dtype, value->data, kernel_out(k, 0)->data,
+              MOVE_ADD);
     return SKIFF_OK;
 }
 
@@ -393,10 +395,10 @@ static enum skiff_status index_add_grad_run(struct kernel *k, struct skiff_error
 {
     const struct tensor *d = kernel_in(k, ADG_DOUT);
     struct tensor *dx = kernel_out(k, SG_DX), *dv = kernel_out(k, SG_DUPDATES);
-    struct lines l;
+    struct axis_view l;
     if (dv) {
         TRY(add_lines(k, ADG_INDEX, d, dv, &l, err));
-        move_rows(l, kernel_in(k, ADG_INDEX), d->dtype, d->data, dv->data, TAKE);
+        move_rows(l, kernel_in(k, ADG_INDEX), d->dtype, d->data, dv->data, MOVE_TAKE);
     }
     if (dx)
         bytes_copy(dx->data, d->data, tensor_bytes(d));

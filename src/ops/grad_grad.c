@@ -10,7 +10,7 @@
  *   X / Y            gD = (V - U Out) / Y;  gX = -D U / Y^2;  gY = (2 U Out - V) D / Y^2
  *   softmax          gD = the same gradient op;  gOut = V (D - <D, Out>) - D <V, Out>
  *
- * What stands in no row has no second order: whoever asks for it is told so. */
+ * What stands in no row has no second order: asking for it is an error. */
 #include <string.h>
 
 #include "program/grad.h"
@@ -42,7 +42,7 @@ static const char *coming(struct grad_build *g, const char *slot)
     return a && a->n ? coming_of(g, a->names[0]) : NULL;
 }
 
-/* Where the gradient of an input goes; NULL: nobody wants it. */
+/* The target of an input's gradient; NULL: not wanted. */
 static const char *result(struct grad_build *g, const char *slot)
 {
     const char *name = given(g, slot);
@@ -76,7 +76,7 @@ static void put_out(struct grad_build *g, struct skiff_op *op, const char *slot,
     op_set_out(g->program, op, slot, 1, names);
 }
 
-/* ---- steps: each gives the name of what it makes; out NULL: a name of its own ---- */
+/* ---- steps: each returns the name of its result; out NULL: a new name ---- */
 
 static const char *one(struct grad_build *g, const char *type, const char *x, const char *out)
 {
@@ -144,7 +144,7 @@ static const char *or_zeros(struct grad_build *g, const char *v, const char *lik
 
 /* ---- one operand ---- */
 
-/* The gradient op once more, with `d` in the place of the gradient in slot `d_slot`. */
+/* The gradient op again, with `d` instead of the gradient in slot `d_slot`. */
 static const char *once_more(struct grad_build *g, const char *d_slot, const char *d,
                              const char *x_slot, const char *out)
 {
@@ -158,7 +158,7 @@ static const char *once_more(struct grad_build *g, const char *d_slot, const cha
     return out;
 }
 
-/* gD: the gradient op once more, with V in the place of D. */
+/* gD: the gradient op again, with V instead of D. */
 static void again(struct grad_build *g)
 {
     const char *v = coming(g, "X" GRAD_SUFFIX), *to = result(g, D_SLOT);
@@ -510,11 +510,11 @@ static enum skiff_status sub_second(struct grad_build *g, struct skiff_error *er
 
 /* ---- products ---- */
 
-struct product {
+struct product_slots {
     const char *x, *y, *out; /* slots */
 };
 
-static const char *product_op(struct grad_build *g, const struct product *p, const char *x,
+static const char *product_op(struct grad_build *g, const struct product_slots *p, const char *x,
                               const char *y, const char *out)
 {
     size_t n = strlen(g->fwd->type) - strlen("_grad");
@@ -526,7 +526,7 @@ static const char *product_op(struct grad_build *g, const struct product *p, con
     return out;
 }
 
-static enum skiff_status product_of(struct grad_build *g, const struct product *p)
+static enum skiff_status product_of(struct grad_build *g, const struct product_slots *p)
 {
     const char *dx = grad_name(g, p->x), *dy = grad_name(g, p->y), *d_slot = grad_name(g, p->out);
     const char *x = given(g, p->x), *y = given(g, p->y), *d = result(g, d_slot);
@@ -553,7 +553,7 @@ static enum skiff_status product_of(struct grad_build *g, const struct product *
 
 static enum skiff_status product_second(struct grad_build *g, struct skiff_error *err)
 {
-    return product_of(g, &(struct product){"X", "Y", "Out"});
+    return product_of(g, &(struct product_slots){"X", "Y", "Out"});
 }
 
 static enum skiff_status conv_second(struct grad_build *g, struct skiff_error *err)
@@ -562,10 +562,10 @@ static enum skiff_status conv_second(struct grad_build *g, struct skiff_error *e
         return error_set(err, SKIFF_UNSUPPORTED,
                          "op %s: no second order with a Bias of its own; add it by another op",
                          g->fwd->type);
-    return product_of(g, &(struct product){"Input", "Filter", "Output"});
+    return product_of(g, &(struct product_slots){"Input", "Filter", "Output"});
 }
 
-/* Adds `whole` up to the shape of an operand. */
+/* Sums `whole` down to the shape of an operand. */
 static void add_up_to(struct grad_build *g, const char *slot, const char *whole, const char *to)
 {
     struct skiff_op *op = grad_op(g, "elementwise_add_grad", true);
@@ -620,7 +620,7 @@ static enum skiff_status power_second(struct grad_build *g, struct skiff_error *
     return SKIFF_OK;
 }
 
-/* Zero everywhere, and so is what follows from it. */
+/* Zero everywhere, so all further derivatives are zero. */
 static enum skiff_status nothing(struct grad_build *g, struct skiff_error *err)
 {
     return SKIFF_OK;

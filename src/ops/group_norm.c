@@ -122,7 +122,7 @@ static void normalise(struct kernel *k, const struct view *v, bool keep_s)
     }
 }
 
-/* What the gradient of one group needs; x NULL: h comes from y. */
+/* Operands of the gradient of one group; x NULL: h is computed from y. */
 struct group_grad {
     const void *x, *y, *dy, *scale, *bias, *mean, *spread;
     void *dx, *dscale, *dbias;

@@ -1,8 +1,10 @@
-/* Ops that speak with who runs the program (run_host).
- *   print    Out = In; In is told, as Paddle writes it. Its gradient is a print op, too
- *   assert   fails unless Cond holds; tells Data before
- *   py_func  Out = what the host's function of that number makes of X; its gradient is a py_func of
- *            the function backward_callable_id: of X, Out (but backward_skip_vars) and Out@GRAD */
+/* Ops that call the host, the process that runs the program (run_host).
+ *
+ *   print    Out = In; prints In in Paddle's format. Its gradient is a print op, too
+ *   assert   fails unless Cond holds; prints Data before
+ *   py_func  Out = result of the host function with that number on X; its gradient is a py_func
+ *            of the function backward_callable_id: of X, Out (except backward_skip_vars) and
+ *            Out@GRAD */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +45,15 @@ static int64_t shown(const struct tensor *t, int summarize)
     return summarize >= 0 && summarize < n ? summarize : n;
 }
 
-struct told { /* which lines */
+struct print_format { /* which lines */
     bool name, type, shape, layout, lod;
     int summarize;
     const char *message;
 };
 
 /* 1.x: seconds, message and place; then a line each, lists with a comma behind every item. */
-static void text_1x(struct buf *b, const char *name, const struct tensor *t, const struct told *w)
+static void text_1x(struct buf *b, const char *name, const struct tensor *t,
+                    const struct print_format *w)
 {
     const char *type = t->dtype == DTYPE_FP64    ? "d"
                        : t->dtype == DTYPE_INT32 ? "i"
@@ -98,7 +101,8 @@ static void lod_text(struct buf *b, const struct lod *lod)
     buf_str(b, "}");
 }
 
-static void text_2x(struct buf *b, const char *name, const struct tensor *t, const struct told *w)
+static void text_2x(struct buf *b, const char *name, const struct tensor *t,
+                    const struct print_format *w)
 {
     if (w->name)
         buf_printf(b, "Variable: %s\n", name);
@@ -129,7 +133,8 @@ static void text_2x(struct buf *b, const char *name, const struct tensor *t, con
     buf_str(b, "]\n");
 }
 
-static void tell(struct kernel *k, const char *name, const struct tensor *t, const struct told *w)
+static void report(struct kernel *k, const char *name, const struct tensor *t,
+                   const struct print_format *w)
 {
     const struct run_host *host = k->env->host;
     struct buf text = BUF_INIT;
@@ -160,7 +165,7 @@ enum {
 
 static enum skiff_status print_prepare(struct kernel *k, struct skiff_error *err)
 {
-    k->state = mem_must(sizeof(int)); /* how often it has told */
+    k->state = mem_alloc_or_die(sizeof(int)); /* number of prints so far */
     return SKIFF_OK;
 }
 
@@ -182,14 +187,14 @@ static enum skiff_status print_run(struct kernel *k, struct skiff_error *err)
     if (!now || (most > 0 && *times >= most))
         return SKIFF_OK;
     ++*times;
-    struct told w = {.name = k->attr[PRINT_NAME].b,
-                     .type = k->attr[PRINT_TYPE].b,
-                     .shape = k->attr[PRINT_SHAPE].b,
-                     .layout = k->attr[PRINT_LAYOUT].b,
-                     .lod = k->attr[PRINT_LOD].b,
-                     .summarize = k->attr[PRINT_SUMMARIZE].i,
-                     .message = k->attr[PRINT_MESSAGE].s};
-    tell(k, kernel_in_name(k, 0, 0), in, &w);
+    struct print_format w = {.name = k->attr[PRINT_NAME].b,
+                             .type = k->attr[PRINT_TYPE].b,
+                             .shape = k->attr[PRINT_SHAPE].b,
+                             .layout = k->attr[PRINT_LAYOUT].b,
+                             .lod = k->attr[PRINT_LOD].b,
+                             .summarize = k->attr[PRINT_SUMMARIZE].i,
+                             .message = k->attr[PRINT_MESSAGE].s};
+    report(k, kernel_in_name(k, 0, 0), in, &w);
     return SKIFF_OK;
 }
 
@@ -214,11 +219,11 @@ static enum skiff_status assert_run(struct kernel *k, struct skiff_error *err)
     TRY(control_read_bool(k, 0, &holds, err));
     if (holds)
         return SKIFF_OK;
-    struct told w = {true, true, true, true, true, (int)k->attr[0].l, ""};
+    struct print_format w = {true, true, true, true, true, (int)k->attr[0].l, ""};
     for (int i = 0; i < kernel_in_count(k, 1); i++) {
         const struct skiff_tensor *v = kernel_in_value(k, 1, i);
         if (v && v->kind == VALUE_TENSOR)
-            tell(k, kernel_in_name(k, 1, i), &v->tensor, &w);
+            report(k, kernel_in_name(k, 1, i), &v->tensor, &w);
     }
     return kernel_fail(k, SKIFF_INVALID, err,
                        "The condition variable '%s' of AssertOp must be true, but received false",

@@ -107,7 +107,7 @@ static enum skiff_status inputs_check(const struct infer *c, struct skiff_error 
         (path && path->dims[0] != x->dims[0]))
         return infer_fail(c, IN_LABEL, 0, err, "must have one label (and path) per row of X");
     if (!path != !infer_in(c, IN_CODE, 0))
-        return infer_fail(c, IN_PATH, 0, err, "PathTable and PathCode come together");
+        return infer_fail(c, IN_PATH, 0, err, "PathTable and PathCode must be given together");
     if (bias && shape_numel(bias) != w->dims[0])
         return infer_fail(c, IN_BIAS, 0, err, "must have one value per row of W");
     return SKIFF_OK;
@@ -190,7 +190,7 @@ static enum skiff_status nodes_of(struct kernel *k, const struct path *p, int64_
 }
 
 /* Sizes and clears the outputs; *ids is set for a sparse W@GRAD. */
-static enum skiff_status grads_make(struct kernel *k, const struct path *p, int64_t n,
+static enum skiff_status grads_init(struct kernel *k, const struct path *p, int64_t n,
                                     int64_t **ids, int64_t *count, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, GR_X), *w = kernel_in(k, GR_W);
@@ -237,7 +237,7 @@ static enum skiff_status hs_grad_run(struct kernel *k, struct skiff_error *err)
     struct path p = path_of(k);
     int64_t n = x->shape.dims[0], width = x->shape.dims[1], *ids, count = 0;
     TRY(grad_inputs_check(k, &p, n, err));
-    TRY(grads_make(k, &p, n, &ids, &count, err));
+    TRY(grads_init(k, &p, n, &ids, &count, err));
     float *dx = kernel_wants(k, 0) ? tensor_f32(kernel_out(k, 0)) : NULL;
     float *dw = kernel_wants(k, 1) ? tensor_f32(kernel_out(k, 1)) : NULL;
     float *db = kernel_wants(k, 2) ? tensor_f32(kernel_out(k, 2)) : NULL;

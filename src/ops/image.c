@@ -21,7 +21,7 @@ struct unfold {
     int64_t n, channels, in[2], out[2], kernel[2], stride[2], before[2], dilation[2];
 };
 
-/* NULL, or what is wrong. out is -1 where the size is not known. */
+/* error text, or NULL. out is -1 if the size is unknown. */
 static const char *unfold_init(struct unfold *u, const struct shape *x,
                                const struct attr_value *attr)
 {
@@ -41,9 +41,10 @@ static const char *unfold_init(struct unfold *u, const struct shape *x,
         if (u->kernel[a] < 1 || u->stride[a] < 1 || u->dilation[a] < 1 || u->before[a] < 0 ||
             after < 0)
             return "kernel_sizes, strides and dilations must be positive, paddings not negative";
-        int64_t room = u->in[a] + u->before[a] + after - u->dilation[a] * (u->kernel[a] - 1) - 1;
-        u->out[a] = u->in[a] < 0 ? -1 : room / u->stride[a] + 1;
-        if (u->in[a] >= 0 && room < 0)
+        int64_t capacity =
+            u->in[a] + u->before[a] + after - u->dilation[a] * (u->kernel[a] - 1) - 1;
+        u->out[a] = u->in[a] < 0 ? -1 : capacity / u->stride[a] + 1;
+        if (u->in[a] >= 0 && capacity < 0)
             return "is smaller than the kernel";
     }
     return NULL;
@@ -136,7 +137,7 @@ static enum skiff_status shuffle_shape(struct infer *c, bool grow, struct skiff_
         bool channel = i == (last ? 3 : 1), divide = channel == grow;
         int64_t by = channel ? r * r : r;
         if (r < 1 || (s.dims[i] >= 0 && divide && s.dims[i] % by))
-            return infer_fail(c, 0, 0, err, "dim %d is no multiple of %lld", i, (long long)by);
+            return infer_fail(c, 0, 0, err, "dim %d is not a multiple of %lld", i, (long long)by);
         s.dims[i] = s.dims[i] < 0 ? -1 : divide ? s.dims[i] / by : s.dims[i] * by;
     }
     return infer_out(c, 0, 0, infer_in_dtype(c, 0, 0), &s, err);
@@ -208,7 +209,7 @@ static enum skiff_status maxout_infer(struct infer *c, struct skiff_error *err)
 }
 
 /* Lines of the result: Out element i is the largest of X at first + g * inner. */
-static int64_t maxout_first(struct lines out, int64_t groups, int64_t i)
+static int64_t maxout_first(struct axis_view out, int64_t groups, int64_t i)
 {
     return i / out.inner * groups * out.inner + i % out.inner;
 }
@@ -217,7 +218,7 @@ static enum skiff_status maxout_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0);
     struct tensor *out = kernel_out(k, 0);
-    struct lines l = shape_lines(&out->shape, axis_of(k->attr[MO_AXIS].i, out->shape.ndim));
+    struct axis_view l = shape_lines(&out->shape, axis_of(k->attr[MO_AXIS].i, out->shape.ndim));
     int64_t groups = k->attr[MO_GROUPS].i, n = tensor_numel(out);
     DISPATCH_FLOAT(x->dtype, T, {
         for (int64_t i = 0; i < n; i++) {
@@ -243,7 +244,7 @@ static enum skiff_status maxout_grad_run(struct kernel *k, struct skiff_error *e
     TRY(kernel_want_elements(k, MG_DOUT, x->dtype, n, err));
     if (axis < 0 || groups < 1 || n * groups != tensor_numel(x) || out->dtype != x->dtype)
         return kernel_fail(k, SKIFF_SHAPE, err, "X and Out do not fit");
-    struct lines l = shape_lines(&out->shape, axis);
+    struct axis_view l = shape_lines(&out->shape, axis);
     tensor_clear(dx);
     DISPATCH_FLOAT(x->dtype, T, {
         const T *d = kernel_in(k, MG_DOUT)->data;
@@ -274,7 +275,7 @@ static enum skiff_status lrn_infer(struct infer *c, struct skiff_error *err)
 }
 
 /* Sum of from[] over the channels around element i of a line, by [outer, channels, inner]. */
-static double around(struct lines l, int64_t n, const float *from, int64_t i)
+static double around(struct axis_view l, int64_t n, const float *from, int64_t i)
 {
     int64_t c = i / l.inner % l.n, half = n / 2;
     int64_t low = c - half < 0 ? 0 : c - half, high = c + half >= l.n ? l.n - 1 : c + half;
@@ -284,7 +285,7 @@ static double around(struct lines l, int64_t n, const float *from, int64_t i)
     return sum;
 }
 
-static struct lines lrn_lines(const struct kernel *k, const struct shape *x)
+static struct axis_view lrn_lines(const struct kernel *k, const struct shape *x)
 {
     bool last = k->attr[LR_FORMAT].s && !strcmp(k->attr[LR_FORMAT].s, "NHWC");
     return shape_lines(x, last ? 3 : 1);
@@ -293,7 +294,7 @@ static struct lines lrn_lines(const struct kernel *k, const struct shape *x)
 static enum skiff_status lrn_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0);
-    struct lines l = lrn_lines(k, &x->shape);
+    struct axis_view l = lrn_lines(k, &x->shape);
     const float *p = tensor_f32(x);
     float *out = tensor_f32(kernel_out(k, 0)), *squares, *mid = kernel_out_f32(k, 1);
     int64_t n = tensor_numel(x);
@@ -324,7 +325,7 @@ static enum skiff_status lrn_grad_run(struct kernel *k, struct skiff_error *err)
     const float *out = kernel_in_f32(k, LR_OUT), *mid = kernel_in_f32(k, LR_MID);
     const float *d = kernel_in_f32(k, LR_DOUT);
     float *dx = tensor_f32(kernel_out(k, 0));
-    struct lines l = lrn_lines(k, &x->shape);
+    struct axis_view l = lrn_lines(k, &x->shape);
     TRY(kernel_floats(k, n, &ratio, err));
     for (int64_t i = 0; i < n; i++)
         ratio[i] = d[i] * out[i] / mid[i];
@@ -365,7 +366,7 @@ static enum skiff_status spectral_infer(struct infer *c, struct skiff_error *err
 
 /* The matrix: element (r, c) lies at line_at; u, v after the iterations, in scratch. */
 struct spectral {
-    struct lines l;
+    struct axis_view l;
     int64_t rows, cols;
     double *u, *v, sigma;
 };
@@ -406,13 +407,13 @@ static enum skiff_status spectral_of(struct kernel *k, struct spectral *s, struc
     const struct tensor *w = kernel_in(k, SN_WEIGHT);
     struct infer c = {.kind = k->kind, .attr = k->attr, .running = true, .kernel = k};
     double eps = (double)k->attr[SN_EPS].f;
-    void *room;
+    void *capacity;
     TRY(spectral_check(&c, err));
     *s = (struct spectral){.l = shape_lines(&w->shape, k->attr[SN_DIM].i)};
     s->rows = s->l.n;
     s->cols = s->l.outer * s->l.inner;
-    TRY(kernel_scratch(k, (size_t)(2 * s->rows + s->cols + 1) * sizeof(double), &room, err));
-    s->u = room;
+    TRY(kernel_scratch(k, (size_t)(2 * s->rows + s->cols + 1) * sizeof(double), &capacity, err));
+    s->u = capacity;
     s->v = s->u + s->rows;
     double *wv = s->v + s->cols;
     DISPATCH_FLOAT(w->dtype, T, {

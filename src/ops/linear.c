@@ -168,7 +168,7 @@ static enum skiff_status kron_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, 0, 0, infer_in_dtype(c, X, 0), &out, err);
 }
 
-/* Which elements of X and Y place i of the result is the product of. */
+/* The elements of X and Y whose product is element i of the result. */
 static void kron_at(const struct shape *out, const struct shape *x, const struct shape *y,
                     int64_t i, int64_t *at_x, int64_t *at_y)
 {
@@ -248,7 +248,7 @@ static enum skiff_status cross_infer(struct infer *c, struct skiff_error *err)
     return infer_same(c, X, 0, err);
 }
 
-static enum skiff_status cross_lines(const struct kernel *k, struct lines *l,
+static enum skiff_status cross_lines(const struct kernel *k, struct axis_view *l,
                                      struct skiff_error *err)
 {
     const struct shape *x = &kernel_in(k, X)->shape;
@@ -262,8 +262,8 @@ static enum skiff_status cross_lines(const struct kernel *k, struct lines *l,
     return SKIFF_OK;
 }
 
-static enum skiff_status cross_to(struct lines l, const struct tensor *a, const struct tensor *b,
-                                  struct tensor *out)
+static enum skiff_status cross_to(struct axis_view l, const struct tensor *a,
+                                  const struct tensor *b, struct tensor *out)
 {
     DISPATCH_NUMBER(a->dtype, T, {
         for (int64_t i = 0; i < l.outer * l.inner; i++) {
@@ -281,7 +281,7 @@ static enum skiff_status cross_to(struct lines l, const struct tensor *a, const 
 
 static enum skiff_status cross_run(struct kernel *k, struct skiff_error *err)
 {
-    struct lines l;
+    struct axis_view l;
     TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
     TRY(cross_lines(k, &l, err));
     return cross_to(l, kernel_in(k, X), kernel_in(k, Y), kernel_out(k, 0));
@@ -290,7 +290,7 @@ static enum skiff_status cross_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status cross_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *d = kernel_in(k, DOUT);
-    struct lines l;
+    struct axis_view l;
     TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
     TRY(cross_lines(k, &l, err));
     for (int slot = Y; slot <= DOUT; slot++)

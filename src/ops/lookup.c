@@ -144,11 +144,11 @@ static enum skiff_status ids_check(const struct kernel *k, const int64_t *ids, i
 }
 
 /* Brings the rows that the batch reads up to date, for good if it trains. */
-static enum skiff_status rows_settle(struct kernel *k, struct skiff_tensor *w, const int64_t *ids,
-                                     int64_t n, int64_t padding, struct skiff_error *err)
+static enum skiff_status rows_flush(struct kernel *k, struct skiff_tensor *w, const int64_t *ids,
+                                    int64_t n, int64_t padding, struct skiff_error *err)
 {
-    struct lag *lag = value_lag(w);
-    if (!lag)
+    struct deferred *deferred = value_deferred(w);
+    if (!deferred)
         return SKIFF_OK;
     if (padding != -1) {
         void *p;
@@ -160,7 +160,7 @@ static enum skiff_status rows_settle(struct kernel *k, struct skiff_tensor *w, c
         ids = kept;
         n = m;
     }
-    kernel_read_rows(k, lag, ids, (size_t)n);
+    kernel_read_rows(k, deferred, ids, (size_t)n);
     return SKIFF_OK;
 }
 
@@ -184,7 +184,7 @@ static int64_t width_in_floats(const struct tensor *w)
     return w->shape.dims[1] * (int64_t)(dtype_size(w->dtype) / sizeof(float));
 }
 
-/* Checks and settles: *at = where each id's row lies in W. */
+/* Checks the ids and flushes deferred rows: *at = the index of each id's row in W. */
 static enum skiff_status rows_locate(struct kernel *k, int64_t padding, const int64_t **ids,
                                      const int64_t **at, struct skiff_error *err)
 {
@@ -199,7 +199,7 @@ static enum skiff_status rows_locate(struct kernel *k, int64_t padding, const in
         return rows_find(k, w, *ids, n, padding, p, err);
     }
     TRY(ids_check(k, *ids, n, w->tensor.shape.dims[0], padding, err));
-    return rows_settle(k, w, *ids, n, padding, err);
+    return rows_flush(k, w, *ids, n, padding, err);
 }
 
 static enum skiff_status lookup_run(struct kernel *k, struct skiff_error *err)

@@ -1,5 +1,5 @@
-/* Look-ups and pools: ids, tables that are selected rows or lag behind, lods, and what is said
- * about wrong ones. */
+/* Look-ups and pools: ids, tables that are selected rows or have deferred rows, lods, and messages
+ * for wrong ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void floats_of(struct skiff_tensor *v, struct shape shape, const float *x
 
 static void lod_of(struct skiff_tensor *v, int64_t n, const int64_t *off)
 {
-    assert_int_equal(lod_make(&v->tensor.lod, 1, &n, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&v->tensor.lod, 1, &n, NULL), SKIFF_OK);
     memcpy(v->tensor.lod->level[0].off, off, (size_t)n * sizeof *off);
 }
 
@@ -126,17 +126,17 @@ static void test_table_of_rows(void **state)
     lookup_stop(&l);
 }
 
-/* A lag that writes 9 into the rows it is asked to settle. */
-struct lag_spy {
-    struct lag lag;
+/* A lag that writes 9 into the rows that it flushes. */
+struct deferred_spy {
+    struct deferred deferred;
     struct skiff_tensor *w;
     int64_t ids[8];
     size_t n;
 };
 
-static void spy_settle(struct lag *lag, const int64_t *ids, size_t n)
+static void spy_flush(struct deferred *deferred, const int64_t *ids, size_t n)
 {
-    struct lag_spy *spy = (struct lag_spy *)lag;
+    struct deferred_spy *spy = (struct deferred_spy *)deferred;
     spy->n = n;
     for (size_t i = 0; i < n; i++) {
         spy->ids[i] = ids[i];
@@ -144,24 +144,24 @@ static void spy_settle(struct lag *lag, const int64_t *ids, size_t n)
     }
 }
 
-static void spy_all(struct lag *lag)
+static void spy_all(struct deferred *deferred)
 {
     fail_msg("a look-up settles its rows only");
 }
 
-static void spy_destroy(struct lag *lag) {}
+static void spy_destroy(struct deferred *deferred) {}
 
-static void test_rows_that_lag(void **state)
+static void test_deferred_rows(void **state)
 {
-    static const struct lag_class class = {.settle_rows = spy_settle,
-                                           .settle_all = spy_all,
-                                           .show_rows = spy_settle,
-                                           .show_all = spy_all,
-                                           .destroy = spy_destroy};
+    static const struct deferred_class class = {.flush_rows = spy_flush,
+                                                .flush_all = spy_all,
+                                                .show_rows = spy_flush,
+                                                .show_all = spy_all,
+                                                .destroy = spy_destroy};
     struct lookup l;
     lookup_start(&l, "lookup_table", 100);
-    struct lag_spy spy = {.lag = {&class, 1}, .w = &l.w};
-    value_set_lag(&l.w, &spy.lag);
+    struct deferred_spy spy = {.deferred = {&class, 1}, .w = &l.w};
+    value_set_deferred(&l.w, &spy.deferred);
     ints_of(&l.ids, SHAPE(3, 1), (int64_t[]){2, 100, 0});
     assert_int_equal(bench_run(&l.b), SKIFF_OK);
     assert_int_equal(spy.n, 2);
@@ -172,7 +172,7 @@ static void test_rows_that_lag(void **state)
     ints_of(&l.ids, SHAPE(2, 1), (int64_t[]){2, 4});
     assert_int_equal(bench_run(&l.b), SKIFF_RANGE);
     assert_int_equal(spy.n, 0);
-    value_set_lag(&l.w, NULL);
+    value_set_deferred(&l.w, NULL);
     lookup_stop(&l);
 }
 
@@ -274,7 +274,7 @@ int main(void)
         cmocka_unit_test(test_padding_and_shapes),
         cmocka_unit_test(test_int32_ids),
         cmocka_unit_test(test_table_of_rows),
-        cmocka_unit_test(test_rows_that_lag),
+        cmocka_unit_test(test_deferred_rows),
         cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_pool_fewer_rows_than_sequences),
         cmocka_unit_test(test_pool_refuses),

@@ -45,7 +45,7 @@ static enum skiff_status lstm_check(const struct infer *c, struct skiff_error *e
             return infer_fail(c, s, 0, err, "must have one row of %lld per sequence", (long long)d);
     }
     if (!infer_has(c, IN_H0) != !infer_has(c, IN_C0))
-        return infer_fail(c, IN_H0, 0, err, "H0 and C0 come together");
+        return infer_fail(c, IN_H0, 0, err, "H0 and C0 must be given together");
     for (int a = AT_GATE; a <= AT_CAND; a++)
         if (cell_act_of(c->attr[a].s) == CELL_UNKNOWN)
             return error_set(err, SKIFF_INVALID, "op %s: activation '%s' is not known",
@@ -149,7 +149,7 @@ struct lstm_grad {
     struct lstm l;
     struct cell_walk w;
     float *gates, *dgates, *h_prev, *c_prev, *c, *c_act, *dh, *dc; /* of a step */
-    float *carry_h, *carry_c; /* [sequences, D]: what flows back in time */
+    float *carry_h, *carry_c; /* [sequences, D]: the gradient that flows back in time */
     float *dx, *dh0, *dc0, *dw, *dbias;
 };
 

@@ -122,7 +122,7 @@ static enum skiff_status proj_check_state(const struct infer *c, int slot, int64
     return SKIFF_OK;
 }
 
-/* The gradient op has no Input: Projection stands for its rows. */
+/* The gradient op has no Input: Projection provides its rows. */
 static enum skiff_status proj_check(const struct infer *c, struct skiff_error *err)
 {
     for (int s = IN_INPUT; s <= IN_BIAS; s++)
@@ -192,12 +192,12 @@ static bool is_cut(float x, float clip)
     return clip > 0 && fabsf(x) >= clip;
 }
 
-struct step { /* values of a step, a row for each sequence that has it */
+struct lstmp_step { /* values of a step, a row for each sequence that has it */
     float *gates, *r_prev, *c_prev, *c, *c_act, *h, *r;
 };
 
 /* gates [m, 4D]: x on entry, (g, i, f, o) on return. */
-static void step_forward(const struct lstmp *l, int64_t m, const struct step *s)
+static void step_forward(const struct lstmp *l, int64_t m, const struct lstmp_step *s)
 {
     int64_t d = l->width;
     const float *p = l->peep;
@@ -225,8 +225,8 @@ static void step_forward(const struct lstmp *l, int64_t m, const struct step *s)
         s->r[e] = cut(cell_act_value(l->out, s->r[e]), l->proj_clip);
 }
 
-static enum skiff_status step_room(struct kernel *k, const struct lstmp *l, int64_t n,
-                                   struct step *s, struct skiff_error *err)
+static enum skiff_status step_space(struct kernel *k, const struct lstmp *l, int64_t n,
+                                    struct lstmp_step *s, struct skiff_error *err)
 {
     int64_t d = l->width, p = l->proj;
     TRY(kernel_floats(k, n * (8 * d + 2 * p), &s->gates, err));
@@ -244,12 +244,12 @@ static enum skiff_status proj_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = kernel_in(k, IN_INPUT);
     struct lstmp l = lstmp_of(k);
     struct cell_walk w;
-    struct step s;
+    struct lstmp_step s;
     float *projection = tensor_f32(kernel_out(k, OUT_PROJECTION));
     float *cell = tensor_f32(kernel_out(k, OUT_CELL));
     TRY(cell_walk_init(&w, k, lod_last(x->lod), k->attr[AT_REVERSE].b, err));
     int64_t d = l.width;
-    TRY(step_room(k, &l, w.sequences, &s, err));
+    TRY(step_space(k, &l, w.sequences, &s, err));
     for (int64_t t = 0; t < w.longest; t++) {
         int64_t m = cell_walk_step(&w, t);
         cell_gather(&w, tensor_f32(x), w.row, NULL, 4 * d, s.gates);
@@ -273,9 +273,9 @@ static enum skiff_status proj_run(struct kernel *k, struct skiff_error *err)
 struct lstmp_grad {
     struct lstmp l;
     struct cell_walk w;
-    struct step s;
+    struct lstmp_step s;
     float *dgates, *dr, *dh, *dc; /* of a step */
-    float *carry_r, *carry_c;     /* by sequence: what flows back in time */
+    float *carry_r, *carry_c;     /* by sequence: the gradient that flows back in time */
     float *dx, *dh0, *dc0, *dw, *du, *dbias;
 };
 
@@ -311,7 +311,7 @@ static enum skiff_status grad_init(struct lstmp_grad *b, struct kernel *k, struc
     TRY(kernel_want_floats(k, GR_PROJECTION, rows * p, err));
     TRY(kernel_want_floats(k, GR_DPROJECTION, rows * p, err));
     TRY(cell_walk_init(&b->w, k, lod_last(r->lod), k->attr[AT_REVERSE].b, err));
-    TRY(step_room(k, &b->l, n, &b->s, err));
+    TRY(step_space(k, &b->l, n, &b->s, err));
     TRY(kernel_floats(k, n * (7 * d + 2 * p), &b->dgates, err));
     b->dh = b->dgates + n * 4 * d;
     b->dc = b->dh + n * d;
@@ -454,7 +454,7 @@ static const struct op_slot proj_outs[] = {
     {"Projection", 0},           {"Cell", 0},
     {"BatchGate", SLOT_EXTRA},   {"BatchCellPreAct", SLOT_EXTRA},
     {"BatchHidden", SLOT_EXTRA}, {0}};
-/* Projection twice: at the place of Input for its lod and rows, and as itself. */
+/* Projection twice: in place of Input for its lod and rows, and as itself. */
 static const struct op_slot proj_grad_ins[] = {{"Projection", 0},
                                                {"H0", SLOT_OPTIONAL},
                                                {"C0", SLOT_OPTIONAL},

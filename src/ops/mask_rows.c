@@ -38,14 +38,14 @@ static enum skiff_status split_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, SPLIT_X), *mask = NULL;
     int level = k->attr[0].i;
-    void *room;
+    void *capacity;
     if (level < 0 || x->shape.ndim < 1 || (level && (!x->lod || level >= x->lod->nlevels)))
         return kernel_fail(k, SKIFF_SHAPE, err, "level is %d, but %s has %d lod levels", level,
                            kernel_in_name(k, SPLIT_X, 0), x->lod ? x->lod->nlevels : 0);
     int64_t units = unit_count(x, level);
     TRY(read_mask(k, SPLIT_MASK, units, &mask, err));
-    TRY(kernel_scratch(k, (size_t)(units + 1) * sizeof(struct piece), &room, err));
-    struct piece *p = room;
+    TRY(kernel_scratch(k, (size_t)(units + 1) * sizeof(struct piece), &capacity, err));
+    struct piece *p = capacity;
     for (int side = 0; side < 2; side++) {
         int64_t n = 0;
         for (int64_t i = 0; i < units; i++)
@@ -110,7 +110,7 @@ static enum skiff_status merge_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = side_of(k, MERGE_X), *mask = NULL;
     int level = k->attr[0].i, levels = x && x->lod ? x->lod->nlevels : 0;
     int64_t used[2] = {0, 0};
-    void *room;
+    void *capacity;
     TRY(read_mask(k, MERGE_MASK, -1, &mask, err));
     int64_t n = tensor_numel(mask);
     if ((!side[0] && !side[1]) || !sides_alike(side[0], side[1]))
@@ -119,8 +119,8 @@ static enum skiff_status merge_run(struct kernel *k, struct skiff_error *err)
     if (level < 0 || (level && level >= levels))
         return kernel_fail(k, SKIFF_SHAPE, err, "level is %d, but %s has %d lod levels", level,
                            kernel_in_name(k, MERGE_X, 0), levels);
-    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct piece), &room, err));
-    struct piece *p = room;
+    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct piece), &capacity, err));
+    struct piece *p = capacity;
     for (int64_t i = 0; i < n; i++) {
         int from = ((const bool *)mask->data)[i];
         int64_t have = side[from] ? unit_count(side[from], 0) : 0;

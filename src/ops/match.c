@@ -96,12 +96,13 @@ static enum skiff_status match_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, 1, 0, DTYPE_FP32, &s, err);
 }
 
-struct match {
+struct match_matrix {
     const struct lod_level *left, *right;
     int64_t n, width, channels;
 };
 
-static enum skiff_status match_of(const struct kernel *k, struct match *m, struct skiff_error *err)
+static enum skiff_status match_of(const struct kernel *k, struct match_matrix *m,
+                                  struct skiff_error *err)
 {
     TRY(kernel_lod(k, M_X, 0, &m->left, err));
     TRY(kernel_lod(k, M_Y, 0, &m->right, err));
@@ -124,7 +125,7 @@ static enum skiff_status match_of(const struct kernel *k, struct match *m, struc
 
 static enum skiff_status match_run(struct kernel *k, struct skiff_error *err)
 {
-    struct match m;
+    struct match_matrix m;
     struct shape s = SHAPE(0, 1), tmp_shape;
     int64_t *off;
     TRY(match_of(k, &m, err));
@@ -160,7 +161,8 @@ static enum skiff_status match_grad_infer(struct infer *c, struct skiff_error *e
 }
 
 /* dTmp of all pairs (dtmp [rows, channels * width], zeroed), and dY where it is wanted. */
-static void match_pairs_grad(const struct kernel *k, const struct match *m, float *dtmp, float *dy)
+static void match_pairs_grad(const struct kernel *k, const struct match_matrix *m, float *dtmp,
+                             float *dy)
 {
     const float *d = kernel_in_f32(k, M_DOUT);
     int64_t step = m->channels * m->width;
@@ -180,7 +182,7 @@ static void match_pairs_grad(const struct kernel *k, const struct match *m, floa
 
 static enum skiff_status match_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    struct match m;
+    struct match_matrix m;
     TRY(match_of(k, &m, err));
     int64_t rows = kernel_in(k, M_X)->shape.dims[0], step = m.channels * m.width, numbers = 0;
     for (int64_t i = 0; i < m.n; i++)
@@ -364,7 +366,7 @@ static enum skiff_status conv_infer(struct infer *c, struct skiff_error *err)
 
 /* One picture: sizes before and after. */
 struct picture {
-    int64_t h, w, oh, ow, places;
+    int64_t h, w, oh, ow, positions;
 };
 
 static struct picture picture_at(const struct attr_value *attr, const struct pictures *p, int64_t i)
@@ -372,11 +374,12 @@ static struct picture picture_at(const struct attr_value *attr, const struct pic
     struct picture s = {length_at(p->rows, i), length_at(p->columns, i), 0, 0, 0};
     s.oh = s.h ? (s.h - 1) / attr[V_STRIDE_H].i + 1 : 0;
     s.ow = s.w ? (s.w - 1) / attr[V_STRIDE_W].i + 1 : 0;
-    s.places = s.oh * s.ow;
+    s.positions = s.oh * s.ow;
     return s;
 }
 
-/* Element of the picture that row `row` of the columns shows at place `at`; -1: beyond the edge. */
+/* Element of the picture that row `row` of the columns has at position `at`; -1: beyond the
+ * edge. */
 static int64_t column_source(const struct attr_value *attr, const struct picture *s, int64_t row,
                              int64_t at)
 {
@@ -394,11 +397,11 @@ static int64_t column_rows(const struct attr_value *attr)
     return (int64_t)attr[V_IN].i * attr[V_KERNEL_H].i * attr[V_KERNEL_W].i;
 }
 
-static int64_t all_places(const struct attr_value *attr, const struct pictures *p)
+static int64_t all_positions(const struct attr_value *attr, const struct pictures *p)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < p->n; i++)
-        n += picture_at(attr, p, i).places;
+        n += picture_at(attr, p, i).positions;
     return n;
 }
 
@@ -410,9 +413,9 @@ static enum skiff_status conv_lods(struct kernel *k, const struct pictures *p,
     TRY(kernel_make_lod(kernel_out(k, 1), p->n + 1, &col, err));
     out[0] = col[0] = 0;
     for (int64_t i = 0; i < p->n; i++) {
-        int64_t places = picture_at(k->attr, p, i).places;
-        out[i + 1] = out[i] + channels * places;
-        col[i + 1] = col[i] + rows * places;
+        int64_t positions = picture_at(k->attr, p, i).positions;
+        out[i + 1] = out[i] + channels * positions;
+        col[i + 1] = col[i] + rows * positions;
     }
     return SKIFF_OK;
 }
@@ -433,8 +436,8 @@ static enum skiff_status conv_run(struct kernel *k, struct skiff_error *err)
     struct pictures p;
     TRY(conv_pictures(k, &p, err));
     int64_t rows = column_rows(k->attr), channels = k->attr[V_OUT_CHANNELS].i;
-    int64_t places = all_places(k->attr, &p);
-    struct shape out_shape = SHAPE(places * channels, 1), col_shape = SHAPE(places * rows, 1);
+    int64_t positions = all_positions(k->attr, &p);
+    struct shape out_shape = SHAPE(positions * channels, 1), col_shape = SHAPE(positions * rows, 1);
     TRY(kernel_out_resize(k, 0, 0, DTYPE_FP32, &out_shape, err));
     TRY(kernel_out_resize(k, 1, 0, DTYPE_FP32, &col_shape, err));
     TRY(conv_lods(k, &p, err));
@@ -443,15 +446,15 @@ static enum skiff_status conv_run(struct kernel *k, struct skiff_error *err)
         struct picture s = picture_at(k->attr, &p, i);
         const float *x = kernel_in_f32(k, P_X) + p.at->off[i];
         for (int64_t r = 0; r < rows; r++)
-            for (int64_t at = 0; at < s.places; at++) {
+            for (int64_t at = 0; at < s.positions; at++) {
                 int64_t from = column_source(k->attr, &s, r, at);
-                col[r * s.places + at] = from < 0 ? 0 : x[from];
+                col[r * s.positions + at] = from < 0 ? 0 : x[from];
             }
-        if (s.places)
-            math_gemm_f32(false, false, channels, s.places, rows, 1, kernel_in_f32(k, V_W), rows,
-                          col, s.places, 0, out, s.places);
-        out += channels * s.places;
-        col += rows * s.places;
+        if (s.positions)
+            math_gemm_f32(false, false, channels, s.positions, rows, 1, kernel_in_f32(k, V_W), rows,
+                          col, s.positions, 0, out, s.positions);
+        out += channels * s.positions;
+        col += rows * s.positions;
     }
     return SKIFF_OK;
 }
@@ -468,32 +471,32 @@ static enum skiff_status conv_grad_run(struct kernel *k, struct skiff_error *err
     struct pictures p;
     TRY(conv_pictures(k, &p, err));
     int64_t rows = column_rows(k->attr), channels = k->attr[V_OUT_CHANNELS].i;
-    int64_t places = all_places(k->attr, &p);
-    TRY(kernel_want_floats(k, V_COL, places * rows, err));
-    TRY(kernel_want_floats(k, V_DOUT, places * channels, err));
+    int64_t positions = all_positions(k->attr, &p);
+    TRY(kernel_want_floats(k, V_COL, positions * rows, err));
+    TRY(kernel_want_floats(k, V_DOUT, positions * channels, err));
     const float *d = kernel_in_f32(k, V_DOUT), *col = kernel_in_f32(k, V_COL);
     float *dcol, *dx = kernel_out_f32(k, V_DX), *dw = kernel_out_f32(k, V_DW);
-    TRY(kernel_floats(k, places * rows, &dcol, err));
+    TRY(kernel_floats(k, positions * rows, &dcol, err));
     if (dx)
         tensor_clear(kernel_out(k, V_DX));
     if (dw)
         tensor_clear(kernel_out(k, V_DW));
     for (int64_t i = 0; i < p.n; i++) {
         struct picture s = picture_at(k->attr, &p, i);
-        if (s.places && dw)
-            math_gemm_f32(false, true, channels, rows, s.places, 1, d, s.places, col, s.places, 1,
-                          dw, rows);
-        if (s.places && dx)
-            math_gemm_f32(true, false, rows, s.places, channels, 1, kernel_in_f32(k, V_W), rows, d,
-                          s.places, 0, dcol, s.places);
+        if (s.positions && dw)
+            math_gemm_f32(false, true, channels, rows, s.positions, 1, d, s.positions, col,
+                          s.positions, 1, dw, rows);
+        if (s.positions && dx)
+            math_gemm_f32(true, false, rows, s.positions, channels, 1, kernel_in_f32(k, V_W), rows,
+                          d, s.positions, 0, dcol, s.positions);
         for (int64_t r = 0; r < rows && dx; r++)
-            for (int64_t at = 0; at < s.places; at++) {
+            for (int64_t at = 0; at < s.positions; at++) {
                 int64_t to = column_source(k->attr, &s, r, at);
                 if (to >= 0)
-                    dx[p.at->off[i] + to] += dcol[r * s.places + at];
+                    dx[p.at->off[i] + to] += dcol[r * s.positions + at];
             }
-        d += channels * s.places;
-        col += rows * s.places;
+        d += channels * s.positions;
+        col += rows * s.positions;
     }
     return SKIFF_OK;
 }

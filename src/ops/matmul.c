@@ -22,7 +22,7 @@ enum { DX, DY };
 enum { HEAD_NUMBER = 3 }; /* attribute of matmul */
 
 /* op(X) is m x k, op(Y) k x n; batches as a broadcast walk in units of matrices. */
-struct product {
+struct matrix_product {
     bool tx, ty;
     int64_t m, n, k;
     float alpha;
@@ -42,7 +42,7 @@ static const void *at(const void *p, int64_t matrix, int64_t size, enum dtype t)
 }
 
 /* Y without a batch and X not transposed: the whole batch of X is one tall matrix. */
-static void product_fold(struct product *p)
+static void product_fold(struct matrix_product *p)
 {
     struct broadcast *b = &p->batch;
     if (!p->tx && b->ndim == 1 && b->sx[0] == 1 && b->sy[0] == 0) {
@@ -51,8 +51,8 @@ static void product_fold(struct product *p)
     }
 }
 
-static void product_forward(const struct product *p, enum dtype t, const void *x, const void *y,
-                            void *out)
+static void product_forward(const struct matrix_product *p, enum dtype t, const void *x,
+                            const void *y, void *out)
 {
     const struct broadcast *b = &p->batch;
     int last = b->ndim - 1;
@@ -73,7 +73,7 @@ static bool batch_repeats(const struct broadcast *b, const int64_t *stride)
     return false;
 }
 
-static void product_grad(const struct product *p, enum dtype t, const void *x, const void *y,
+static void product_grad(const struct matrix_product *p, enum dtype t, const void *x, const void *y,
                          const void *d, struct tensor *dx, struct tensor *dy)
 {
     const struct broadcast *b = &p->batch;
@@ -107,17 +107,17 @@ static const struct broadcast one_batch = {.ndim = 1, .dims = {1}, .sx = {1}, .s
 
 /* ---- how each op sees its operands: fills p; false when they do not fit ---- */
 
-static bool mul_product(const struct kernel *k, struct product *p)
+static bool mul_product(const struct kernel *k, struct matrix_product *p)
 {
     const struct shape *x = &kernel_in(k, X)->shape, *y = &kernel_in(k, Y)->shape;
     int xn = k->attr[0].i, yn = k->attr[1].i;
     if (xn < 1 || xn >= x->ndim || yn < 1 || yn >= y->ndim)
         return false;
-    *p = (struct product){.m = shape_rows(x, xn),
-                          .k = shape_cols(x, xn),
-                          .n = shape_cols(y, yn),
-                          .alpha = 1,
-                          .batch = one_batch};
+    *p = (struct matrix_product){.m = shape_rows(x, xn),
+                                 .k = shape_cols(x, xn),
+                                 .n = shape_cols(y, yn),
+                                 .alpha = 1,
+                                 .batch = one_batch};
     return p->k == shape_rows(y, yn);
 }
 
@@ -138,7 +138,8 @@ static void split_operand(const struct shape *s, bool is_y, int64_t *rows, int64
 }
 
 /* attrs: transpose of X, of Y (matmul, matmul_v2); bmm has none */
-static bool matmul_product(const struct kernel *k, bool tx, bool ty, float alpha, struct product *p)
+static bool matmul_product(const struct kernel *k, bool tx, bool ty, float alpha,
+                           struct matrix_product *p)
 {
     const struct shape *x = &kernel_in(k, X)->shape, *y = &kernel_in(k, Y)->shape;
     struct shape bx, by;
@@ -147,14 +148,15 @@ static bool matmul_product(const struct kernel *k, bool tx, bool ty, float alpha
         return false;
     split_operand(x, false, &xr, &xc, &bx);
     split_operand(y, true, &yr, &yc, &by);
-    *p = (struct product){.tx = tx, .ty = ty, .alpha = alpha};
+    *p = (struct matrix_product){.tx = tx, .ty = ty, .alpha = alpha};
     p->m = tx ? xc : xr;
     p->k = tx ? xr : xc;
     p->n = ty ? yr : yc;
     return p->k == (ty ? yc : yr) && broadcast_plan(&p->batch, &bx, &by, -1);
 }
 
-static enum skiff_status run_forward(struct kernel *k, struct product *p, struct skiff_error *err)
+static enum skiff_status run_forward(struct kernel *k, struct matrix_product *p,
+                                     struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
@@ -164,7 +166,8 @@ static enum skiff_status run_forward(struct kernel *k, struct product *p, struct
     return SKIFF_OK;
 }
 
-static enum skiff_status run_grad(struct kernel *k, struct product *p, struct skiff_error *err)
+static enum skiff_status run_grad(struct kernel *k, struct matrix_product *p,
+                                  struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y), *d = kernel_in(k, DOUT);
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
@@ -190,12 +193,12 @@ static enum skiff_status operands_fail(const struct kernel *k, struct skiff_erro
 #define DEFINE_RUNS(name, fill)                                                         \
     static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err)      \
     {                                                                                   \
-        struct product p;                                                               \
+        struct matrix_product p;                                                        \
         return fill ? run_forward(k, &p, err) : operands_fail(k, err);                  \
     }                                                                                   \
     static enum skiff_status name##_grad_run(struct kernel *k, struct skiff_error *err) \
     {                                                                                   \
-        struct product p;                                                               \
+        struct matrix_product p;                                                        \
         return fill ? run_grad(k, &p, err) : operands_fail(k, err);                     \
     }
 static bool is_matrix(const struct kernel *k, int slot)

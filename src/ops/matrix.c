@@ -128,16 +128,16 @@ static enum skiff_status same_infer(struct infer *c, struct skiff_error *err)
     return infer_like(c, X, 0, err);
 }
 
-/* Size and number of the matrices of input X, and room for `count` of them in double. */
+/* Size and number of the matrices of input X, and scratch for `count` of them in double. */
 static enum skiff_status batch(struct kernel *k, int count, int64_t *n, int64_t *matrices,
-                               double **room, struct skiff_error *err)
+                               double **capacity, struct skiff_error *err)
 {
     const struct shape *s = &kernel_in(k, X)->shape;
     *n = s->dims[s->ndim - 1];
     *matrices = shape_rows(s, s->ndim - 2);
     void *p;
     TRY(kernel_scratch(k, (size_t)(*n * *n * count) * sizeof(double) + 1, &p, err));
-    *room = p;
+    *capacity = p;
     return SKIFF_OK;
 }
 
@@ -396,8 +396,8 @@ static void solve_kind(const struct kernel *k, bool triangular, bool turned, dou
         solve_one(a, s->n, b, s->m);
 }
 
-static enum skiff_status system_room(struct kernel *k, struct system *s, double **a,
-                                     struct skiff_error *err)
+static enum skiff_status system_space(struct kernel *k, struct system *s, double **a,
+                                      struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);
     void *p;
@@ -413,7 +413,7 @@ static enum skiff_status any_solve(struct kernel *k, bool triangular, struct ski
 {
     struct system s;
     double *a;
-    TRY(system_room(k, &s, &a, err));
+    TRY(system_space(k, &s, &a, err));
     double *b = a + s.n * s.n;
     for (int64_t i = 0; i < s.matrices; i++) {
         load(kernel_in(k, X), i * s.x_step, s.n * s.n, a);
@@ -456,7 +456,7 @@ static enum skiff_status any_solve_grad(struct kernel *k, bool triangular, struc
     struct tensor *dx = kernel_out(k, 0), *dy = kernel_out(k, 1);
     struct system s;
     double *a;
-    TRY(system_room(k, &s, &a, err));
+    TRY(system_space(k, &s, &a, err));
     for (int slot = SG_OUT; slot <= SG_DOUT; slot++)
         TRY(kernel_want_elements(k, slot, kernel_in(k, X)->dtype, s.matrices * s.n * s.m, err));
     if (dx)

@@ -1,5 +1,5 @@
-/* Ops that move elements: joining, reshaping, cutting, picking, ordering, filling; what they give
- * at the edges and what they refuse. */
+/* Ops that move elements: joining, reshaping, cutting, picking, ordering, filling; edge cases and
+ * refusals. */
 #include "ops/op_try_test.h"
 
 static float n12[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};

@@ -127,7 +127,7 @@ static void sampler_init(struct sampler *s, const struct kernel *k)
         mt64_seed(&s->mt64, start);
 }
 
-/* Uniform in [0, classes): the draw divided, redrawn beyond the last whole part. */
+/* Uniform in [0, classes): the draw is divided, and repeated beyond the last complete interval. */
 static int64_t sample_class(struct sampler *s)
 {
     uint64_t most = s->is_narrow ? UINT32_MAX : UINT64_MAX, v;
@@ -285,7 +285,7 @@ static enum skiff_status grad_check(const struct kernel *k, int64_t n, int64_t *
     return kernel_want_floats(k, GR_DCOST, n, err);
 }
 
-static enum skiff_status grads_make(struct kernel *k, int64_t nsamples, int64_t **ids,
+static enum skiff_status grads_init(struct kernel *k, int64_t nsamples, int64_t **ids,
                                     int64_t *count, struct skiff_error *err)
 {
     const struct tensor *w = kernel_in(k, IN_WEIGHT);
@@ -330,7 +330,7 @@ static enum skiff_status nce_grad_run(struct kernel *k, struct skiff_error *err)
     if (k->attr[AT_SAMPLER].i == SAMPLER_CUSTOM)
         TRY(kernel_want_floats(k, IN_PROBS, k->attr[AT_CLASSES].i, err));
     TRY(grad_check(k, n, &samples, err));
-    TRY(grads_make(k, n * samples, &ids, &count, err));
+    TRY(grads_init(k, n * samples, &ids, &count, err));
     sampler_init(&s, k);
     float *dx = kernel_wants(k, 0) ? tensor_f32(kernel_out(k, 0)) : NULL;
     float *dw = kernel_wants(k, 1) ? tensor_f32(kernel_out(k, 1)) : NULL;

@@ -230,7 +230,7 @@ static enum skiff_status l2_norm_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
     struct tensor *out = kernel_out(k, N_OUT), *norm = kernel_out(k, N_NORM);
-    struct lines l = shape_lines(&x->shape, axis_of(k->attr[AXIS].i, x->shape.ndim));
+    struct axis_view l = shape_lines(&x->shape, axis_of(k->attr[AXIS].i, x->shape.ndim));
     double eps = (double)k->attr[EPSILON].f;
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
     DISPATCH_FLOAT(
@@ -260,7 +260,7 @@ static enum skiff_status l2_norm_grad_run(struct kernel *k, struct skiff_error *
     if (axis < 0)
         return kernel_fail(k, SKIFF_SHAPE, err, "attribute axis is %d, X has %d dims",
                            k->attr[AXIS].i, x->shape.ndim);
-    struct lines l = shape_lines(&x->shape, axis);
+    struct axis_view l = shape_lines(&x->shape, axis);
     if (tensor_numel(d) != tensor_numel(x) || tensor_numel(norm) != l.outer * l.inner)
         return kernel_fail(k, SKIFF_SHAPE, err, "X, Norm and Out@GRAD do not fit");
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
@@ -285,10 +285,10 @@ static enum skiff_status l2_norm_grad_run(struct kernel *k, struct skiff_error *
 enum { C_AXIS, C_EXCLUSIVE, C_REVERSE, C_FLATTEN };
 
 static enum skiff_status cumsum_lines(const struct kernel *k, const struct tensor *x,
-                                      struct lines *l, struct skiff_error *err)
+                                      struct axis_view *l, struct skiff_error *err)
 {
     int axis = axis_of(k->attr[C_AXIS].i, x->shape.ndim);
-    *l = (struct lines){1, tensor_numel(x), 1};
+    *l = (struct axis_view){1, tensor_numel(x), 1};
     if (k->attr[C_FLATTEN].b || x->shape.ndim == 0)
         return SKIFF_OK;
     if (axis < 0)
@@ -301,7 +301,7 @@ static enum skiff_status cumsum_lines(const struct kernel *k, const struct tenso
 static enum skiff_status cumsum_to(const struct kernel *k, const struct tensor *x,
                                    struct tensor *out, bool reverse, struct skiff_error *err)
 {
-    struct lines l;
+    struct axis_view l;
     bool exclusive = k->attr[C_EXCLUSIVE].b;
     TRY(cumsum_lines(k, x, &l, err));
     if (!dtype_is_number(x->dtype))

@@ -1,5 +1,5 @@
-/* For tests: one kernel with values of the test's own behind its slots, without a plan. Include
- * after cmocka.h. */
+/* For tests: one kernel with the test's own values in its slots, without a plan. Include after
+ * cmocka.h. */
 #ifndef OPS_OP_BENCH_H
 #define OPS_OP_BENCH_H
 
@@ -12,7 +12,7 @@
 
 enum { BENCH_SLOTS = 12, BENCH_LIST = 4 };
 
-/* One op with a value behind each of its slots. */
+/* One op with a value in each of its slots. */
 struct bench {
     struct skiff_program *program;
     struct kernel kernel;

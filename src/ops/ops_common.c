@@ -1,5 +1,7 @@
-/* Helpers of the op families; see the header. The strided walks merge neighbouring dims first, so
- * that a copy that is plain in memory becomes one memcpy, and keep one tight inner loop. */
+/* Helpers of the op families (ops_common.h). The strided walks first merge neighbouring dims, so
+ * that a copy of contiguous memory becomes one memcpy, and keep one tight inner loop. Shape
+ * functions accept -1 only where the header says so; walks run with known dims. Nothing
+ * allocates. */
 #include "ops/ops_common.h"
 
 #include <string.h>
@@ -275,7 +277,7 @@ void strided_add(const struct strided *s, enum dtype dtype, const void *src, voi
 }
 
 /* Places the smaller shape at `axis` of a shape of rank n, 1 elsewhere. */
-static bool broadcast_place(const struct shape *s, int axis, int n, struct shape *out)
+static bool align_to_axis(const struct shape *s, int axis, int n, struct shape *out)
 {
     int nd = s->ndim;
     while (nd > 0 && axis + nd > n && s->dims[nd - 1] == 1)
@@ -298,10 +300,10 @@ static bool broadcast_align(const struct shape *x, const struct shape *y, int ax
         return false;
     if (x->ndim >= y->ndim) {
         *ax = *x;
-        return broadcast_place(y, axis, n, ay);
+        return align_to_axis(y, axis, n, ay);
     }
     *ay = *y;
-    return broadcast_place(x, axis, n, ax);
+    return align_to_axis(x, axis, n, ax);
 }
 
 static bool broadcast_dims(const struct shape *ax, const struct shape *ay, struct shape *out)

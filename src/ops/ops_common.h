@@ -1,7 +1,7 @@
-/* What op families share: axis rules, broadcasting, strided copies, dispatch over element types.
+/* Shared by op families: axis rules, broadcasting, strided copies, dispatch over element types.
  *
  * Nothing here allocates or keeps state. Shapes may hold -1 (unknown) only in the functions that
- * say so; everything that touches data runs with known dims. */
+ * document it; all functions that touch data run with known dims. */
 #ifndef OPS_OPS_COMMON_H
 #define OPS_OPS_COMMON_H
 
@@ -190,7 +190,7 @@ void shape_strides(const struct shape *s, int64_t *out);
 /* Strides of `in` seen as `out`, ranks aligned at the end: 0 where it is repeated. False: it does
  * not fit. */
 bool repeat_strides(const struct shape *in, const struct shape *out, int64_t *strides);
-/* Offset of place i of a shape (row-major number) under other strides. */
+/* Offset of element i of a shape (row-major number) under other strides. */
 static inline int64_t strides_at(const struct shape *s, const int64_t *strides, int64_t i)
 {
     int64_t off = 0;
@@ -202,12 +202,12 @@ static inline int64_t strides_at(const struct shape *s, const int64_t *strides, 
 }
 
 /* A tensor seen as [outer, n, inner] around an axis. */
-struct lines {
+struct axis_view {
     int64_t outer, n, inner;
 };
-static inline struct lines shape_lines(const struct shape *s, int axis)
+static inline struct axis_view shape_lines(const struct shape *s, int axis)
 {
-    return (struct lines){shape_rows(s, axis), s->dims[axis], shape_cols(s, axis + 1)};
+    return (struct axis_view){shape_rows(s, axis), s->dims[axis], shape_cols(s, axis + 1)};
 }
 
 /* ---- broadcasting --------------------------------------------------------------------------

@@ -19,13 +19,13 @@ enum { WHILE_X, WHILE_CONDITION };
 enum { WHILE_OUT, WHILE_SCOPES };
 enum { WHILE_BLOCK, WHILE_IS_TEST };
 
-/* What StepScopes holds. */
+/* Contents of StepScopes. */
 struct iteration {
     void *block;                   /* the block's own variables, from run_env.save_block */
     struct skiff_tensor **carried; /* values of the X that are carried, before the iteration */
 };
 struct iterations {
-    struct value_kept kept;
+    struct value_keepalive kept;
     void (*free_saved)(void *);
     int block, ncarried;
     int *carried; /* positions in X */
@@ -33,7 +33,7 @@ struct iterations {
     int n, cap;
 };
 
-static void iterations_destroy(struct value_kept *k)
+static void iterations_destroy(struct value_keepalive *k)
 {
     struct iterations *s = (struct iterations *)k;
     for (int i = 0; i < s->n; i++) {
@@ -50,7 +50,7 @@ static void iterations_destroy(struct value_kept *k)
     free(s);
 }
 
-/* Does some op of the block write this outer variable, without any that updates it in place? */
+/* Does an op of the block overwrite this outer variable, with none updating it in place? */
 static bool is_carried(const struct skiff_block *b, const char *name)
 {
     bool written = false;
@@ -72,12 +72,12 @@ struct loop {
 static struct iterations *iterations_start(struct kernel *k)
 {
     const struct loop *loop = k->state;
-    struct iterations *s = mem_must(sizeof *s);
+    struct iterations *s = mem_alloc_or_die(sizeof *s);
     int nx = kernel_in_count(k, WHILE_X);
     s->kept.destroy = iterations_destroy;
     s->free_saved = k->env->free_saved;
     s->block = k->attr[WHILE_BLOCK].i;
-    s->carried = mem_must((size_t)(nx + 1) * sizeof *s->carried);
+    s->carried = mem_alloc_or_die((size_t)(nx + 1) * sizeof *s->carried);
     for (int i = 0; i < nx; i++) {
         const struct skiff_tensor *v = kernel_in_value(k, WHILE_X, i);
         if (v && v->kind == VALUE_TENSOR && loop->carried[i])
@@ -90,13 +90,13 @@ static struct iteration *iteration_push(struct iterations *s)
 {
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 16;
-        s->at = mem_must_grow(s->at, (size_t)s->cap * sizeof *s->at);
+        s->at = mem_grow_or_die(s->at, (size_t)s->cap * sizeof *s->at);
     }
     struct iteration *it = &s->at[s->n++];
     it->block = NULL;
-    it->carried = mem_must((size_t)(s->ncarried + 1) * sizeof *it->carried);
+    it->carried = mem_alloc_or_die((size_t)(s->ncarried + 1) * sizeof *it->carried);
     for (int c = 0; c < s->ncarried; c++)
-        it->carried[c] = mem_must(sizeof **it->carried);
+        it->carried[c] = mem_alloc_or_die(sizeof **it->carried);
     return it;
 }
 
@@ -114,9 +114,9 @@ static enum skiff_status while_prepare(struct kernel *k, struct skiff_error *err
 {
     int nx = kernel_in_count(k, WHILE_X), block = k->attr[WHILE_BLOCK].i;
     TRY(control_check_block(k, block, err));
-    struct loop *loop = k->state = mem_must(sizeof *loop);
+    struct loop *loop = k->state = mem_alloc_or_die(sizeof *loop);
     loop->keep = control_is_kept(k, "StepScopes");
-    loop->carried = mem_must((size_t)(nx + 1) * sizeof *loop->carried);
+    loop->carried = mem_alloc_or_die((size_t)(nx + 1) * sizeof *loop->carried);
     for (int i = 0; i < nx; i++)
         loop->carried[i] =
             is_carried(k->env->program->blocks[block], kernel_in_name(k, WHILE_X, i));
@@ -142,7 +142,7 @@ static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
         if (((const struct loop *)k->state)->keep && !k->attr[WHILE_IS_TEST].b &&
             !k->env->is_test) {
             s = iterations_start(k);
-            value_keep(scopes, &s->kept);
+            value_keep_alive(scopes, &s->kept);
         }
     }
     for (;;) {
@@ -156,8 +156,7 @@ static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
     }
 }
 
-/* The gradient of a variable that each run of the loop's block makes for itself: nothing outside
- * has one. */
+/* The gradient of a variable that each run of the loop's block creates: there is none outside. */
 static bool is_local_grad(const struct skiff_block *fwd, const char *name)
 {
     size_t n = strlen(name), cut = strlen(GRAD_SUFFIX);
@@ -223,7 +222,7 @@ static enum skiff_status while_make_grad(struct grad_build *g, struct skiff_erro
     const struct op_arg *x = op_in(g->fwd, "X");
     if (!g->grad_block || !sub || !x)
         return error_set(err, SKIFF_UNSUPPORTED, "op while: its block has no gradient block");
-    const char **names = mem_must(MOST * sizeof *names);
+    const char **names = mem_alloc_or_die(MOST * sizeof *names);
     struct skiff_op *op = grad_op(g, "while_grad", true);
     grad_use(g, op, "X");
     grad_use(g, op, "Out");
@@ -249,12 +248,12 @@ static enum skiff_status while_make_grad(struct grad_build *g, struct skiff_erro
 enum { WGRAD_X, WGRAD_OUT, WGRAD_SCOPES, WGRAD_OUT_GRAD };
 enum { WGRAD_BLOCK, WGRAD_IS_TEST, WGRAD_SKIP, WGRAD_INSIDE };
 
-/* What the gradient block knows under names of its own; NULL: it sees the outer one.
+/* Gradients that the gradient block declares itself; NULL: it uses the outer one.
  *
  * A gradient that is read as Out@GRAD and written as X@GRAD belongs to a variable that each
- * iteration makes of the one before: it is handed on from iteration to iteration, where all
- * others are added up. Where the body makes it of other things alone, only the last iteration
- * has part in it. */
+ * iteration computes from the previous one: it is passed from iteration to iteration, while all
+ * others are summed. If the body computes it from other variables only, it concerns the last
+ * iteration only. */
 struct inner {
     struct skiff_tensor **grads; /* by X@GRAD */
     struct skiff_tensor **links; /* by Out@GRAD */
@@ -271,7 +270,7 @@ static bool lists(const struct attr_value *names, const char *var)
     return false;
 }
 
-/* Does the loop's block make the variable anew in each iteration, and not of itself? */
+/* Does the loop's block compute the variable in each iteration without reading its old value? */
 static bool is_made_anew(const struct kernel *k, int block, const char *grad)
 {
     const struct skiff_program *p = k->env->program;
@@ -292,13 +291,13 @@ static enum skiff_status while_grad_prepare(struct kernel *k, struct skiff_error
     int nx = kernel_out_count(k, 0);
     const struct attr_value *inside = &k->attr[WGRAD_INSIDE];
     TRY(control_check_block(k, block, err));
-    struct inner *in = k->state = mem_must(sizeof *in);
+    struct inner *in = k->state = mem_alloc_or_die(sizeof *in);
     in->grads = control_inner(k, block, op_in(k->op, "X"), GRAD_SUFFIX, &k->out[0], true);
-    in->handed_on = mem_must((size_t)(nx + 1) * sizeof *in->handed_on);
+    in->handed_on = mem_alloc_or_die((size_t)(nx + 1) * sizeof *in->handed_on);
     for (int i = 0; i < nx; i++)
         in->handed_on[i] = lists(inside, kernel_in_name(k, WGRAD_X, i));
-    in->links = mem_must((size_t)(nlinks + 1) * sizeof *in->links);
-    in->once = mem_must((size_t)(nlinks + 1) * sizeof *in->once);
+    in->links = mem_alloc_or_die((size_t)(nlinks + 1) * sizeof *in->links);
+    in->once = mem_alloc_or_die((size_t)(nlinks + 1) * sizeof *in->once);
     for (int i = 0; i < nlinks && i < inside->n; i++) {
         in->links[i] = k->env->find(k->env, block, inside->strings[i]);
         in->once[i] = is_made_anew(k, block, inside->strings[i]);
@@ -321,8 +320,8 @@ static void while_grad_release(struct kernel *k)
     k->state = NULL;
 }
 
-/* Before the iterations: the block's own gradients of outputs are those from outside; what nothing
- * outside depends on begins with zeros. */
+/* Before the iterations: gradients that the block declares for outputs are the outer ones, or zeros
+ * if nothing outside depends on the output. */
 static enum skiff_status link_grads(struct kernel *k, struct skiff_error *err)
 {
     const struct inner *in = k->state;
@@ -361,7 +360,7 @@ static enum skiff_status iteration_back(struct kernel *k, const struct iteration
     return SKIFF_OK;
 }
 
-/* A loop that never ran: its inputs had no part in the result, but as what they were before. */
+/* A loop that never ran: its inputs affect the result only through their initial values. */
 static enum skiff_status zero_grads(struct kernel *k, struct skiff_error *err)
 {
     const struct inner *in = k->state;
@@ -383,7 +382,7 @@ static enum skiff_status while_grad_run(struct kernel *k, struct skiff_error *er
         return kernel_fail(k, SKIFF_STATE, err,
                            "the loop kept nothing for its gradient (did it run with is_test?)");
     const struct iterations *s = (const struct iterations *)scopes->kept;
-    struct skiff_tensor *last = mem_must((size_t)(s->ncarried + 1) * sizeof *last);
+    struct skiff_tensor *last = mem_alloc_or_die((size_t)(s->ncarried + 1) * sizeof *last);
     for (int c = 0; c < s->ncarried; c++)
         TRY_OUT(value_copy(&last[c], kernel_in_value(k, WGRAD_X, s->carried[c]), err));
     TRY_OUT(link_grads(k, err));

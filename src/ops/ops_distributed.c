@@ -5,8 +5,8 @@
  *   listen_and_serv               the server: one block per parameter slice
  *   split_byref, split_selected_rows    a gradient cut by rows
  *   distributed_lookup_table      rows of a table cut by row ranges, for all its look-ups at once;
- *                                 of a table of features (2.x)
- *   distributed_push_sparse       what a batch pushes to a table of features (2.x)
+ *                                 of a sparse table (2.x)
+ *   distributed_push_sparse       what a batch pushes to a sparse table (2.x)
  *   split_ids, prefetch, merge_ids      rows of a table cut by id modulo servers
  *   lookup_sparse_table           such a table's rows on its server
  *   fake_init                     a table that the trainer does not hold
@@ -95,7 +95,7 @@ static enum skiff_status table_infer(struct infer *c, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-/* Paddle's rule gives as many rows as Ids has dims; the number is settled at run time. */
+/* Paddle's rule gives as many rows as Ids has dims; the number is determined at run time. */
 static enum skiff_status sparse_table_infer(struct infer *c, struct skiff_error *err)
 {
     const struct shape *w = infer_in(c, 0, 0), *ids = infer_in(c, 1, 0);
@@ -123,7 +123,7 @@ static const char *const default_table[] = {""};
         .name = attr, .type = ATTR_STRINGS, .def = {.n = 1, .strings = default_endpoint } \
     }
 
-/* of tables of features; other programs never have it */
+/* of sparse tables; other programs never have it */
 #define A_SHARDS                                                 \
     {                                                            \
         .name = "shards", .type = ATTR_INT, .flags = ATTR_HIDDEN \
@@ -233,7 +233,7 @@ static const struct op_attr_spec recv_save_attrs[] = {A_INT("dtype", 5),
 #define JOB_IDS(t, f, i, o, a, rule, kernel)                                   \
     {                                                                          \
         .type = t, .flags = f, .ins = i, .outs = o, .attrs = a, .infer = rule, \
-        .prepare = remote_prepare, .release = remote_release, .run = kernel    \
+        .prepare = remote_prepare, .release = remote_destroy, .run = kernel    \
     }
 
 const struct op_kind ops_distributed[] = {
@@ -263,7 +263,7 @@ const struct op_kind ops_distributed[] = {
      .attrs = table_attrs,
      .infer = table_infer,
      .prepare = remote_prepare,
-     .release = remote_release,
+     .release = remote_destroy,
      .run = table_run},
     JOB_IDS("split_ids", PART_FLAGS, ids_list, out_list, no_attrs, no_shapes, split_ids_run),
     JOB_IDS("prefetch", JOB_FLAGS, x_list, out_list, prefetch_attrs, no_shapes, prefetch_run),
@@ -286,8 +286,8 @@ const struct op_kind ops_distributed[] = {
      .attrs = table_attrs,
      .infer = no_shapes,
      .prepare = pull_rows_prepare,
-     .release = pull_rows_release,
-     .ahead = pull_rows_ahead,
+     .release = pull_rows_destroy,
+     .prefetch = pull_rows_prefetch,
      .run = pull_rows_run},
     {.type = "rows_home",
      .flags = OP_INTERNAL | OP_OWN_SHAPE | OP_ROWS_OK,

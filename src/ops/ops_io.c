@@ -68,7 +68,7 @@ static enum skiff_status save_check(struct kernel *k, char **out, struct skiff_e
     if (!path || !*path)
         return kernel_fail(k, SKIFF_INVALID, err, "file_path is empty");
     if (!k->attr[SAVE_OVERWRITE].b && file_exists(path))
-        return kernel_fail(k, SKIFF_STATE, err, "file %s is there already, and overwrite is false",
+        return kernel_fail(k, SKIFF_STATE, err, "file %s already exists, and overwrite is false",
                            path);
     return program_file(k->env->program, path, out, err);
 }

@@ -1,5 +1,5 @@
 /* Optimizer ops: their kinds, made from the rows of rules/optimizer_list.h, twice: as 1.x declares
- * them and as 2.x does. Formulas are in the rules room; the kernel is optimizer.c. */
+ * them and as 2.x does. Formulas are in `rules`; the kernel is optimizer.c. */
 #include "ops/optimizer.h"
 
 #define GENERATION 1
@@ -14,14 +14,14 @@
 #define ATTRS(type) type##_attrs_2x
 #include "ops/optimizer_slots.h"
 
-#define OPTIMIZER_OP(name, generation, optimizer_flags, in_slots, out_slots, attributes)      \
-    {                                                                                         \
-        .type = name, .generations = generation,                                              \
-        .flags = OP_OPTIMIZER | OP_NO_GRAD_NEEDED |                                           \
-                 ((optimizer_flags)&OPTIMIZER_SPARSE ? OP_ROWS_OK : 0),                       \
-        .fuse = FUSE_UPDATE, .ins = in_slots, .outs = out_slots, .attrs = attributes,         \
-        .infer = optimizer_infer, .prepare = optimizer_prepare, .release = optimizer_release, \
-        .run = optimizer_run                                                                  \
+#define OPTIMIZER_OP(name, generation, optimizer_flags, in_slots, out_slots, attributes)     \
+    {                                                                                        \
+        .type = name, .generations = generation,                                             \
+        .flags = OP_OPTIMIZER | OP_NO_GRAD_NEEDED |                                          \
+                 ((optimizer_flags)&OPTIMIZER_SPARSE ? OP_ROWS_OK : 0),                      \
+        .fuse = FUSE_UPDATE, .ins = in_slots, .outs = out_slots, .attrs = attributes,        \
+        .infer = optimizer_infer, .prepare = optimizer_prepare, .release = optimizer_detach, \
+        .run = optimizer_run                                                                 \
     }
 
 const struct op_kind ops_optimizer[] = {

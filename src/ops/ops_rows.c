@@ -17,7 +17,7 @@
 /* The map that merging needs, kept between steps. */
 static enum skiff_status map_prepare(struct kernel *k, struct skiff_error *err)
 {
-    struct id_map *map = mem_must(sizeof *map);
+    struct id_map *map = mem_alloc_or_die(sizeof *map);
     id_map_init(map);
     k->state = map;
     return SKIFF_OK;
@@ -52,7 +52,7 @@ static enum skiff_status rows_store(struct kernel *k, const struct rows_merged *
 
 enum { SUM_BLOCK = 1024 };
 
-/* Shape of the sum: the first input whose shape says something. */
+/* Shape of the sum: that of the first input with a known shape. */
 static enum skiff_status sum_infer(struct infer *c, struct skiff_error *err)
 {
     const struct shape *shape = NULL;
@@ -148,7 +148,7 @@ static enum skiff_status sum_dense(struct kernel *k, const struct skiff_tensor *
                                    struct skiff_error *err)
 {
     struct skiff_tensor *out = kernel_out_value(k, 0, 0);
-    bool unwritten = false; /* in place, but there was nothing yet: counts as zero */
+    bool unwritten = false; /* in place, but without a value so far: counts as zero */
     char a[160], b[160];
     for (int i = 0; i < kernel_in_count(k, 0); i++) {
         const struct skiff_tensor *v = kernel_in_value(k, 0, i);
@@ -175,7 +175,7 @@ static enum skiff_status sum_dense(struct kernel *k, const struct skiff_tensor *
     return sum_add_rows(k, &out->tensor, err);
 }
 
-/* Item i of the result is the sum of the items i; what an array lacks counts as zero. */
+/* Item i of the result is the sum of the items i; missing items count as zero. */
 static enum skiff_status sum_arrays(struct kernel *k, struct skiff_error *err)
 {
     struct skiff_tensor *out = kernel_out_value(k, 0, 0);
@@ -186,7 +186,7 @@ static enum skiff_status sum_arrays(struct kernel *k, struct skiff_error *err)
             n = v->array.count;
         if (v && v == out && i > 0)
             return kernel_fail(k, SKIFF_UNSUPPORTED, err,
-                               "an array can be added to in place as the first input only");
+                               "an array can be summed in place only as the first input");
     }
     TRY(value_as_array(out, n, err));
     for (int i = 0; i < kernel_in_count(k, 0); i++) {

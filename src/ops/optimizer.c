@@ -1,8 +1,9 @@
-/* The kernel of all optimizer ops. Each slot may list several variables (passes join neighbouring
- * ops into one); variable i of every slot belongs to parameter i. Param and states are updated
- * where their outputs lie (usually the same variables). A gradient of selected rows is merged;
- * rules that also move rows without a gradient either sweep the table, as Paddle does, or leave
- * those rows behind (run_env.defer_rows). */
+/* The kernel of all optimizer ops.
+ *
+ * Each slot may list several variables (passes join adjacent ops into one); variable i of every
+ * slot belongs to parameter i. Param and states are updated in their outputs (usually the same
+ * variables). A gradient of selected rows is merged. Rules that also move rows without a gradient
+ * either sweep the complete table, as Paddle does, or defer those rows (run_env.defer_rows). */
 #include "ops/optimizer.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #include "base/mem.h"
 #include "ops/rows.h"
-#include "rules/catch_up.h"
+#include "rules/deferred.h"
 #include "rules/wide.h"
 
 static int slot_at(const struct op_slot *slots, const char *name)
@@ -172,7 +173,7 @@ static float decay_inside(const struct kernel *k)
 
 enum skiff_status optimizer_prepare(struct kernel *k, struct skiff_error *err)
 {
-    struct optimizer *o = mem_must(sizeof *o);
+    struct optimizer *o = mem_alloc_or_die(sizeof *o);
     o->row = row_of(k->kind);
     o->slots = slots_of(k->kind);
     o->params = (struct rule_params){
@@ -188,7 +189,7 @@ enum skiff_status optimizer_prepare(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-void optimizer_release(struct kernel *k)
+void optimizer_detach(struct kernel *k)
 {
     struct optimizer *o = k->state;
     if (o)
@@ -208,8 +209,8 @@ static enum skiff_status in_place(struct kernel *k, int in, int out, int i,
     *value = from;
     if (!to || to == from)
         return SKIFF_OK;
-    value_settle(from);
-    value_settle(to);
+    value_flush(from);
+    value_flush(to);
     *value = to;
     return tensor_copy(&to->tensor, &from->tensor, err);
 }
@@ -246,7 +247,7 @@ static enum skiff_status target_bind(struct kernel *k, int i, struct optimizer_t
     return SKIFF_OK;
 }
 
-/* float64 where the first parameter of an optimizer is of that type. */
+/* float64 if the optimizer's first parameter has that type. */
 enum skiff_status optimizer_rate(struct kernel *k, int i, double *out, struct skiff_error *err)
 {
     const struct optimizer *o = k->state;
@@ -297,7 +298,7 @@ static void update_span(const struct optimizer_target *t, const struct rule_step
         t->rule->idle(&t->params, step, n, t->p + at, state);
 }
 
-/* Every row of the table, those between the gradient's rows with a gradient of zero. */
+/* Updates every row of the table; rows without a gradient get a zero gradient. */
 static void sweep(const struct optimizer_target *t, const struct rule_step *step,
                   const struct rows_merged *m)
 {
@@ -312,7 +313,7 @@ static void sweep(const struct optimizer_target *t, const struct rule_step *step
     }
 }
 
-/* Rules that look at the whole tensor get the gradient spread out. */
+/* For rules that need the complete tensor, the gradient is made dense. */
 static enum skiff_status update_whole(struct kernel *k, const struct optimizer_target *t,
                                       const struct rule_step *step, const struct rows_merged *m,
                                       struct skiff_error *err)
@@ -328,24 +329,24 @@ static enum skiff_status update_whole(struct kernel *k, const struct optimizer_t
     return SKIFF_OK;
 }
 
-/* Row by row as they come: sgd, where duplicates simply add up. */
+/* Row by row in order of arrival: sgd, where duplicates simply add up. */
 static void update_rows(const struct optimizer_target *t, const struct rule_step *step,
                         const int64_t *ids, size_t n, const float *g)
 {
     size_t width = (size_t)t->width;
     for (size_t i = 0; i < n; i++) {
         if (i + 8 < n) {
-            size_t ahead = (size_t)ids[i + 8] * width;
-            __builtin_prefetch(t->p + ahead, 1);
+            size_t prefetch = (size_t)ids[i + 8] * width;
+            __builtin_prefetch(t->p + prefetch, 1);
             for (int j = 0; j < RULE_MAX_STATES; j++)
                 if (t->state[j])
-                    __builtin_prefetch(t->state[j] + ahead, 1);
+                    __builtin_prefetch(t->state[j] + prefetch, 1);
         }
         update_span(t, step, (size_t)ids[i] * width, width, g + i * width);
     }
 }
 
-/* The same where the rows lie elsewhere. */
+/* The same for rows that are stored elsewhere. */
 struct row_update {
     const struct optimizer_target *t;
     const struct rule_step *step;
@@ -393,11 +394,11 @@ static enum skiff_status run_rows(struct kernel *k, const struct optimizer_targe
     if (!g->sel.nrows && o->row->flags & OPTIMIZER_EMPTY_IS_NOTHING &&
         !(k->env && k->env->empty_is_step))
         return SKIFF_OK; /* not even the powers change */
-    struct catch_up *behind = NULL;
+    struct deferred_rows *behind = NULL;
     if (defer)
-        TRY(optimizer_lag(t, &behind, err));
+        TRY(optimizer_deferred(t, &behind, err));
     else
-        optimizer_lag_end(t);
+        optimizer_deferred_end(t);
     if (!(o->row->flags & OPTIMIZER_ROWS_ONCE))
         TRY(rows_merge(k, &o->map, &g, 1, all_rows && !behind ? ROWS_ASCENDING : ROWS_ANY, &m,
                        err));
@@ -408,7 +409,7 @@ static enum skiff_status run_rows(struct kernel *k, const struct optimizer_targe
     if (o->row->flags & OPTIMIZER_ROWS_ONCE)
         update_rows(t, &step, g->sel.rows, g->sel.nrows, tensor_f32(&g->tensor));
     else if (behind)
-        catch_up_step(behind, &step, m.ids, m.n, m.values);
+        deferred_step(behind, &step, m.ids, m.n, m.values);
     else if (t->rule->flags & RULE_WHOLE)
         return update_whole(k, t, &step, &m, err);
     else if (all_rows)
@@ -439,7 +440,7 @@ static enum skiff_status run_one(struct kernel *k, int i, struct skiff_error *er
     if (g->kind == VALUE_ROWS)
         return run_rows(k, &t, g, i, err);
     struct rule_step step;
-    optimizer_lag_end(&t);
+    optimizer_deferred_end(&t);
     TRY(step_begin(k, &t, i, false, &step, err));
     update_span(&t, &step, 0, (size_t)tensor_numel(&t.param->tensor), tensor_f32(&g->tensor));
     return SKIFF_OK;

@@ -1,5 +1,5 @@
-/* What the optimizer ops share: a row of rules/optimizer_list.h says how an op's slots and
- * attributes map onto a rule; one kernel runs them all. */
+/* Shared by the optimizer ops: a row of rules/optimizer_list.h maps an op's slots and attributes to
+ * a rule; one kernel runs them all. */
 #ifndef OPS_OPTIMIZER_H
 #define OPS_OPTIMIZER_H
 
@@ -16,7 +16,7 @@ struct optimizer_slots {
     int beta1, beta2, epsilon, skip; /* optional tensors of adam and lamb */
 };
 
-/* What a run works on: bound, checked, in place. */
+/* Operands of a run: bound, checked, in place. */
 struct optimizer_target {
     const struct rule *rule;
     struct rule_params params;
@@ -34,7 +34,7 @@ struct optimizer {
 
 enum skiff_status optimizer_infer(struct infer *c, struct skiff_error *err);
 enum skiff_status optimizer_prepare(struct kernel *k, struct skiff_error *err);
-void optimizer_release(struct kernel *k);
+void optimizer_detach(struct kernel *k);
 enum skiff_status optimizer_run(struct kernel *k, struct skiff_error *err);
 
 /* The learning rate of parameter i. */
@@ -43,13 +43,13 @@ enum skiff_status optimizer_rate(struct kernel *k, int i, double *out, struct sk
 enum skiff_status optimizer_run_wide(struct kernel *k, const struct optimizer_target *t,
                                      struct skiff_tensor *g, int i, struct skiff_error *err);
 
-/* Lags (optimizer_lag.c). The values share one lag; it is made at the first use, and made anew when
- * rule parameters or sizes have changed. */
-struct catch_up;
-/* *out is NULL when the rule cannot be caught up: sweep then. */
-enum skiff_status optimizer_lag(const struct optimizer_target *t, struct catch_up **out,
-                                struct skiff_error *err);
-/* Settles and drops the lags of all values of the target: before a dense update or a sweep. */
-void optimizer_lag_end(const struct optimizer_target *t);
+/* Deferred updates (optimizer_deferred.c). The values of a target share one lag; it is created
+ * at the first use, and again when rule parameters or sizes have changed. */
+struct deferred_rows;
+/* out is NULL if the rule's updates cannot be replayed: sweep then. */
+enum skiff_status optimizer_deferred(const struct optimizer_target *t, struct deferred_rows **out,
+                                     struct skiff_error *err);
+/* Flushes and drops the lags of all values of the target: before a dense update or a sweep. */
+void optimizer_deferred_end(const struct optimizer_target *t);
 
 #endif

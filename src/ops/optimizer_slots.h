@@ -34,7 +34,7 @@
                   slots)                                                                      \
     static const struct op_attr_spec ATTRS(type)[] = {settings{0}};
 #define NUMBER(field, attr, rule, op, preset, range) A_FLOAT(attr, op),
-#define MUST(field, attr, rule, preset, range) A_REQ(attr, ATTR_FLOAT),
+#define OR_DIE(field, attr, rule, preset, range) A_REQ(attr, ATTR_FLOAT),
 #define NUMBER_UNLESS(field, attr, rule, preset, test) A_REQ(attr, ATTR_FLOAT),
 #define NUMBERS(field, attr, rule, op, preset) \
     {.name = attr, .type = ATTR_FLOATS, .def = {.n = 1, .floats = (const float[]){op}}},

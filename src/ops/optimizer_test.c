@@ -1,5 +1,5 @@
-/* Optimizer ops as kernels: errors that name what is wrong, merging, rows left behind against rows
- * swept, and what becomes of a lag when its values change. */
+/* Optimizer ops as kernels: errors that name the wrong argument, merging, deferred rows against
+ * swept rows, and a lag whose values change. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -81,16 +81,16 @@ static void test_deferred_equals_swept(void **state)
         adam_grad(&slow, step);
         assert_int_equal(bench_run(&fast.bench), SKIFF_OK);
         assert_int_equal(bench_run(&slow.bench), SKIFF_OK);
-        if (step == 250) { /* somebody reads the whole table */
-            value_settle(&fast.param);
+        if (step == 250) { /* the complete table is read */
+            value_flush(&fast.param);
             assert_near(&fast.param, &slow.param);
         }
     }
-    assert_non_null(fast.param.lag);
-    assert_ptr_equal(fast.param.lag, fast.m.lag);
-    assert_ptr_equal(fast.param.lag, fast.v.lag);
-    assert_null(slow.param.lag);
-    value_settle(&fast.v);
+    assert_non_null(fast.param.deferred);
+    assert_ptr_equal(fast.param.deferred, fast.m.deferred);
+    assert_ptr_equal(fast.param.deferred, fast.v.deferred);
+    assert_null(slow.param.deferred);
+    value_flush(&fast.v);
     assert_near(&fast.param, &slow.param);
     assert_near(&fast.m, &slow.m);
     assert_near(&fast.v, &slow.v);
@@ -110,7 +110,7 @@ static void test_replaced_parameter(void **state)
         if (step == 30) {
             struct skiff_tensor fresh = {0};
             tensor_of(&fresh, SHAPE(ROWS, WIDTH), -2);
-            value_settle(&fast.param);
+            value_flush(&fast.param);
             assert_int_equal(tensor_copy(&slow.param.tensor, &fresh.tensor, NULL), SKIFF_OK);
             mem_free(fast.param.tensor.data);
             fast.param.tensor = fresh.tensor;
@@ -120,7 +120,7 @@ static void test_replaced_parameter(void **state)
         assert_int_equal(bench_run(&fast.bench), SKIFF_OK);
         assert_int_equal(bench_run(&slow.bench), SKIFF_OK);
     }
-    value_settle(&fast.param);
+    value_flush(&fast.param);
     assert_near(&fast.param, &slow.param);
     assert_near(&fast.v, &slow.v);
     adam_stop(&fast);
@@ -146,26 +146,26 @@ static void test_dense_after_rows(void **state)
         assert_int_equal(bench_run(&fast.bench), SKIFF_OK);
         assert_int_equal(bench_run(&slow.bench), SKIFF_OK);
     }
-    value_settle(&fast.param);
+    value_flush(&fast.param);
     assert_near(&fast.param, &slow.param);
     adam_stop(&fast);
     adam_stop(&slow);
 }
 
-/* A value that goes away takes its share of the lag with it; the others stay usable. */
-static void test_lag_without_a_member(void **state)
+/* A destroyed value drops its share of the lag; the others stay usable. */
+static void test_deferred_without_a_member(void **state)
 {
     struct adam a;
     adam_start(&a, true);
     adam_grad(&a, 0);
     assert_int_equal(bench_run(&a.bench), SKIFF_OK);
     value_deinit(&a.param);
-    value_settle(&a.m);
+    value_flush(&a.m);
     tensor_of(&a.param, SHAPE(ROWS, WIDTH), 0.5f);
     adam_grad(&a, 1);
     assert_int_equal(bench_run(&a.bench), SKIFF_OK);
-    assert_non_null(a.param.lag);
-    assert_ptr_equal(a.param.lag, a.m.lag);
+    assert_non_null(a.param.deferred);
+    assert_ptr_equal(a.param.deferred, a.m.deferred);
     adam_stop(&a);
 }
 
@@ -210,7 +210,7 @@ static void *hogwild(void *arg)
     for (int step = 0; step < 300; step++) {
         if (!hogwild_step(mine, step))
             return mine;
-        value_settle(&mine->param);
+        value_flush(&mine->param);
     }
     return NULL;
 }
@@ -224,7 +224,7 @@ static void share_table(struct adam *one, struct adam *two)
     bench_bind(&two->bench, "Moment2", &one->v);
 }
 
-static void test_threads_share_a_lag(void **state)
+static void test_threads_share_deferred_rows(void **state)
 {
     struct adam one, two, first, second;
     pthread_t a, b;
@@ -233,14 +233,14 @@ static void test_threads_share_a_lag(void **state)
     share_table(&first, &second); /* the same in turns, by one thread */
     for (int step = 0; step < 300; step++)
         assert_true(hogwild_step(&first, step) && hogwild_step(&second, step));
-    value_settle(&first.param);
+    value_flush(&first.param);
     assert_int_equal(pthread_create(&a, NULL, hogwild, &one), 0);
     assert_int_equal(pthread_create(&b, NULL, hogwild, &two), 0);
     pthread_join(a, &failed);
     assert_null(failed);
     pthread_join(b, &failed);
     assert_null(failed);
-    value_settle(&one.param);
+    value_flush(&one.param);
     for (int i = 0; i < ROWS * WIDTH; i++) {
         float moved = 0.5f - tensor_f32(&one.param.tensor)[i];
         float in_turns = 0.5f - tensor_f32(&first.param.tensor)[i];
@@ -288,10 +288,10 @@ static void test_joined(void **state)
         assert_int_equal(bench_run(&b.bench), SKIFF_OK);
         assert_int_equal(bench_run(&both.bench), SKIFF_OK);
     }
-    value_settle(&a.param);
-    value_settle(&b.param);
-    value_settle(&both.param);
-    value_settle(&other[0]);
+    value_flush(&a.param);
+    value_flush(&b.param);
+    value_flush(&both.param);
+    value_flush(&other[0]);
     assert_near(&both.param, &a.param);
     assert_near(&other[0], &b.param);
     assert_near(&both.b1, &a.b1);
@@ -360,7 +360,7 @@ static void test_sgd_adds_duplicates(void **state)
     assert_int_equal(bench_run(&b), SKIFF_OK);
     const float want[] = {-0.5f, -1, 1, 1, -2, -3, 1, 1};
     assert_memory_equal(param.tensor.data, want, sizeof want);
-    assert_null(param.lag);
+    assert_null(param.deferred);
     value_deinit(&param);
     value_deinit(&lr);
     value_deinit(&grad);
@@ -400,10 +400,10 @@ int main(void)
         cmocka_unit_test(test_deferred_equals_swept),
         cmocka_unit_test(test_replaced_parameter),
         cmocka_unit_test(test_dense_after_rows),
-        cmocka_unit_test(test_lag_without_a_member),
+        cmocka_unit_test(test_deferred_without_a_member),
         cmocka_unit_test(test_steady_step_allocates_nothing),
         cmocka_unit_test(test_no_rows_change_nothing),
-        cmocka_unit_test(test_threads_share_a_lag),
+        cmocka_unit_test(test_threads_share_deferred_rows),
         cmocka_unit_test(test_joined),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_sgd_adds_duplicates),

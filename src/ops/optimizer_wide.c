@@ -74,7 +74,7 @@ static void wide_span(const struct optimizer_target *t, const struct wide_target
     w->rule->apply(&t->params, &w->step, rows * w->width, g, w->p + at, state);
 }
 
-/* Norms of the whole tensor: the gradient spread out. */
+/* Norms of the complete tensor, of a gradient made dense. */
 static enum skiff_status wide_whole(struct kernel *k, const struct optimizer_target *t,
                                     const struct wide_target *w, const struct rows_merged *m,
                                     struct skiff_error *err)

@@ -16,7 +16,7 @@
 
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_REPLICATE, PAD_CIRCULAR, PAD_EDGE, PAD_UNKNOWN };
 
-struct padding {
+struct pad_spec {
     enum pad_mode mode;
     double value;
     struct shape out;
@@ -32,7 +32,7 @@ static enum pad_mode mode_of(const char *name)
     return PAD_UNKNOWN;
 }
 
-/* Place before the padding of place i; -1: the constant. */
+/* Index before padding of index i; -1: the constant. */
 static int64_t source_of(enum pad_mode mode, int64_t i, int64_t before, int64_t n)
 {
     int64_t s = i - before;
@@ -51,8 +51,8 @@ static int64_t source_of(enum pad_mode mode, int64_t i, int64_t before, int64_t 
     }
 }
 
-/* Offset in X of place `at` (row-major number) of the padded tensor; -1: the constant. */
-static int64_t source_offset(const struct padding *p, const struct shape *in, int64_t at)
+/* Offset in X of element `at` (row-major number) of the padded tensor; -1: the constant. */
+static int64_t source_offset(const struct pad_spec *p, const struct shape *in, int64_t at)
 {
     int64_t off = 0, stride = 1;
     for (int i = in->ndim - 1; i >= 0; i--) {
@@ -66,8 +66,8 @@ static int64_t source_offset(const struct padding *p, const struct shape *in, in
     return off;
 }
 
-/* Dim d gets these margins. NULL, or what is wrong. */
-static const char *pad_dim(struct padding *p, int d, int64_t before, int64_t after)
+/* Sets the margins of dim d. Returns an error text or NULL. */
+static const char *pad_dim(struct pad_spec *p, int d, int64_t before, int64_t after)
 {
     int64_t size = p->out.dims[d], most = before > after ? before : after;
     if (before < 0 || after < 0)
@@ -80,7 +80,7 @@ static const char *pad_dim(struct padding *p, int d, int64_t before, int64_t aft
     return NULL;
 }
 
-static enum skiff_status pad_forward(struct kernel *k, int slot, const struct padding *p,
+static enum skiff_status pad_forward(struct kernel *k, int slot, const struct pad_spec *p,
                                      struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, slot);
@@ -98,7 +98,7 @@ static enum skiff_status pad_forward(struct kernel *k, int slot, const struct pa
     return SKIFF_OK;
 }
 
-static enum skiff_status pad_back(struct kernel *k, int slot, const struct padding *p,
+static enum skiff_status pad_back(struct kernel *k, int slot, const struct pad_spec *p,
                                   struct skiff_error *err)
 {
     const struct tensor *d = kernel_in(k, slot);
@@ -124,12 +124,12 @@ static enum skiff_status pad_back(struct kernel *k, int slot, const struct paddi
 }
 
 /* Rules of one op: fill the padding for an input shape. While building c->kernel is NULL. */
-typedef const char *(*pad_rule)(const struct infer *c, const struct shape *x, struct padding *p);
+typedef const char *(*pad_rule)(const struct infer *c, const struct shape *x, struct pad_spec *p);
 
 static enum skiff_status pad_infer_by(struct infer *c, int slot, pad_rule rule,
                                       struct skiff_error *err)
 {
-    struct padding p;
+    struct pad_spec p;
     const char *wrong = rule(c, infer_in(c, slot, 0), &p);
     if (wrong)
         return infer_fail(c, slot, 0, err, "%s", wrong);
@@ -137,7 +137,7 @@ static enum skiff_status pad_infer_by(struct infer *c, int slot, pad_rule rule,
 }
 
 static enum skiff_status pad_of_kernel(struct kernel *k, pad_rule rule, const struct shape *x,
-                                       struct padding *p, struct skiff_error *err)
+                                       struct pad_spec *p, struct skiff_error *err)
 {
     struct infer c = {.kind = k->kind, .attr = k->attr, .running = true, .kernel = k};
     const char *wrong = rule(&c, x, p);
@@ -151,7 +151,7 @@ static enum skiff_status pad_of_kernel(struct kernel *k, pad_rule rule, const st
     }                                                                               \
     static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err)  \
     {                                                                               \
-        struct padding p;                                                           \
+        struct pad_spec p;                                                          \
         TRY(pad_of_kernel(k, rule, &kernel_in(k, slot)->shape, &p, err));           \
         return pad_forward(k, slot, &p, err);                                       \
     }
@@ -163,7 +163,7 @@ static enum skiff_status pad_of_kernel(struct kernel *k, pad_rule rule, const st
     }                                                                                    \
     static enum skiff_status name##_grad_run(struct kernel *k, struct skiff_error *err)  \
     {                                                                                    \
-        struct padding p;                                                                \
+        struct pad_spec p;                                                               \
         TRY(pad_of_kernel(k, rule, &kernel_in(k, like)->shape, &p, err));                \
         return pad_back(k, dout, &p, err);                                               \
     }
@@ -187,10 +187,10 @@ static int read_numbers(const struct infer *c, int list, int tensor, const struc
 /* ---- pad ---- */
 enum { PA_PADDINGS, PA_VALUE };
 
-static const char *plain_rule(const struct infer *c, const struct shape *x, struct padding *p)
+static const char *plain_rule(const struct infer *c, const struct shape *x, struct pad_spec *p)
 {
     const struct attr_value *pads = &c->attr[PA_PADDINGS];
-    *p = (struct padding){.out = *x, .value = (double)c->attr[PA_VALUE].f};
+    *p = (struct pad_spec){.out = *x, .value = (double)c->attr[PA_VALUE].f};
     if (pads->n != 2 * x->ndim)
         return "two paddings for every dim are needed";
     for (int i = 0; i < x->ndim; i++) {
@@ -220,7 +220,7 @@ static enum skiff_status pad_grad_infer(struct infer *c, struct skiff_error *err
 }
 static enum skiff_status pad_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    struct padding p;
+    struct pad_spec p;
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     TRY(pad_of_kernel(k, plain_rule, &kernel_out(k, 0)->shape, &p, err));
@@ -231,7 +231,7 @@ static enum skiff_status pad_grad_run(struct kernel *k, struct skiff_error *err)
 enum { SP_X, SP_PADDINGS, SP_DOUT };
 enum { SP_ATTR, SP_VALUE, SP_MODE, SP_FORMAT };
 
-static const char *spatial_rule(const struct infer *c, const struct shape *x, struct padding *p)
+static const char *spatial_rule(const struct infer *c, const struct shape *x, struct pad_spec *p)
 {
     const char *format = c->attr[SP_FORMAT].s ? c->attr[SP_FORMAT].s : "";
     int dims = (int)strlen(format) - 2;
@@ -239,7 +239,7 @@ static const char *spatial_rule(const struct infer *c, const struct shape *x, st
     bool unknown = !c->running && infer_in_count(c, SP_PADDINGS);
     int64_t pads[TENSOR_MAX_DIMS] = {0};
     int n = read_numbers(c, -1, SP_PADDINGS, &c->attr[SP_ATTR], pads);
-    *p = (struct padding){
+    *p = (struct pad_spec){
         .mode = mode_of(c->attr[SP_MODE].s), .value = (double)c->attr[SP_VALUE].f, .out = *x};
     bool known = !strcmp(format, "NCHW") || !strcmp(format, "NHWC") || !strcmp(format, "NCDHW") ||
                  !strcmp(format, "NDHWC");
@@ -266,10 +266,10 @@ DEFINE_PAD_GRAD(spatial, SP_X, SP_DOUT, spatial_rule)
 enum { LK_X, LK_Y };
 
 /* `x` is the small one; the large one is input 0, and Out@GRAD of the gradient op */
-static const char *like_rule(const struct infer *c, const struct shape *x, struct padding *p)
+static const char *like_rule(const struct infer *c, const struct shape *x, struct pad_spec *p)
 {
     const struct shape *large = infer_in(c, LK_X, 0);
-    *p = (struct padding){.out = *large, .value = (double)c->attr[0].f};
+    *p = (struct pad_spec){.out = *large, .value = (double)c->attr[0].f};
     bool fits = large->ndim == x->ndim;
     for (int i = 0; fits && i < x->ndim; i++)
         fits = large->dims[i] < 0 || x->dims[i] <= large->dims[i];
@@ -288,9 +288,9 @@ enum { CA_OFFSETS, CA_SHAPE };
 /* nshape < 0, a size of -2, noffsets < 0: not known yet */
 static const char *crop_to(const struct infer *c, const struct shape *x, int nshape,
                            const int64_t *shape, int noffsets, const int64_t *offsets,
-                           struct padding *p)
+                           struct pad_spec *p)
 {
-    *p = (struct padding){.out = *x};
+    *p = (struct pad_spec){.out = *x};
     if ((nshape >= 0 && nshape != x->ndim) || (noffsets > 0 && noffsets != x->ndim))
         return "a size and an offset for every dim are needed";
     for (int i = 0; i < x->ndim; i++) {
@@ -304,7 +304,8 @@ static const char *crop_to(const struct infer *c, const struct shape *x, int nsh
     return NULL;
 }
 
-static const char *crop_tensor_rule(const struct infer *c, const struct shape *x, struct padding *p)
+static const char *crop_tensor_rule(const struct infer *c, const struct shape *x,
+                                    struct pad_spec *p)
 {
     int64_t shape[TENSOR_MAX_DIMS], offsets[TENSOR_MAX_DIMS];
     int n = read_numbers(c, CT_SHAPE_LIST, CT_SHAPE, &c->attr[CA_SHAPE], shape);
@@ -315,7 +316,7 @@ static const char *crop_tensor_rule(const struct infer *c, const struct shape *x
 }
 DEFINE_PAD(crop_tensor, CT_X, crop_tensor_rule)
 
-static const char *crop_rule(const struct infer *c, const struct shape *x, struct padding *p)
+static const char *crop_rule(const struct infer *c, const struct shape *x, struct pad_spec *p)
 {
     const struct shape *y = infer_in(c, CR_Y, 0);
     int64_t shape[TENSOR_MAX_DIMS], offsets[TENSOR_MAX_DIMS];
@@ -332,7 +333,7 @@ static enum skiff_status crop_grad(struct kernel *k, int offsets_slot, int list,
     struct infer c = {.kind = k->kind, .attr = k->attr, .running = true, .kernel = k};
     const struct shape *d = &kernel_in(k, CTG_DOUT)->shape;
     int64_t offsets[TENSOR_MAX_DIMS];
-    struct padding p;
+    struct pad_spec p;
     int m = read_numbers(&c, list, offsets_slot, &k->attr[CA_OFFSETS], offsets);
     const char *wrong = crop_to(&c, &kernel_in(k, CTG_X)->shape, d->ndim, d->dims, m, offsets, &p);
     if (wrong)

@@ -14,14 +14,15 @@
 enum { P_START, P_LENGTH };
 enum { X, DOUT };
 
-struct columns {
+struct column_range {
     int64_t rows, width, start, length;
 };
 
 /* Where the columns lie; false: not within the rows. Unknown dims stay -1. */
-static bool columns_of(const struct shape *x, const struct attr_value *attr, struct columns *out)
+static bool columns_of(const struct shape *x, const struct attr_value *attr,
+                       struct column_range *out)
 {
-    *out = (struct columns){x->dims[0], x->dims[1], attr[P_START].i, attr[P_LENGTH].i};
+    *out = (struct column_range){x->dims[0], x->dims[1], attr[P_START].i, attr[P_LENGTH].i};
     if (out->width < 0)
         return true;
     if (out->start < 0)
@@ -31,7 +32,7 @@ static bool columns_of(const struct shape *x, const struct attr_value *attr, str
     return out->start >= 0 && out->length >= 1 && out->start + out->length <= out->width;
 }
 
-static enum skiff_status columns_check(const struct infer *c, struct columns *out,
+static enum skiff_status columns_check(const struct infer *c, struct column_range *out,
                                        struct skiff_error *err)
 {
     const struct shape *first = infer_in(c, X, 0);
@@ -53,7 +54,7 @@ static enum skiff_status columns_check(const struct infer *c, struct columns *ou
 
 static enum skiff_status columns_infer(struct infer *c, bool side_by_side, struct skiff_error *err)
 {
-    struct columns part;
+    struct column_range part;
     TRY(columns_check(c, &part, err));
     struct shape s = SHAPE(part.rows, part.length);
     if (side_by_side && part.length > 0)
@@ -71,7 +72,7 @@ static enum skiff_status sum_infer(struct infer *c, struct skiff_error *err)
 
 static enum skiff_status concat_run(struct kernel *k, struct skiff_error *err)
 {
-    struct columns part;
+    struct column_range part;
     columns_of(&kernel_in(k, X)->shape, k->attr, &part);
     size_t elem = dtype_size(kernel_in(k, X)->dtype), bytes = (size_t)part.length * elem;
     char *to = kernel_out(k, 0)->data;
@@ -85,7 +86,7 @@ static enum skiff_status concat_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status sum_run(struct kernel *k, struct skiff_error *err)
 {
-    struct columns part;
+    struct column_range part;
     columns_of(&kernel_in(k, X)->shape, k->attr, &part);
     TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
     tensor_clear(kernel_out(k, 0));
@@ -102,7 +103,7 @@ static enum skiff_status sum_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status columns_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    struct columns part;
+    struct column_range part;
     TRY(columns_check(c, &part, err));
     if (infer_out_count(c, 0) > infer_in_count(c, X))
         return infer_fail(c, X, 0, err, "there are more gradients than inputs");
@@ -114,7 +115,7 @@ static enum skiff_status columns_grad_infer(struct infer *c, struct skiff_error 
 /* Row r of input i gets the piece at `offset + r * stride` of Out@GRAD. */
 static enum skiff_status columns_grad(struct kernel *k, bool side_by_side, struct skiff_error *err)
 {
-    struct columns part;
+    struct column_range part;
     const struct tensor *dout = kernel_in(k, DOUT);
     columns_of(&kernel_in(k, X)->shape, k->attr, &part);
     int64_t stride = part.length * (side_by_side ? kernel_in_count(k, X) : 1);
@@ -171,7 +172,8 @@ static uint64_t rand0_next(uint64_t *state)
     return *state = *state * 16807u % RAND0_MODULUS;
 }
 
-/* As libstdc++ draws from [0, count): the draw divided, redrawn beyond the last whole part. */
+/* As libstdc++ draws from [0, count): the draw is divided, and repeated beyond the last complete
+ * interval. */
 static int64_t rand0_below(uint64_t *state, int64_t count)
 {
     uint64_t part = (RAND0_MODULUS - 2) / (uint64_t)count, v;
@@ -215,7 +217,7 @@ static enum skiff_status shuffle_run(struct kernel *k, struct skiff_error *err)
     uint64_t first = state;
     for (int64_t i = 0; i < rows; i++)
         order[i] = i;
-    /* a place below its own, never its own: one cycle through all rows (Sattolo) */
+    /* an index below its own, never its own: one cycle through all rows (Sattolo) */
     for (int64_t i = 1; i < rows; i++)
         swap(order, i, rand0_below(&state, derange ? i : i + 1));
     for (int64_t i = 0; i < rows; i++)

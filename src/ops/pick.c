@@ -22,10 +22,10 @@ enum { TA_INPUT, TA_INDEX, TA_DRESULT };
 enum { PT_INPUT, PT_INDEX, PT_VALUE, PT_RESULT, PT_DRESULT };
 enum { PT_AXIS, PT_REDUCE };
 
-/* Where each element of Index points to in a whole. */
+/* Targets of the elements of Index in a complete tensor. */
 struct along {
     const struct tensor *index;
-    int64_t strides[TENSOR_MAX_DIMS]; /* of the whole, 0 on the axis */
+    int64_t strides[TENSOR_MAX_DIMS]; /* of the complete tensor, 0 on the axis */
     int64_t step, n;
 };
 
@@ -242,14 +242,15 @@ static enum skiff_status sample_grad_run(struct kernel *k, struct skiff_error *e
 /* ---- index_put ---- */
 enum { IP_X, IP_INDICES, IP_VALUE, IP_DOUT };
 
-/* The places: `starts` of runs of `inner` elements; `shape` = what a value is repeated to. */
-struct places {
+/* The targets: `starts` of runs of `inner` elements; `shape` = the shape to which a value is
+ * broadcast. */
+struct positions {
     int64_t *starts, n, inner;
     struct shape shape;
 };
 
-static enum skiff_status mask_places(struct kernel *k, const struct shape *x, struct places *p,
-                                     struct skiff_error *err)
+static enum skiff_status mask_positions(struct kernel *k, const struct shape *x,
+                                        struct positions *p, struct skiff_error *err)
 {
     const struct tensor *mask = kernel_in(k, IP_INDICES);
     const bool *held = mask->data;
@@ -259,9 +260,9 @@ static enum skiff_status mask_places(struct kernel *k, const struct shape *x, st
     if (!fits)
         return kernel_fail(k, SKIFF_SHAPE, err,
                            "a mask must be the only index and have the leading dims of x");
-    void *room;
-    TRY(kernel_scratch(k, (size_t)(tensor_numel(mask) + 1) * sizeof(int64_t), &room, err));
-    *p = (struct places){.starts = room, .inner = shape_cols(x, mask->shape.ndim)};
+    void *capacity;
+    TRY(kernel_scratch(k, (size_t)(tensor_numel(mask) + 1) * sizeof(int64_t), &capacity, err));
+    *p = (struct positions){.starts = capacity, .inner = shape_cols(x, mask->shape.ndim)};
     for (int64_t i = 0; i < tensor_numel(mask); i++)
         if (held[i])
             p->starts[p->n++] = i * p->inner;
@@ -271,10 +272,10 @@ static enum skiff_status mask_places(struct kernel *k, const struct shape *x, st
     return SKIFF_OK;
 }
 
-/* Adds index tensor i, on dim i, to the places. */
-static enum skiff_status index_places(struct kernel *k, const struct shape *x,
-                                      const struct shape *wide, int i, struct places *p,
-                                      struct skiff_error *err)
+/* Adds index tensor i, on dim i, to the targets. */
+static enum skiff_status index_positions(struct kernel *k, const struct shape *x,
+                                         const struct shape *wide, int i, struct positions *p,
+                                         struct skiff_error *err)
 {
     const struct tensor *index = kernel_in_at(k, IP_INDICES, i);
     int64_t strides[TENSOR_MAX_DIMS], limit = x->dims[i];
@@ -291,13 +292,13 @@ static enum skiff_status index_places(struct kernel *k, const struct shape *x,
     return SKIFF_OK;
 }
 
-static enum skiff_status places_of(struct kernel *k, const struct shape *x, struct places *p,
-                                   struct skiff_error *err)
+static enum skiff_status positions_of(struct kernel *k, const struct shape *x, struct positions *p,
+                                      struct skiff_error *err)
 {
     int count = kernel_in_count(k, IP_INDICES);
     struct shape wide = {0};
     if (count && kernel_in(k, IP_INDICES)->dtype == DTYPE_BOOL)
-        return mask_places(k, x, p, err);
+        return mask_positions(k, x, p, err);
     bool fits = count > 0 && count <= x->ndim;
     for (int i = 0; fits && i < count; i++) {
         struct shape so_far = wide;
@@ -306,20 +307,20 @@ static enum skiff_status places_of(struct kernel *k, const struct shape *x, stru
     if (!fits || wide.ndim + x->ndim - count > TENSOR_MAX_DIMS)
         return kernel_fail(k, SKIFF_SHAPE, err, "%d indices do not fit x of %d dims", count,
                            x->ndim);
-    void *room;
-    *p = (struct places){.n = shape_numel(&wide), .inner = shape_cols(x, count), .shape = wide};
-    TRY(kernel_scratch(k, (size_t)(p->n + 1) * sizeof(int64_t), &room, err));
-    p->starts = room;
-    memset(room, 0, (size_t)p->n * sizeof(int64_t));
+    void *capacity;
+    *p = (struct positions){.n = shape_numel(&wide), .inner = shape_cols(x, count), .shape = wide};
+    TRY(kernel_scratch(k, (size_t)(p->n + 1) * sizeof(int64_t), &capacity, err));
+    p->starts = capacity;
+    memset(capacity, 0, (size_t)p->n * sizeof(int64_t));
     for (int i = 0; i < count; i++)
-        TRY(index_places(k, x, &wide, i, p, err));
+        TRY(index_positions(k, x, &wide, i, p, err));
     for (int i = count; i < x->ndim; i++)
         p->shape.dims[p->shape.ndim++] = x->dims[i];
     return SKIFF_OK;
 }
 
 static enum skiff_status value_strides(const struct kernel *k, const struct shape *value,
-                                       const struct places *p, int64_t *strides,
+                                       const struct positions *p, int64_t *strides,
                                        struct skiff_error *err)
 {
     char want[160], found[160];
@@ -335,10 +336,10 @@ static enum skiff_status index_put_run(struct kernel *k, struct skiff_error *err
     struct tensor *out = kernel_out(k, 0);
     int64_t strides[TENSOR_MAX_DIMS];
     bool add = k->attr[0].b;
-    struct places p;
+    struct positions p;
     TRY(kernel_check_dtype(k, IP_X, dtype_is_any, "a number or bool", err));
     TRY(kernel_check_same_dtype(k, IP_VALUE, IP_X, err));
-    TRY(places_of(k, &x->shape, &p, err));
+    TRY(positions_of(k, &x->shape, &p, err));
     TRY(value_strides(k, &value->shape, &p, strides, err));
     if (out->data != x->data)
         bytes_copy(out->data, x->data, tensor_bytes(x));
@@ -366,13 +367,13 @@ static enum skiff_status index_put_grad_run(struct kernel *k, struct skiff_error
     struct tensor *dx = kernel_out(k, 0), *dv = kernel_out(k, 1);
     int64_t strides[TENSOR_MAX_DIMS] = {0};
     bool add = k->attr[0].b;
-    struct places p;
+    struct positions p;
     TRY(kernel_check_dtype(k, IP_DOUT, dtype_is_float, "float32 or float64", err));
     if ((dx && (!shape_equal(&dx->shape, &d->shape) || dx->dtype != d->dtype)) ||
         (dv && dv->dtype != d->dtype))
         return kernel_fail(k, SKIFF_SHAPE, err, "out@GRAD (%s) must be like x, and of value's type",
                            kernel_in_name(k, IP_DOUT, 0));
-    TRY(places_of(k, &d->shape, &p, err));
+    TRY(positions_of(k, &d->shape, &p, err));
     if (dv)
         TRY(value_strides(k, &dv->shape, &p, strides, err));
     if (dv)
@@ -483,7 +484,7 @@ static enum skiff_status repeat_infer(struct infer *c, struct skiff_error *err)
 }
 
 /* Lines of X along the axis, and how many there are in the result. */
-static enum skiff_status repeat_lines(const struct kernel *k, struct lines *l, int64_t *total,
+static enum skiff_status repeat_lines(const struct kernel *k, struct axis_view *l, int64_t *total,
                                       struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, RI_X), *repeats = kernel_in(k, RI_REPEATS);
@@ -516,7 +517,7 @@ static enum skiff_status repeat_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, RI_X);
     struct shape s = x->shape;
-    struct lines l;
+    struct axis_view l;
     int64_t total;
     TRY(repeat_lines(k, &l, &total, err));
     s.dims[axis_of(k->attr[RI_DIM].i, s.ndim)] = total;
@@ -532,7 +533,7 @@ static enum skiff_status repeat_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status repeat_grad_run(struct kernel *k, struct skiff_error *err)
 {
     struct tensor *dx = kernel_out(k, 0);
-    struct lines l;
+    struct axis_view l;
     int64_t total;
     if (!dx)
         return SKIFF_OK;

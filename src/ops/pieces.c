@@ -57,7 +57,7 @@ enum skiff_status pieces_join(struct kernel *k, const struct piece *p, int64_t n
         counts[l] = above->level[l].n;
     s.dims[0] = rows;
     if (skip + levels)
-        TRY(lod_make(&lod, skip + levels, counts, err));
+        TRY(lod_build(&lod, skip + levels, counts, err));
     enum skiff_status status = value_as_tensor(out, like->dtype, &s, err);
     if (status == SKIFF_OK) {
         for (int l = 0; l < skip; l++)

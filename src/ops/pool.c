@@ -30,7 +30,7 @@ enum { MI_KSIZE, MI_GLOBAL, MI_STRIDES, MI_PADDINGS, MI_ADAPTIVE };
 
 enum { AXES = 3 };
 
-struct pool {
+struct pool_geometry {
     enum dtype dtype;
     int first;                /* axis: 1 for images, 0 for volumes */
     int64_t planes, channels; /* planes = N C */
@@ -39,7 +39,7 @@ struct pool {
     bool adaptive, exclusive, ceil, full_window; /* full_window: 1.x divides by the whole ksize */
 };
 
-struct window {
+struct pool_window {
     int64_t from[AXES], to[AXES]; /* inside the image */
     int64_t size;                 /* what an average divides by */
 };
@@ -91,7 +91,7 @@ static enum skiff_status lists_check(const struct infer *c, const struct pool_at
         axes, axes, 2 * axes, a->ksize->n, a->strides->n, a->paddings->n);
 }
 
-static void axis_fill(const struct pool_attrs *a, struct pool *p, int i)
+static void axis_fill(const struct pool_attrs *a, struct pool_geometry *p, int i)
 {
     bool both = a->paddings->n == 2 * (AXES - p->first);
     int at = i - p->first;
@@ -108,11 +108,12 @@ static void axis_fill(const struct pool_attrs *a, struct pool *p, int i)
         p->before[i] = sum / 2;
         p->after[i] = sum - sum / 2;
     }
-    int64_t room = p->in[i] + p->before[i] + p->after[i] - p->ksize[i];
+    int64_t capacity = p->in[i] + p->before[i] + p->after[i] - p->ksize[i];
     if (p->adaptive)
         p->out[i] = p->ksize[i];
     else
-        p->out[i] = room < 0 ? 0 : (room + (p->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
+        p->out[i] =
+            capacity < 0 ? 0 : (capacity + (p->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
 }
 
 static enum skiff_status format_check(const struct infer *c, const char *format,
@@ -128,7 +129,7 @@ static enum skiff_status format_check(const struct infer *c, const char *format,
 }
 
 static enum skiff_status axes_fill(const struct infer *c, const struct pool_attrs *a,
-                                   struct pool *p, struct skiff_error *err)
+                                   struct pool_geometry *p, struct skiff_error *err)
 {
     const struct shape *x = infer_in(c, 0, 0);
     for (int i = 0; i < AXES; i++) {
@@ -150,7 +151,7 @@ static enum skiff_status axes_fill(const struct infer *c, const struct pool_attr
     return SKIFF_OK;
 }
 
-static enum skiff_status pool_of(const struct infer *c, bool with_index, struct pool *p,
+static enum skiff_status pool_of(const struct infer *c, bool with_index, struct pool_geometry *p,
                                  struct skiff_error *err)
 {
     struct pool_attrs a = attrs_of(c->kind, c->attr, with_index);
@@ -163,19 +164,19 @@ static enum skiff_status pool_of(const struct infer *c, bool with_index, struct 
     TRY(format_check(c, format, err));
     bool last = format && (!strcmp(format, "NHWC") || !strcmp(format, "NDHWC"));
     int64_t channels = x->dims[last ? 1 + axes : 1];
-    *p = (struct pool){.dtype = infer_in_dtype(c, 0, 0),
-                       .first = AXES - axes,
-                       .planes = x->dims[0] < 0 ? -1 : x->dims[0] * channels,
-                       .channels = channels,
-                       .last = last,
-                       .adaptive = a.adaptive && !a.global,
-                       .exclusive = a.exclusive,
-                       .ceil = a.ceil,
-                       .full_window = c->kind->generations == GEN_1X};
+    *p = (struct pool_geometry){.dtype = infer_in_dtype(c, 0, 0),
+                                .first = AXES - axes,
+                                .planes = x->dims[0] < 0 ? -1 : x->dims[0] * channels,
+                                .channels = channels,
+                                .last = last,
+                                .adaptive = a.adaptive && !a.global,
+                                .exclusive = a.exclusive,
+                                .ceil = a.ceil,
+                                .full_window = c->kind->generations == GEN_1X};
     return axes_fill(c, &a, p, err);
 }
 
-static enum skiff_status pool_of_kernel(struct kernel *k, bool with_index, struct pool *p,
+static enum skiff_status pool_of_kernel(struct kernel *k, bool with_index, struct pool_geometry *p,
                                         struct skiff_error *err)
 {
     struct infer c = {.kind = k->kind, .attr = k->attr, .running = true, .kernel = k};
@@ -183,11 +184,11 @@ static enum skiff_status pool_of_kernel(struct kernel *k, bool with_index, struc
 }
 
 /* Window number `number` of a plane. */
-static struct window window_at(const struct pool *p, int64_t number)
+static struct pool_window window_at(const struct pool_geometry *p, int64_t number)
 {
     const int64_t at[AXES] = {number / p->out[2] / p->out[1], number / p->out[2] % p->out[1],
                               number % p->out[2]};
-    struct window w = {.size = 1};
+    struct pool_window w = {.size = 1};
     int64_t padded = 1;
     for (int i = 0; i < AXES; i++) {
         if (p->adaptive) {
@@ -211,11 +212,11 @@ static struct window window_at(const struct pool *p, int64_t number)
 }
 
 /* Element `at` of plane n lies at plane_at(n) + at * pixel_step, of `size` elements each. */
-static int64_t plane_at(const struct pool *p, int64_t n, int64_t size)
+static int64_t plane_at(const struct pool_geometry *p, int64_t n, int64_t size)
 {
     return p->last ? n / p->channels * p->channels * size + n % p->channels : n * size;
 }
-static int64_t pixel_step(const struct pool *p)
+static int64_t pixel_step(const struct pool_geometry *p)
 {
     return p->last ? p->channels : 1;
 }
@@ -227,7 +228,8 @@ static int64_t pixel_step(const struct pool *p)
                  at < row_ + (w)->to[2]; at++)
 
 /* Position of the first largest value in the plane; -1 for a window outside of it. */
-static int64_t window_max(const struct pool *p, const struct window *w, const void *plane)
+static int64_t window_max(const struct pool_geometry *p, const struct pool_window *w,
+                          const void *plane)
 {
     int64_t best = -1, step = pixel_step(p);
     DISPATCH_FLOAT(p->dtype, T, {
@@ -239,7 +241,8 @@ static int64_t window_max(const struct pool *p, const struct window *w, const vo
     return best;
 }
 
-static double window_mean(const struct pool *p, const struct window *w, const void *plane)
+static double window_mean(const struct pool_geometry *p, const struct pool_window *w,
+                          const void *plane)
 {
     int64_t step = pixel_step(p);
     double mean = 0;
@@ -254,7 +257,7 @@ static double window_mean(const struct pool *p, const struct window *w, const vo
 
 /* ---- shapes ---- */
 
-static struct shape pooled(const struct shape *x, const struct pool *p)
+static struct shape pooled(const struct shape *x, const struct pool_geometry *p)
 {
     struct shape s = *x;
     for (int i = p->first; i < AXES; i++)
@@ -262,12 +265,12 @@ static struct shape pooled(const struct shape *x, const struct pool *p)
     return s;
 }
 
-static int64_t plane_size(const struct pool *p)
+static int64_t plane_size(const struct pool_geometry *p)
 {
     return p->in[0] * p->in[1] * p->in[2];
 }
 
-static int64_t windows_of(const struct pool *p)
+static int64_t windows_of(const struct pool_geometry *p)
 {
     return p->out[0] * p->out[1] * p->out[2];
 }
@@ -288,7 +291,7 @@ static enum skiff_status type_check(const struct infer *c, struct skiff_error *e
 
 static enum skiff_status pool_infer(struct infer *c, struct skiff_error *err)
 {
-    struct pool p;
+    struct pool_geometry p;
     TRY(type_check(c, err));
     TRY(pool_of(c, false, &p, err));
     struct shape out = pooled(infer_in(c, 0, 0), &p);
@@ -299,7 +302,7 @@ static enum skiff_status pool_infer(struct infer *c, struct skiff_error *err)
 
 static enum skiff_status index_infer(struct infer *c, struct skiff_error *err)
 {
-    struct pool p;
+    struct pool_geometry p;
     TRY(pool_of(c, true, &p, err));
     struct shape out = pooled(infer_in(c, 0, 0), &p);
     TRY(infer_out(c, 0, 0, p.dtype, &out, err));
@@ -308,7 +311,8 @@ static enum skiff_status index_infer(struct infer *c, struct skiff_error *err)
 
 /* ---- kernels ---- */
 
-static void pool_forward(const struct pool *p, bool max, const void *x, void *out, int32_t *mask)
+static void pool_forward(const struct pool_geometry *p, bool max, const void *x, void *out,
+                         int32_t *mask)
 {
     int64_t windows = windows_of(p), step = pixel_step(p);
     DISPATCH_FLOAT(p->dtype, T, {
@@ -316,7 +320,7 @@ static void pool_forward(const struct pool *p, bool max, const void *x, void *ou
             const T *plane = (const T *)x + plane_at(p, n, plane_size(p));
             T *to = (T *)out + plane_at(p, n, windows);
             for (int64_t i = 0; i < windows; i++) {
-                struct window win = window_at(p, i);
+                struct pool_window win = window_at(p, i);
                 int64_t best = max ? window_max(p, &win, plane) : 0;
                 to[i * step] = !max       ? (T)window_mean(p, &win, plane)
                                : best < 0 ? -FLT_MAX
@@ -330,7 +334,7 @@ static void pool_forward(const struct pool *p, bool max, const void *x, void *ou
 
 static enum skiff_status pool_run(struct kernel *k, struct skiff_error *err)
 {
-    struct pool p;
+    struct pool_geometry p;
     TRY(pool_of_kernel(k, false, &p, err));
     pool_forward(&p, is_max(k->attr), kernel_in(k, 0)->data, kernel_out(k, 0)->data, NULL);
     return SKIFF_OK;
@@ -338,7 +342,7 @@ static enum skiff_status pool_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status index_run(struct kernel *k, struct skiff_error *err)
 {
-    struct pool p;
+    struct pool_geometry p;
     TRY(pool_of_kernel(k, true, &p, err));
     pool_forward(&p, true, kernel_in(k, 0)->data, kernel_out(k, 0)->data, kernel_out_data(k, 1));
     return SKIFF_OK;
@@ -353,8 +357,8 @@ static enum skiff_status pool_grad_infer(struct infer *c, struct skiff_error *er
 }
 
 /* The gradient of one window into its plane. */
-static void window_spread(const struct pool *p, bool max, const struct window *w, const void *plane,
-                          double dout, void *dplane)
+static void window_spread(const struct pool_geometry *p, bool max, const struct pool_window *w,
+                          const void *plane, double dout, void *dplane)
 {
     int64_t step = pixel_step(p), best = max ? window_max(p, w, plane) : -1;
     DISPATCH_FLOAT(p->dtype, T, {
@@ -369,7 +373,7 @@ static void window_spread(const struct pool *p, bool max, const struct window *w
 
 static enum skiff_status pool_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    struct pool p;
+    struct pool_geometry p;
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     TRY(pool_of_kernel(k, false, &p, err));
@@ -383,7 +387,7 @@ static enum skiff_status pool_grad_run(struct kernel *k, struct skiff_error *err
             const T *dout = (const T *)kernel_in(k, PG_DOUT)->data + plane_at(&p, n, windows);
             T *dx = (T *)kernel_out(k, 0)->data + at;
             for (int64_t i = 0; i < windows; i++) {
-                struct window win = window_at(&p, i);
+                struct pool_window win = window_at(&p, i);
                 window_spread(&p, is_max(k->attr), &win, x, (double)dout[i * step], dx);
             }
         }
@@ -393,7 +397,7 @@ static enum skiff_status pool_grad_run(struct kernel *k, struct skiff_error *err
 
 static enum skiff_status index_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    struct pool p;
+    struct pool_geometry p;
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     TRY(pool_of_kernel(k, true, &p, err));

@@ -1,12 +1,13 @@
-/* Kernels that passes/fuse_remote.c makes:
+/* Kernels created by passes/fuse_remote.c:
  *
  *   pull_rows   Table = the rows of the distinct ids of all lists, a small local table; Rows =
  *               these ids; Local[i] = Ids[i] as row numbers of Table. A padding id's row is zero.
- *   rows_home   the gradient of Table with the ids of the whole table
+ *   rows_home   the gradient of Table with the ids of the complete table
  *
- * The rows of the next batch may be on their way while a batch is computed (pull_rows_ahead): its
- * ids are numbered then, and when they are the ids that come, only the rows are waited for. Where
- * rows must not come early, servers that have them on disk are told of them instead. */
+ * Prefetch: the rows of the next batch may be requested while a batch is computed
+ * (pull_rows_prefetch). Its ids are numbered then; if the batch has these ids, only the rows are
+ * waited for. Where a mode does not allow early values, servers with rows on disk are only told
+ * which rows to load into memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,45 +17,45 @@
 
 enum { PULL_TABLE, PULL_ROWS, PULL_LOCAL };
 
-#define AHEAD_MAX 2 /* the batch to come, and the one after it */
+#define AHEAD_MAX 2 /* the next batch, and the one after it */
 
-struct numbered {                /* the ids of a batch, and the numbers that they got */
-    int64_t *ids, *local, *rows; /* all lists one behind the other; distinct ones */
+struct numbered {                /* the ids of a batch, and their numbers */
+    int64_t *ids, *local, *rows; /* all lists, concatenated; distinct ids */
     size_t total, count, cap;
-    uint64_t run; /* for which it was asked for */
+    uint64_t run; /* the run that it was requested for */
     struct job *job;
-    struct job_ahead *ticket; /* NULL: told of, not asked for */
+    struct job_prefetch *ticket; /* NULL: announced, not requested */
 };
 
 struct pull_state {
-    struct remote remote;             /* first */
-    struct numbered ahead[AHEAD_MAX]; /* the oldest first */
+    struct remote remote;                /* first */
+    struct numbered prefetch[AHEAD_MAX]; /* the oldest first */
     int nahead;
 };
 
 enum skiff_status pull_rows_prepare(struct kernel *k, struct skiff_error *err)
 {
-    struct pull_state *s = mem_must(sizeof *s);
+    struct pull_state *s = mem_alloc_or_die(sizeof *s);
     remote_init(&s->remote, k);
     k->state = s;
     return SKIFF_OK;
 }
 
-/* The oldest one has been used, or will not be; its memory goes to the end of the list. */
+/* The oldest one has been used, or never will be; its memory moves to the end of the list. */
 static void forget_oldest(struct pull_state *s)
 {
-    struct numbered oldest = s->ahead[0];
+    struct numbered oldest = s->prefetch[0];
     if (oldest.ticket)
         oldest.job->class->lookup_drop(oldest.job, oldest.ticket);
     job_unref(oldest.job);
     oldest.job = NULL;
     oldest.ticket = NULL;
-    memmove(s->ahead, s->ahead + 1, (AHEAD_MAX - 1) * sizeof *s->ahead);
-    s->ahead[AHEAD_MAX - 1] = oldest;
+    memmove(s->prefetch, s->prefetch + 1, (AHEAD_MAX - 1) * sizeof *s->prefetch);
+    s->prefetch[AHEAD_MAX - 1] = oldest;
     s->nahead--;
 }
 
-void pull_rows_release(struct kernel *k)
+void pull_rows_destroy(struct kernel *k)
 {
     struct pull_state *s = k->state;
     if (!s)
@@ -62,18 +63,18 @@ void pull_rows_release(struct kernel *k)
     while (s->nahead)
         forget_oldest(s);
     for (int i = 0; i < AHEAD_MAX; i++)
-        free(s->ahead[i].ids);
+        free(s->prefetch[i].ids);
     id_map_deinit(&s->remote.map);
     free(s);
     k->state = NULL;
 }
 
-/* ---- ahead ---- */
+/* ---- prefetch ---- */
 
 static void numbered_reserve(struct numbered *n, size_t total)
 {
     if (total > n->cap) {
-        n->ids = mem_must_grow(n->ids, 3 * total * sizeof *n->ids);
+        n->ids = mem_grow_or_die(n->ids, 3 * total * sizeof *n->ids);
         n->cap = total;
     }
     n->local = n->ids + n->cap;
@@ -81,20 +82,20 @@ static void numbered_reserve(struct numbered *n, size_t total)
     n->total = total;
 }
 
-/* Rows that the table may have: keys of a table of features are any 64 bits. */
+/* Number of possible rows: keys of a sparse table are any 64 bits. */
 static uint64_t table_height(const struct kernel *k, const struct shape *w)
 {
     return k->attr[TABLE_SHARDS].i > 0 ? UINT64_MAX : (uint64_t)w->dims[0];
 }
 
-/* Outside a table of so many rows. Of features there is no outside: -1, padding where no other is
- * given, is a key that is never pushed, so its row is zeros. */
+/* Is the id outside a table with this many rows? Never for a sparse table: -1, its padding if no
+ * other is given, is a key that is never pushed, so its row is zeros. */
 static bool is_outside(int64_t id, uint64_t height, int64_t padding)
 {
     return height != UINT64_MAX && (uint64_t)id >= height && (padding == -1 || id != padding);
 }
 
-/* False: an id is outside the table; the run will say so. */
+/* False: an id is outside the table; the run reports it. */
 static bool number_list(struct numbered *n, struct id_map *map, uint64_t height, int64_t padding,
                         size_t at, size_t count)
 {
@@ -111,7 +112,7 @@ static bool number_list(struct numbered *n, struct id_map *map, uint64_t height,
     return true;
 }
 
-/* All lists of the later batch; false: not all known, or not fit. */
+/* All lists of the later batch; false if some are unknown or invalid. */
 static bool number_later(struct kernel *k, const struct kernel_later *later, uint64_t height,
                          struct numbered *n)
 {
@@ -148,39 +149,41 @@ static struct job_lookup lookup_of(struct kernel *k, const struct tensor *const 
                                .distinct = true};
 }
 
-/* False: neither asked for nor told of. */
-static bool ask_or_tell(struct kernel *k, struct job *j, bool asks, bool tells, struct numbered *n)
+/* False: neither requested nor announced. */
+static bool ask_or_announce(struct kernel *k, struct job *j, bool asks, bool announces,
+                            struct numbered *n)
 {
     struct tensor list = {.dtype = DTYPE_INT64, .shape = SHAPE((int64_t)n->count), .data = n->rows};
     const struct tensor *ids = &list;
     struct job_lookup l = lookup_of(k, &ids);
-    if (asks && j->class->lookup_ahead(j, &l, &n->ticket, NULL) < 0)
+    if (asks && j->class->lookup_prefetch(j, &l, &n->ticket, NULL) < 0)
         return false;
-    if (!n->ticket && tells)
-        j->class->lookup_soon(j, &l);
-    return n->ticket || tells;
+    if (!n->ticket && announces)
+        j->class->lookup_announce(j, &l);
+    return n->ticket || announces;
 }
 
-void pull_rows_ahead(struct kernel *k, const struct kernel_later *later)
+void pull_rows_prefetch(struct kernel *k, const struct kernel_later *later)
 {
     struct pull_state *s = k->state;
     struct job *j;
     struct shape w;
     if (s->nahead == AHEAD_MAX || kernel_job(k, &j, NULL) < 0)
         return;
-    bool asks = later->trains && j->class->lookup_ahead;
-    bool tells = j->class->on_disk && j->class->on_disk(j, kernel_in_name(k, TABLE_W, 0));
-    if ((!asks && !tells) || check_slices(k, NULL) < 0 || table_shape(k, &w, NULL) < 0)
+    bool asks = later->trains && j->class->lookup_prefetch;
+    bool announces = j->class->on_disk && j->class->on_disk(j, kernel_in_name(k, TABLE_W, 0));
+    if ((!asks && !announces) || check_slices(k, NULL) < 0 || table_shape(k, &w, NULL) < 0)
         return;
-    struct numbered *n = &s->ahead[s->nahead];
-    if (!number_later(k, later, table_height(k, &w), n) || !ask_or_tell(k, j, asks, tells, n))
+    struct numbered *n = &s->prefetch[s->nahead];
+    if (!number_later(k, later, table_height(k, &w), n) ||
+        !ask_or_announce(k, j, asks, announces, n))
         return;
     n->job = job_ref(j);
     n->run = later->run;
     s->nahead++;
 }
 
-/* Are these the ids that have come? */
+/* Do these ids equal the batch's? */
 static bool is_this_batch(const struct kernel *k, const struct numbered *n, int64_t total)
 {
     size_t at = 0;
@@ -196,15 +199,15 @@ static bool is_this_batch(const struct kernel *k, const struct numbered *n, int6
     return true;
 }
 
-/* Is the oldest of those asked for ahead this run's? It must have been asked for for this very run:
- * the rows of a later one with the same ids may wait for this one to be over. */
-static bool find_ahead(struct kernel *k, const struct job *j, uint64_t run, int64_t total)
+/* Is the oldest prefetch for this run? It must have been requested for this very run: the rows of a
+ * later run with the same ids may wait for the end of this one. */
+static bool find_prefetch(struct kernel *k, const struct job *j, uint64_t run, int64_t total)
 {
     struct pull_state *s = k->state;
-    while (s->nahead && s->ahead[0].run < run)
-        forget_oldest(s); /* its batch never came */
-    return s->nahead && s->ahead[0].run == run && s->ahead[0].job == j &&
-           is_this_batch(k, &s->ahead[0], total);
+    while (s->nahead && s->prefetch[0].run < run)
+        forget_oldest(s); /* its batch was never run */
+    return s->nahead && s->prefetch[0].run == run && s->prefetch[0].job == j &&
+           is_this_batch(k, &s->prefetch[0], total);
 }
 
 /* ---- the batch itself ---- */
@@ -225,11 +228,11 @@ static enum skiff_status size_table(struct kernel *k, size_t count, int64_t widt
     return kernel_out_resize(k, PULL_TABLE, 0, DTYPE_FP32, &table, err);
 }
 
-/* The oldest of what was asked for ahead is this batch: takes it. */
-static enum skiff_status take_ahead(struct kernel *k, int64_t width, struct skiff_error *err)
+/* The oldest prefetch is for this batch: takes it. */
+static enum skiff_status take_prefetch(struct kernel *k, int64_t width, struct skiff_error *err)
 {
     struct pull_state *s = k->state;
-    struct numbered *n = &s->ahead[0];
+    struct numbered *n = &s->prefetch[0];
     size_t at = 0;
     for (int i = 0; i < kernel_in_count(k, TABLE_IDS); i++) {
         TRY(size_local(k, i, err));
@@ -239,7 +242,7 @@ static enum skiff_status take_ahead(struct kernel *k, int64_t width, struct skif
     }
     TRY(size_table(k, n->count, width, err));
     memcpy(kernel_out(k, PULL_ROWS)->data, n->rows, n->count * sizeof *n->rows);
-    struct job_ahead *ticket = n->ticket;
+    struct job_prefetch *ticket = n->ticket;
     struct tensor *table = kernel_out(k, PULL_TABLE);
     n->ticket = NULL;
     if (ticket)
@@ -250,7 +253,7 @@ static enum skiff_status take_ahead(struct kernel *k, int64_t width, struct skif
     return n->job->class->lookup(n->job, &l, err);
 }
 
-/* Local ids of list i; the distinct ids of the whole table are appended to rows. */
+/* Local ids of list i; the distinct ids of the complete table are appended to rows. */
 static enum skiff_status number_ids(struct kernel *k, int i, uint64_t height, int64_t *rows,
                                     struct skiff_error *err)
 {
@@ -300,16 +303,17 @@ enum skiff_status pull_rows_run(struct kernel *k, struct skiff_error *err)
     struct shape w;
     int64_t total;
     TRY(lookup_begin(k, &j, &w, &total, err));
-    if (find_ahead(k, j, k->env->run, total)) {
-        enum skiff_status status = take_ahead(k, w.dims[1], NULL);
+    if (find_prefetch(k, j, k->env->run, total)) {
+        enum skiff_status status = take_prefetch(k, w.dims[1], NULL);
         forget_oldest(s);
         if (status == SKIFF_OK)
             return status;
     }
-    return pull_now(k, j, &w, total, err); /* also when asking ahead failed: it tells the reason */
+    /* also if the prefetch failed: this call gives the reason */
+    return pull_now(k, j, &w, total, err);
 }
 
-/* Out = X with the ids of the whole table. A padding id outside the table has no row there. */
+/* Out = X with the ids of the complete table. A padding id outside the table has no row there. */
 enum skiff_status rows_home_run(struct kernel *k, struct skiff_error *err)
 {
     const struct skiff_tensor *x = kernel_in_value(k, 0, 0);

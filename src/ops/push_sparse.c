@@ -1,13 +1,13 @@
-/* distributed_push_sparse: what one batch pushes to a table of features.
+/* distributed_push_sparse: the rows that one batch pushes to a sparse table.
  *
  *   Out, a row per distinct id: slot, show, click, gradients
  *
- * Gradients (Outputs[i], of the rows that were looked up for Ids[i]) are times the number of
- * samples, so that a loss that is a mean over the batch gives per-sample gradients; where lists
- * disagree about that number they stay as they are. Show and click are the sample's (Shows, Clicks;
- * without them, and for samples beyond them, 1 and 0), or, with use_cvm_op, columns 0 and 1 of the
- * gradient, which cvm_grad has put there. Rows of one id are added up, but its slot: the first
- * one's stays. A padding id is not pushed. push_dim: floats of a row of Out; the gradient's last
+ * Gradients (Outputs[i], of the rows that were looked up for Ids[i]) are multiplied by the number
+ * of samples, so that a loss that is a mean over the batch gives per-sample gradients; if the lists
+ * have different numbers of samples, they are not scaled. Show and click are the sample's (Shows,
+ * Clicks; without them, and for samples beyond them, 1 and 0), or, with use_cvm_op, columns 0 and 1
+ * of the gradient, written by cvm_grad. Rows of one id are summed, except the slot: the first row's
+ * is kept. A padding id is not pushed. push_dim: floats of a row of Out; the gradient's last
  * push_dim - 3 columns are pushed. */
 #include <string.h>
 
@@ -18,7 +18,7 @@ enum { PUSH_IDS, PUSH_W, PUSH_GRADS, PUSH_SHOWS, PUSH_CLICKS };
 enum { PUSH_SLOTS, PUSH_PADDING, PUSH_CVM, PUSH_DIM };
 enum { ROW_SLOT, ROW_SHOW, ROW_CLICK, ROW_GRADS };
 
-struct push {
+struct sparse_push {
     struct id_map *map;
     int64_t padding, width; /* of a gradient's row */
     int64_t grads;          /* columns of it that are pushed: the last ones */
@@ -89,19 +89,19 @@ static enum skiff_status take_counts(const struct kernel *k, int slot, const str
     return SKIFF_OK;
 }
 
-static enum skiff_status push_init(struct kernel *k, struct push *p, int64_t *total,
+static enum skiff_status push_init(struct kernel *k, struct sparse_push *p, int64_t *total,
                                    struct skiff_error *err)
 {
     struct shape w;
     int n = kernel_in_count(k, PUSH_IDS);
     bool agree = true;
     TRY(table_shape(k, &w, err));
-    *p = (struct push){.map = &((struct remote *)k->state)->map,
-                       .padding = k->attr[PUSH_PADDING].l,
-                       .width = w.dims[1],
-                       .dim = k->attr[PUSH_DIM].i,
-                       .grads = k->attr[PUSH_DIM].i - ROW_GRADS,
-                       .cvm = k->attr[PUSH_CVM].b};
+    *p = (struct sparse_push){.map = &((struct remote *)k->state)->map,
+                              .padding = k->attr[PUSH_PADDING].l,
+                              .width = w.dims[1],
+                              .dim = k->attr[PUSH_DIM].i,
+                              .grads = k->attr[PUSH_DIM].i - ROW_GRADS,
+                              .cvm = k->attr[PUSH_CVM].b};
     if (p->grads < 1 || p->grads > p->width || (p->cvm && p->width < 2) ||
         n != kernel_in_count(k, PUSH_GRADS) || n != k->attr[PUSH_SLOTS].n || !n)
         return kernel_fail(k, SKIFF_INVALID, err,
@@ -122,7 +122,8 @@ static enum skiff_status push_init(struct kernel *k, struct push *p, int64_t *to
 
 /* ---- rows ---- */
 
-static void add_id(struct push *p, int64_t id, int slot, float show, float click, const float *g)
+static void add_id(struct sparse_push *p, int64_t id, int slot, float show, float click,
+                   const float *g)
 {
     bool fresh;
     uint32_t at = id_map_add(p->map, id, &fresh);
@@ -143,7 +144,7 @@ static void add_id(struct push *p, int64_t id, int slot, float show, float click
         row[ROW_GRADS + d] += from[d] * scale;
 }
 
-static void add_list(struct push *p, const struct tensor *ids, int slot, const float *g)
+static void add_list(struct sparse_push *p, const struct tensor *ids, int slot, const float *g)
 {
     int64_t n = samples(ids), e = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -164,7 +165,7 @@ enum skiff_status push_sparse_run(struct kernel *k, struct skiff_error *err)
 {
     struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     const struct remote *r = k->state;
-    struct push p;
+    struct sparse_push p;
     int64_t total = 0;
     if (!out)
         return SKIFF_OK;

@@ -1,4 +1,4 @@
-/* distributed_push_sparse: what a batch pushes to a table of features, number by number. */
+/* distributed_push_sparse: the rows that a batch pushes to a sparse table, number by number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static void add_var(struct skiff_program *p, const char *name, enum dtype dtype,
     v->has_tensor = true;
     v->shape = shape;
     v->kind = kind;
-    v->persistable = !strcmp(name, "W") ? IS_TRUE : IS_FALSE;
+    v->persistable = !strcmp(name, "W") ? PRESENCE_TRUE : PRESENCE_FALSE;
 }
 
 static struct skiff_program *build(const struct push_case *c)
@@ -76,7 +76,7 @@ static struct lod *lod_of(const struct list *l)
     int64_t count = l->nlengths + 1;
     if (!l->nlengths)
         return NULL;
-    assert_int_equal(lod_make(&lod, 1, &count, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&lod, 1, &count, NULL), SKIFF_OK);
     lod->level[0].off[0] = 0;
     for (int i = 0; i < l->nlengths; i++)
         lod->level[0].off[i + 1] = lod->level[0].off[i] + l->lengths[i];
@@ -221,7 +221,7 @@ static void test_cvm(void **state)
                           .padding = -1,
                           .cvm = true};
     expect(&c, 1, (int64_t[]){5}, (float[]){0, 11, 2, 66, 88});
-    c.cvm = false; /* no cvm op: those two columns are nobody's gradient */
+    c.cvm = false; /* no cvm op: no op computes a gradient for those two columns */
     expect(&c, 1, (int64_t[]){5}, (float[]){0, 2, 0, 66, 88});
 }
 

@@ -79,8 +79,8 @@ static enum skiff_status random_resize(struct kernel *k, int dtype_attr, bool sh
     return SKIFF_OK;
 }
 
-/* Elements of the whole variable that lie before Out, when Out is a part of a larger one (a slice
- * on a server); *whole: how many there are in all. */
+/* Number of elements before Out in the complete variable, if Out is a part of a larger one (a slice
+ * on a server); *whole: number of elements in all. */
 static int64_t random_offset(const struct kernel *k, int64_t n, int64_t *whole)
 {
     int64_t offset = 0;

@@ -30,19 +30,19 @@ static enum skiff_status want_table(struct kernel *k, int slot, const struct ten
 {
     const struct tensor *t = kernel_in(k, slot);
     if (!t || t->dtype != DTYPE_INT64 || t->shape.ndim != 2 || t->shape.dims[1] != 2)
-        return kernel_fail(k, SKIFF_INVALID, err, "%s is no rank table",
+        return kernel_fail(k, SKIFF_INVALID, err, "%s is not a rank table",
                            kernel_in_name(k, slot, 0));
     int64_t n = t->shape.dims[0];
-    void *room;
-    TRY(kernel_scratch(k, (size_t)n + 1, &room, err));
-    bool *seen = memset(room, 0, (size_t)n + 1);
+    void *capacity;
+    TRY(kernel_scratch(k, (size_t)n + 1, &capacity, err));
+    bool *seen = memset(capacity, 0, (size_t)n + 1);
     for (int64_t i = 0; i < n; i++) {
         const struct rank *r = &table_rows(t)[i];
         bool fits = r->index >= 0 && r->index < n && !seen[r->index] && r->length >= 0 &&
                     (!i || r->length <= r[-1].length);
         if (!fits)
             return kernel_fail(k, SKIFF_INVALID, err,
-                               "%s is no rank table: row %lld is [%lld, %lld]",
+                               "%s is not a rank table: row %lld is [%lld, %lld]",
                                kernel_in_name(k, slot, 0), (long long)i, (long long)r->index,
                                (long long)r->length);
         seen[r->index] = true;
@@ -88,7 +88,7 @@ static enum skiff_status table_run(struct kernel *k, struct skiff_error *err)
         counts[l] = x->lod->level[l].n;
     if (!level)
         return SKIFF_OK;
-    TRY(lod_make(&out->lod, level, counts, err));
+    TRY(lod_build(&out->lod, level, counts, err));
     for (int l = 0; l < level; l++)
         bytes_copy(out->lod->level[l].off, x->lod->level[l].off,
                    (size_t)counts[l] * sizeof(int64_t));
@@ -149,7 +149,7 @@ static enum skiff_status check_ranks(struct kernel *k, const struct tensor *x, i
         const struct rank *r = &table_rows(table)[i];
         if (r->index < 0 || r->index >= n || r->length != off[r->index + 1] - off[r->index])
             return kernel_fail(k, SKIFF_SHAPE, err,
-                               "sequence %lld of %s has not the length that its rank says",
+                               "the length of sequence %lld of %s differs from the rank table",
                                (long long)r->index, kernel_in_name(k, 0, 0));
     }
     return SKIFF_OK;
@@ -159,13 +159,13 @@ static enum skiff_status to_array_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0), *table = NULL;
     struct skiff_tensor *out = kernel_out_value(k, 0, 0);
-    void *room;
+    void *capacity;
     TRY(want_table(k, 1, &table, err));
     int level = table_level(table);
     int64_t n = table->shape.dims[0], longest = n ? table_rows(table)[0].length : 0;
     TRY(check_ranks(k, x, level, table, err));
-    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct piece), &room, err));
-    struct piece *p = room;
+    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct piece), &capacity, err));
+    struct piece *p = capacity;
     value_clear(out);
     TRY(value_as_array(out, (size_t)longest, err));
     for (int64_t t = 0; t < longest; t++) {
@@ -228,7 +228,7 @@ static enum skiff_status lod_above(const struct tensor *table, const struct rank
     for (int l = 0; l < level; l++)
         counts[l] = table->lod->level[l].n;
     counts[level] = n + 1;
-    TRY(lod_make(out, level + 1, counts, err));
+    TRY(lod_build(out, level + 1, counts, err));
     for (int l = 0; l < level; l++)
         bytes_copy((*out)->level[l].off, table->lod->level[l].off,
                    (size_t)counts[l] * sizeof(int64_t));
@@ -243,7 +243,7 @@ static enum skiff_status from_array_run(struct kernel *k, struct skiff_error *er
 {
     const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
     const struct tensor *table = NULL;
-    void *room, *room2;
+    void *capacity, *room2;
     struct lod *above = NULL;
     TRY(want_table(k, 1, &table, err));
     if (x->kind != VALUE_ARRAY || !x->array.count)
@@ -252,9 +252,9 @@ static enum skiff_status from_array_run(struct kernel *k, struct skiff_error *er
     int64_t n = table->shape.dims[0], steps = 0, at = 0;
     for (int64_t i = 0; i < n; i++)
         steps += table_rows(table)[i].length;
-    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct rank *), &room, err));
+    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct rank *), &capacity, err));
     TRY(kernel_scratch(k, (size_t)(steps + 1) * sizeof(struct piece), &room2, err));
-    const struct rank **order = room;
+    const struct rank **order = capacity;
     struct piece *p = room2;
     for (int64_t i = 0; i < n; i++)
         order[i] = &table_rows(table)[i];
@@ -304,7 +304,7 @@ static enum skiff_status shrink_infer(struct infer *c, struct skiff_error *err)
 static enum skiff_status shrink_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0), *i = kernel_in(k, 2), *table = NULL;
-    void *room;
+    void *capacity;
     TRY(want_table(k, 1, &table, err));
     if (!i || tensor_numel(i) != 1 || !dtype_is_index(i->dtype))
         return kernel_fail(k, SKIFF_INVALID, err, "I must be one integer");
@@ -315,8 +315,8 @@ static enum skiff_status shrink_run(struct kernel *k, struct skiff_error *err)
         return kernel_fail(k, SKIFF_SHAPE, err,
                            "%lld sequences are longer than %lld, but %s has %lld rows",
                            (long long)n, (long long)t, kernel_in_name(k, 0, 0), (long long)units);
-    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct piece), &room, err));
-    struct piece *p = room;
+    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct piece), &capacity, err));
+    struct piece *p = capacity;
     for (int64_t u = 0; u < n; u++)
         p[u] = (struct piece){x, u};
     return pieces_join(k, p, n, 0, x, NULL, 0, kernel_out_value(k, 0, 0), err);
@@ -342,15 +342,15 @@ static enum skiff_status reorder(struct kernel *k, int x_slot, int table_slot, b
                                  struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, x_slot), *table = NULL;
-    void *room;
+    void *capacity;
     TRY(want_table(k, table_slot, &table, err));
     int64_t n = table->shape.dims[0];
     if (unit_count(x, 0) != n)
         return kernel_fail(k, SKIFF_SHAPE, err,
                            "%s has %lld sequences (or rows), the rank table has %lld",
                            kernel_in_name(k, x_slot, 0), (long long)unit_count(x, 0), (long long)n);
-    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct piece), &room, err));
-    struct piece *p = room;
+    TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct piece), &capacity, err));
+    struct piece *p = capacity;
     for (int64_t i = 0; i < n; i++) {
         int64_t index = table_rows(table)[i].index;
         p[back ? index : i] = (struct piece){x, back ? i : index};

@@ -22,13 +22,13 @@ enum { REC_BLOCK, REC_HAS_STATES, REC_EX, REC_STATES, REC_REVERSE, REC_IS_TRAIN 
 
 /* What step_scopes holds: the block's variables after each step, in the order they ran. */
 struct steps {
-    struct value_kept kept;
+    struct value_keepalive kept;
     void (*free_saved)(void *);
     int block, n;
     void **saved;
 };
 
-static void steps_destroy(struct value_kept *k)
+static void steps_destroy(struct value_keepalive *k)
 {
     struct steps *s = (struct steps *)k;
     for (int i = 0; i < s->n; i++)
@@ -71,7 +71,7 @@ static enum skiff_status rec_prepare(struct kernel *k, struct skiff_error *err)
     int block = k->attr[REC_BLOCK].i;
     TRY(control_check_block(k, block, err));
     TRY(check_states(k, err));
-    struct links *l = k->state = mem_must(sizeof *l);
+    struct links *l = k->state = mem_alloc_or_die(sizeof *l);
     l->keep = control_is_kept(k, "step_scopes");
     l->inputs = control_inner(k, block, op_in(k->op, "inputs"), "", &k->in[REC_INPUTS], true);
     l->outputs = control_inner(k, block, op_out(k->op, "outputs"), "", &k->out[REC_OUTPUTS], true);
@@ -89,7 +89,7 @@ static enum skiff_status count_steps(const struct kernel *k, int slot, int64_t *
         const struct skiff_tensor *v = kernel_in_value(k, slot, i);
         char text[160];
         if (!v || v->kind != VALUE_TENSOR || v->tensor.shape.ndim < 1)
-            return kernel_fail(k, SKIFF_SHAPE, err, "input %s is no sequence of steps",
+            return kernel_fail(k, SKIFF_SHAPE, err, "input %s is not a sequence of steps",
                                kernel_in_name(k, slot, i));
         if (*out >= 0 && v->tensor.shape.dims[0] != *out)
             return kernel_fail(k, SKIFF_SHAPE, err, "input %s is %s, but %s has %lld steps",
@@ -97,8 +97,7 @@ static enum skiff_status count_steps(const struct kernel *k, int slot, int64_t *
                                kernel_in_name(k, slot, 0), (long long)*out);
         *out = v->tensor.shape.dims[0];
     }
-    return *out >= 0 ? SKIFF_OK
-                     : kernel_fail(k, SKIFF_INVALID, err, "there is no input to step through");
+    return *out >= 0 ? SKIFF_OK : kernel_fail(k, SKIFF_INVALID, err, "no input has steps");
 }
 
 static size_t step_bytes(const struct tensor *t)
@@ -120,8 +119,8 @@ static enum skiff_status step_get(struct skiff_tensor *to, const struct tensor *
     return SKIFF_OK;
 }
 
-/* Row t of n becomes what the step left; the first one to come decides the shape, and rows that
- * none comes for are zero. */
+/* Row t of n is the step's result; the first row determines the shape, and missing rows are
+ * zero. */
 static enum skiff_status step_put(struct kernel *k, const char *name, struct skiff_tensor *to,
                                   const struct skiff_tensor *from, int64_t t, int64_t n,
                                   struct skiff_error *err)
@@ -156,7 +155,7 @@ static enum skiff_status rec_step(struct kernel *k, int64_t step, int64_t n,
             TRY(step_get(l->inputs[i], kernel_in_at(k, REC_INPUTS, i), t, err));
     for (int i = 0; i < kernel_in_count(k, REC_INIT); i++) {
         if (!kernel_in_value(k, REC_INIT, i) || !l->ex[i] || !l->states[i])
-            return kernel_fail(k, SKIFF_INVALID, err, "initial_states: place %d is empty", i);
+            return kernel_fail(k, SKIFF_INVALID, err, "initial_states: entry %d is empty", i);
         TRY(value_copy(l->ex[i], step ? l->states[i] : kernel_in_value(k, REC_INIT, i), err));
     }
     TRY(k->env->run_block(k->env, k->attr[REC_BLOCK].i, err));
@@ -174,12 +173,12 @@ static enum skiff_status rec_run(struct kernel *k, struct skiff_error *err)
     int64_t n;
     TRY(count_steps(k, REC_INPUTS, &n, err));
     if (scopes && ((const struct links *)k->state)->keep && !k->env->is_test) {
-        kept = mem_must(sizeof *kept);
+        kept = mem_alloc_or_die(sizeof *kept);
         kept->kept.destroy = steps_destroy;
         kept->free_saved = k->env->free_saved;
         kept->block = k->attr[REC_BLOCK].i;
-        kept->saved = mem_must((size_t)(n + 1) * sizeof *kept->saved);
-        value_keep(scopes, &kept->kept);
+        kept->saved = mem_alloc_or_die((size_t)(n + 1) * sizeof *kept->saved);
+        value_keep_alive(scopes, &kept->kept);
     }
     for (int i = 0; i < kernel_out_count(k, REC_OUTPUTS); i++)
         if (kernel_out_value(k, REC_OUTPUTS, i))
@@ -224,7 +223,7 @@ static enum skiff_status rec_grad_prepare(struct kernel *k, struct skiff_error *
     int block = k->attr[REC_BLOCK].i;
     TRY(control_check_block(k, block, err));
     TRY(check_states(k, err));
-    struct links *l = k->state = mem_must(sizeof *l);
+    struct links *l = k->state = mem_alloc_or_die(sizeof *l);
     l->d_inputs =
         control_inner(k, block, op_in(k->op, "inputs"), GRAD_SUFFIX, &k->out[RGRAD_D_INPUTS], true);
     l->d_params = control_inner(k, block, op_in(k->op, "parameters"), GRAD_SUFFIX,
@@ -243,7 +242,7 @@ static void clear_all(struct skiff_tensor *const *v, int n)
             value_clear(v[i]);
 }
 
-/* step counts as they ran; t is the place in the sequences. */
+/* step counts in the order run; t is the position in the sequences. */
 static enum skiff_status rec_step_back(struct kernel *k, const struct steps *s, int step,
                                        struct skiff_error *err)
 {

@@ -186,7 +186,7 @@ static enum skiff_status flatten_range_infer(struct infer *c, struct skiff_error
     TRY(infer_axis(c, X, "start_axis", c->attr[0].i, x->ndim, &from, err));
     TRY(infer_axis(c, X, "stop_axis", c->attr[1].i, x->ndim, &to, err));
     if (to < from)
-        return infer_fail(c, X, 0, err, "stop_axis %d comes before start_axis %d", to, from);
+        return infer_fail(c, X, 0, err, "stop_axis %d is less than start_axis %d", to, from);
     for (int i = 0; i < x->ndim; i++) {
         if (i == from)
             out.dims[out.ndim++] = dims_product(x, from, to + 1);

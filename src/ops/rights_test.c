@@ -1,5 +1,5 @@
-/* Programs that come from files: ops that act outside of them are refused by name and place unless
- * allowed, and then their files lie below the folder that was named, wherever links lead. */
+/* Programs from files: ops that act outside them are refused by name and position unless allowed,
+ * and then their files must lie below the given folder, wherever links lead. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -89,9 +89,9 @@ static void refused_unless_allowed(void **state)
     snprintf(path, sizeof(path), "%s/other/made/x", base);
     struct skiff_program *p = saving(path), *clone = program_clone(p);
     assert_int_equal(run(p, &err), SKIFF_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "block 0, op 1 save: acts outside of the program (file "));
+    assert_non_null(strstr(err.message, "block 0, op 1 save: acts outside the program (file "));
     assert_non_null(strstr(err.message, path));
-    assert_non_null(strstr(err.message, "comes from models/m/__model__"));
+    assert_non_null(strstr(err.message, "read from models/m/__model__"));
     assert_non_null(strstr(err.message, "--allow-ops save"));
     assert_int_equal(run(clone, &err), SKIFF_UNSUPPORTED);
     assert_false(file_exists("other/made"));
@@ -147,7 +147,7 @@ static void nothing_leads_out(void **state)
     assert_non_null(strstr(err.message, "other/x"));
 }
 
-/* A file that the op does not know does not stand for the one that it does. */
+/* A file attribute that the op does not know does not replace the one that it does. */
 static void every_file_is_looked_at(void **state)
 {
     struct skiff_error err;
@@ -220,7 +220,7 @@ static void blocks_too_deep(void **state)
     buf_deinit(&text);
 }
 
-/* Ops that act outside of a program say so: whoever adds one is asked here. */
+/* The list of ops that act outside a program: extend it on purpose. */
 static void kinds_are_marked(void **state)
 {
     static const char *const outside[] = {"save",

@@ -159,7 +159,7 @@ static enum skiff_status rnn_infer(struct infer *c, struct skiff_error *err)
 /* ---- running ---- */
 
 /* One (layer, direction). */
-struct unit {
+struct rnn_cell {
     const struct rnn *r;
     struct layout at;
     int64_t width; /* of its input */
@@ -176,29 +176,29 @@ static struct layout layout_of(const struct rnn *r, float *reserve, int64_t unit
     return (struct layout){p, p + r->kept * cells, p + (r->kept + 1) * cells};
 }
 
-/* Output of layer l, which is the input of layer l + 1; the mask behind it. */
+/* Output of layer l, which is the input of layer l + 1; the dropout mask after it. */
 static float *layer_out(const struct rnn *r, float *reserve, int64_t layer)
 {
     int64_t size = r->steps * r->batch * r->dirs * r->hidden;
     return reserve + r->layers * r->dirs * unit_floats(r) + layer * (size + mask_floats(r));
 }
 
-static struct unit unit_of(const struct kernel *k, const struct rnn *r, float *reserve,
-                           int64_t layer, int64_t dir)
+static struct rnn_cell unit_of(const struct kernel *k, const struct rnn *r, float *reserve,
+                               int64_t layer, int64_t dir)
 {
     int64_t at = layer * r->dirs + dir, units = r->layers * r->dirs, cells = r->batch * r->hidden;
-    struct unit u = {.r = r,
-                     .at = layout_of(r, reserve, at),
-                     .width = layer ? r->dirs * r->hidden : r->input,
-                     .reverse = dir == 1,
-                     .x = layer ? layer_out(r, reserve, layer - 1)
-                                : tensor_f32(kernel_in(k, IN_INPUT)),
-                     .w_ih = tensor_f32(kernel_in_at(k, IN_WEIGHTS, (int)(2 * at))),
-                     .w_hh = tensor_f32(kernel_in_at(k, IN_WEIGHTS, (int)(2 * at + 1))),
-                     .b_ih = tensor_f32(kernel_in_at(k, IN_WEIGHTS, (int)(2 * (units + at)))),
-                     .b_hh = tensor_f32(kernel_in_at(k, IN_WEIGHTS, (int)(2 * (units + at) + 1))),
-                     .h0 = tensor_f32(kernel_in_at(k, IN_STATE, 0)) + at * cells,
-                     .column = dir * r->hidden};
+    struct rnn_cell u = {
+        .r = r,
+        .at = layout_of(r, reserve, at),
+        .width = layer ? r->dirs * r->hidden : r->input,
+        .reverse = dir == 1,
+        .x = layer ? layer_out(r, reserve, layer - 1) : tensor_f32(kernel_in(k, IN_INPUT)),
+        .w_ih = tensor_f32(kernel_in_at(k, IN_WEIGHTS, (int)(2 * at))),
+        .w_hh = tensor_f32(kernel_in_at(k, IN_WEIGHTS, (int)(2 * at + 1))),
+        .b_ih = tensor_f32(kernel_in_at(k, IN_WEIGHTS, (int)(2 * (units + at)))),
+        .b_hh = tensor_f32(kernel_in_at(k, IN_WEIGHTS, (int)(2 * (units + at) + 1))),
+        .h0 = tensor_f32(kernel_in_at(k, IN_STATE, 0)) + at * cells,
+        .column = dir * r->hidden};
     if (r->mode == MODE_LSTM)
         u.c0 = tensor_f32(kernel_in_at(k, IN_STATE, 1)) + at * cells;
     return u;
@@ -210,8 +210,8 @@ static bool is_valid(const struct rnn *r, int64_t t, int64_t b)
 }
 
 /* The state before the s-th step that is computed (steps run backwards in the second direction). */
-static const float *state_before(const struct unit *u, const float *states, const float *initial,
-                                 int64_t s)
+static const float *state_before(const struct rnn_cell *u, const float *states,
+                                 const float *initial, int64_t s)
 {
     int64_t last = u->r->steps - 1, before = u->reverse ? last - (s - 1) : s - 1;
     return s == 0 ? initial : states + before * u->r->batch * u->r->hidden;
@@ -257,7 +257,7 @@ static void rows_fill(float *to, const float *row, int64_t rows, int64_t width)
 }
 
 /* xs [T*B, blocks*H] and hs [B, blocks*H] are work space; out: the layer's output. */
-static void unit_forward(const struct unit *u, float *xs, float *hs, float *out)
+static void unit_forward(const struct rnn_cell *u, float *xs, float *hs, float *out)
 {
     const struct rnn *r = u->r;
     int64_t d = r->hidden, cols = r->blocks * d, rows = r->steps * r->batch;
@@ -338,7 +338,7 @@ static enum skiff_status rnn_run(struct kernel *k, struct skiff_error *err)
         bool top = l + 1 == r.layers;
         float *out = top ? tensor_f32(kernel_out(k, OUT_OUT)) : layer_out(&r, reserve, l);
         for (int64_t dir = 0; dir < r.dirs; dir++) {
-            struct unit u = unit_of(k, &r, reserve, l, dir);
+            struct rnn_cell u = unit_of(k, &r, reserve, l, dir);
             unit_forward(&u, xs, xs + r.steps * r.batch * cols, out);
             int64_t at = l * r.dirs + dir;
             for (int s = 0; s < kernel_out_count(k, OUT_STATE); s++)
@@ -398,7 +398,7 @@ static void cell_backward(const struct rnn *r, const float *kept, int64_t j, flo
 }
 
 /* One step of all samples: fills dgx, dgh of step t, moves dh and dc one step back. */
-static void unit_backward_step(const struct unit *u, struct unit_grad *g, int64_t s)
+static void unit_backward_step(const struct rnn_cell *u, struct unit_grad *g, int64_t s)
 {
     const struct rnn *r = u->r;
     int64_t d = r->hidden, cols = r->blocks * d, t = u->reverse ? r->steps - 1 - s : s;
@@ -427,7 +427,7 @@ static void unit_backward_step(const struct unit *u, struct unit_grad *g, int64_
                       h_prev, d, 1.0f, g->dw_hh, d);
 }
 
-static void unit_backward(const struct unit *u, struct unit_grad *g)
+static void unit_backward(const struct rnn_cell *u, struct unit_grad *g)
 {
     const struct rnn *r = u->r;
     int64_t cols = r->blocks * r->hidden, rows = r->steps * r->batch;
@@ -517,7 +517,7 @@ static void layer_backward(struct rnn_grad *g, struct kernel *k, int64_t layer, 
     int64_t units = r->layers * r->dirs, cells = r->batch * r->hidden;
     for (int64_t dir = 0; dir < r->dirs; dir++) {
         int64_t at = layer * r->dirs + dir;
-        struct unit u = unit_of(k, r, g->reserve, layer, dir);
+        struct rnn_cell u = unit_of(k, r, g->reserve, layer, dir);
         struct unit_grad ug = {.dx = dx,
                                .dw_ih = grad_cleared(k, 2, 2 * at),
                                .dw_hh = grad_cleared(k, 2, 2 * at + 1),

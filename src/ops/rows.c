@@ -42,9 +42,9 @@ void rows_sort(int64_t *keys, uint32_t *order, size_t n)
             at += c;
         }
         for (size_t i = 0; i < n; i++) {
-            size_t place = count[(((uint64_t)from[i] >> shift) & 255) ^ flip]++;
-            to[place] = from[i];
-            oto[place] = ofrom[i];
+            size_t slot = count[(((uint64_t)from[i] >> shift) & 255) ^ flip]++;
+            to[slot] = from[i];
+            oto[slot] = ofrom[i];
         }
         int64_t *t = from;
         from = to;
@@ -100,9 +100,9 @@ static bool ascending(const int64_t *ids, size_t n)
     return true;
 }
 
-/* place[i] = where the sum of row i (over all inputs, in order) goes; ids = the distinct ones. */
-static void rows_place(struct id_map *map, struct skiff_tensor *const *in, int n, size_t total,
-                       int64_t *ids, uint32_t *place)
+/* place[i] = the index of the sum of row i (over all inputs, in order); ids = the distinct ones. */
+static void rows_scatter(struct id_map *map, struct skiff_tensor *const *in, int n, size_t total,
+                         int64_t *ids, uint32_t *slot)
 {
     size_t at = 0;
     id_map_reset(map, total);
@@ -114,14 +114,14 @@ static void rows_place(struct id_map *map, struct skiff_tensor *const *in, int n
             uint32_t where = id_map_add(map, in[i]->sel.rows[r], &fresh);
             if (fresh)
                 ids[where] = in[i]->sel.rows[r];
-            place[at] = where;
+            slot[at] = where;
         }
     }
 }
 
-/* Puts the distinct ids in ascending order and turns the places accordingly. */
+/* Sorts the distinct ids in ascending order and adapts the indices. */
 static enum skiff_status rows_arrange(struct kernel *k, int64_t *ids, size_t distinct,
-                                      uint32_t *place, size_t total, struct skiff_error *err)
+                                      uint32_t *slot, size_t total, struct skiff_error *err)
 {
     void *order, *back;
     TRY(kernel_scratch(k, 2 * distinct * sizeof(uint32_t), &order, err));
@@ -131,30 +131,30 @@ static enum skiff_status rows_arrange(struct kernel *k, int64_t *ids, size_t dis
     for (size_t i = 0; i < distinct; i++)
         b[o[i]] = (uint32_t)i;
     for (size_t i = 0; i < total; i++)
-        place[i] = b[place[i]];
+        slot[i] = b[slot[i]];
     return SKIFF_OK;
 }
 
-/* Value row after value row is added to its place; the first to come there is copied. */
-#define ROWS_ADD(name, T)                                                                        \
-    static void name(struct skiff_tensor *const *in, int n, size_t width, const uint32_t *place, \
-                     uint8_t *seen, T *values)                                                   \
-    {                                                                                            \
-        size_t at = 0;                                                                           \
-        for (int i = 0; i < n; i++) {                                                            \
-            if (!in[i] || in[i]->kind != VALUE_ROWS)                                             \
-                continue;                                                                        \
-            const T *from = in[i]->tensor.data;                                                  \
-            for (size_t r = 0; r < in[i]->sel.nrows; r++, at++) {                                \
-                T *to = values + place[at] * width;                                              \
-                if (seen[place[at]])                                                             \
-                    for (size_t c = 0; c < width; c++)                                           \
-                        to[c] += from[r * width + c];                                            \
-                else                                                                             \
-                    memcpy(to, from + r * width, width * sizeof *to);                            \
-                seen[place[at]] = 1;                                                             \
-            }                                                                                    \
-        }                                                                                        \
+/* Adds each value row at its index; the first row of an index is copied. */
+#define ROWS_ADD(name, T)                                                                       \
+    static void name(struct skiff_tensor *const *in, int n, size_t width, const uint32_t *slot, \
+                     uint8_t *seen, T *values)                                                  \
+    {                                                                                           \
+        size_t at = 0;                                                                          \
+        for (int i = 0; i < n; i++) {                                                           \
+            if (!in[i] || in[i]->kind != VALUE_ROWS)                                            \
+                continue;                                                                       \
+            const T *from = in[i]->tensor.data;                                                 \
+            for (size_t r = 0; r < in[i]->sel.nrows; r++, at++) {                               \
+                T *to = values + slot[at] * width;                                              \
+                if (seen[slot[at]])                                                             \
+                    for (size_t c = 0; c < width; c++)                                          \
+                        to[c] += from[r * width + c];                                           \
+                else                                                                            \
+                    memcpy(to, from + r * width, width * sizeof *to);                           \
+                seen[slot[at]] = 1;                                                             \
+            }                                                                                   \
+        }                                                                                       \
     }
 ROWS_ADD(rows_add_f32, float)
 ROWS_ADD(rows_add_f64, double)
@@ -197,10 +197,10 @@ enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct skiff_
         *out = rows_as_they_are(&m, only);
         return SKIFF_OK;
     }
-    void *ids, *place, *seen, *values;
+    void *ids, *slot, *seen, *values;
     TRY(kernel_scratch(k, 2 * total * sizeof(int64_t), &ids, err));
-    TRY(kernel_scratch(k, total * sizeof(uint32_t), &place, err));
-    rows_place(map, in, n, total, ids, place);
+    TRY(kernel_scratch(k, total * sizeof(uint32_t), &slot, err));
+    rows_scatter(map, in, n, total, ids, slot);
     size_t distinct = total ? map->count : 0;
     bool sort = order == ROWS_ASCENDING || (order == ROWS_AS_PADDLE && distinct < total);
     if (only && distinct == total && (!sort || ascending(only->sel.rows, total))) {
@@ -208,14 +208,14 @@ enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct skiff_
         return SKIFF_OK;
     }
     if (sort)
-        TRY(rows_arrange(k, ids, distinct, place, total, err));
+        TRY(rows_arrange(k, ids, distinct, slot, total, err));
     TRY(kernel_scratch(k, distinct * (size_t)m.width * dtype_size(m.dtype), &values, err));
     TRY(kernel_scratch(k, distinct, &seen, err));
     memset(seen, 0, distinct);
     if (m.dtype == DTYPE_FP64)
-        rows_add_f64(in, n, (size_t)m.width, place, seen, values);
+        rows_add_f64(in, n, (size_t)m.width, slot, seen, values);
     else
-        rows_add_f32(in, n, (size_t)m.width, place, seen, values);
+        rows_add_f32(in, n, (size_t)m.width, slot, seen, values);
     m.ids = ids;
     m.values = values;
     m.n = distinct;

@@ -16,14 +16,14 @@ struct rows_merged {
 
 enum rows_order {
     ROWS_ANY,       /* order of first appearance */
-    ROWS_AS_PADDLE, /* ascending if some id appears twice, else as they came */
+    ROWS_AS_PADDLE, /* ascending if some id occurs twice, otherwise in input order */
     ROWS_ASCENDING,
 };
 
-/* Merges in[0..n) (values of kind ROWS; the ones without rows are passed over). The result lies in
- * the kernel's scratch, or in the only input when there is nothing to do; valid until the kernel
- * returns. `map` is the kernel's own, kept between steps. Fails with SHAPE when heights or widths
- * differ, with RANGE when an id is not in [0, height). */
+/* Merges in[0..n) (values of kind ROWS; those without rows are skipped). The result is in the
+ * kernel's scratch, or in the only input if nothing needs merging; valid until the kernel returns.
+ * `map` is the kernel's own, kept between steps. Fails with SHAPE if heights or widths differ, with
+ * RANGE if an id is not in [0, height). */
 enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct skiff_tensor *const *in,
                              int n, enum rows_order order, struct rows_merged *out,
                              struct skiff_error *err);
@@ -38,8 +38,8 @@ static inline int64_t rows_width(const struct skiff_tensor *v)
     return shape_cols(&v->tensor.shape, 1);
 }
 
-/* Sorts keys ascending, order[i] being where key i came from; both arrays of n, with a second half
- * of n each as room to work in. */
+/* Sorts keys ascending; order[i] is the old index of key i. Both arrays have n elements, followed
+ * by n elements of scratch. */
 void rows_sort(int64_t *keys, uint32_t *order, size_t n);
 
 #endif

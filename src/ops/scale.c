@@ -190,14 +190,14 @@ static enum skiff_status clip_values(const struct kernel *k, const struct tensor
     return SKIFF_OK;
 }
 
-struct row_place {
+struct row_position {
     int64_t id;
     size_t at;
 };
 
 static int by_row(const void *a, const void *b)
 {
-    const struct row_place *x = a, *y = b;
+    const struct row_position *x = a, *y = b;
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;
@@ -208,20 +208,20 @@ static enum skiff_status merge_rows(struct kernel *k, struct skiff_tensor *in,
                                     struct skiff_tensor *out, struct skiff_error *err)
 {
     size_t n = in->sel.nrows, merged = 0;
-    struct row_place *place;
+    struct row_position *position;
     float *sum;
     int64_t width = n ? tensor_numel(&in->tensor) / (int64_t)n : 0;
     if (in->tensor.dtype != DTYPE_FP32)
         return kernel_fail(k, SKIFF_DTYPE, err, "SelectedRows must hold float32");
-    TRY(kernel_scratch(k, n * sizeof(*place), (void **)&place, err));
+    TRY(kernel_scratch(k, n * sizeof(*position), (void **)&position, err));
     TRY(kernel_scratch(k, tensor_bytes(&in->tensor), (void **)&sum, err));
     for (size_t i = 0; i < n; i++)
-        place[i] = (struct row_place){in->sel.rows[i], i};
-    qsort(place, n, sizeof(*place), by_row);
+        position[i] = (struct row_position){in->sel.rows[i], i};
+    qsort(position, n, sizeof(*position), by_row);
     for (size_t i = 0; i < n; i++) {
-        const float *v = tensor_f32(&in->tensor) + (int64_t)place[i].at * width;
-        if (i == 0 || place[i].id != place[i - 1].id) {
-            place[merged].id = place[i].id;
+        const float *v = tensor_f32(&in->tensor) + (int64_t)position[i].at * width;
+        if (i == 0 || position[i].id != position[i - 1].id) {
+            position[merged].id = position[i].id;
             memcpy(sum + (int64_t)merged++ * width, v, (size_t)width * sizeof(float));
         } else
             math_axpy_f32(width, 1, v, sum + (int64_t)(merged - 1) * width);
@@ -231,7 +231,7 @@ static enum skiff_status merge_rows(struct kernel *k, struct skiff_tensor *in,
     int64_t height = in->sel.height;
     TRY(value_as_rows_shape(out, DTYPE_FP32, &s, height, err));
     for (size_t i = 0; i < merged; i++)
-        out->sel.rows[i] = place[i].id;
+        out->sel.rows[i] = position[i].id;
     memcpy(out->tensor.data, sum, merged * (size_t)width * sizeof(float));
     return SKIFF_OK;
 }

@@ -20,11 +20,11 @@ static enum skiff_status same_infer(struct infer *c, struct skiff_error *err)
 }
 
 static enum skiff_status scan_lines(const struct kernel *k, int64_t axis, bool flatten,
-                                    struct lines *l, struct skiff_error *err)
+                                    struct axis_view *l, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
     int a = axis_of(axis, x->shape.ndim);
-    *l = (struct lines){1, tensor_numel(x), 1};
+    *l = (struct axis_view){1, tensor_numel(x), 1};
     TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
     if (flatten || x->shape.ndim == 0)
         return SKIFF_OK;
@@ -36,7 +36,7 @@ static enum skiff_status scan_lines(const struct kernel *k, int64_t axis, bool f
 }
 
 /* Offset of the first element of line i. */
-static int64_t line_at(struct lines l, int64_t i)
+static int64_t line_at(struct axis_view l, int64_t i)
 {
     return i / l.inner * l.n * l.inner + i % l.inner;
 }
@@ -46,7 +46,7 @@ static int64_t line_at(struct lines l, int64_t i)
 static enum skiff_status cumprod_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
-    struct lines l;
+    struct axis_view l;
     TRY(scan_lines(k, k->attr[0].i, false, &l, err));
     DISPATCH_NUMBER(x->dtype, T, {
         for (int64_t i = 0; i < l.outer * l.inner; i++) {
@@ -64,7 +64,7 @@ static enum skiff_status cumprod_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status cumprod_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
-    struct lines l;
+    struct axis_view l;
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     TRY(scan_lines(k, k->attr[0].i, false, &l, err));
@@ -111,7 +111,7 @@ static enum skiff_status lse_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
     bool exclusive = k->attr[L_EXCLUSIVE].b, reverse = k->attr[L_REVERSE].b;
-    struct lines l;
+    struct axis_view l;
     TRY(scan_lines(k, k->attr[L_AXIS].i, k->attr[L_FLATTEN].b, &l, err));
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
     DISPATCH_FLOAT(x->dtype, T, {
@@ -134,7 +134,7 @@ static enum skiff_status lse_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
     bool exclusive = k->attr[L_EXCLUSIVE].b, reverse = k->attr[L_REVERSE].b;
-    struct lines l;
+    struct axis_view l;
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     TRY(scan_lines(k, k->attr[L_AXIS].i, k->attr[L_FLATTEN].b, &l, err));
@@ -192,7 +192,7 @@ static enum skiff_status extreme_infer(struct infer *c, struct skiff_error *err)
 static enum skiff_status extreme_run(struct kernel *k, bool most, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
-    struct lines l;
+    struct axis_view l;
     TRY(scan_lines(k, k->attr[E_AXIS].i, false, &l, err));
     DISPATCH_NUMBER(x->dtype, T,
                     DISPATCH_INDEX(kernel_out(k, 1)->dtype, P,
@@ -213,7 +213,7 @@ static enum skiff_status cummin_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status extreme_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, EG_X), *at = kernel_in(k, EG_INDICES);
-    struct lines l;
+    struct axis_view l;
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     TRY(scan_lines(k, k->attr[E_AXIS].i, false, &l, err));

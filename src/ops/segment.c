@@ -89,10 +89,10 @@ static void pool_backward(const struct paths *p, const struct tensor *x, const s
 static enum skiff_status count_rows(struct kernel *k, const struct paths *p, int64_t groups,
                                     struct tensor *out, struct skiff_error *err)
 {
-    void *room;
-    TRY(kernel_scratch(k, (size_t)(groups + 1) * sizeof(int32_t), &room, err));
-    memset(room, 0, (size_t)groups * sizeof(int32_t));
-    *out = (struct tensor){.dtype = DTYPE_INT32, .shape = SHAPE(groups), .data = room};
+    void *capacity;
+    TRY(kernel_scratch(k, (size_t)(groups + 1) * sizeof(int32_t), &capacity, err));
+    memset(capacity, 0, (size_t)groups * sizeof(int32_t));
+    *out = (struct tensor){.dtype = DTYPE_INT32, .shape = SHAPE(groups), .data = capacity};
     return SKIFF_OK;
 }
 

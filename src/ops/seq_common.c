@@ -1,3 +1,9 @@
+/* Shared by sequence ops and others (seq_common.h): checks of shape rules (infer_want_*),
+ * inputs, scratch and lods of kernels (kernel_*), sorted lists of ids (ids_*), sigmoid and log.
+ *
+ * The checks accept an absent slot and, while building, unknown dims (-1). A refusal names op,
+ * slot, variable and both values. Scratch comes from the kernel's chain, so a steady step
+ * allocates nothing. */
 #include "ops/seq_common.h"
 
 #include <math.h>
@@ -151,7 +157,7 @@ enum skiff_status kernel_want_floats(const struct kernel *k, int slot, int64_t n
 enum skiff_status kernel_make_lod(struct tensor *out, int64_t n, int64_t **out_off,
                                   struct skiff_error *err)
 {
-    TRY(lod_make(&out->lod, 1, &n, err));
+    TRY(lod_build(&out->lod, 1, &n, err));
     *out_off = out->lod->level[0].off;
     return SKIFF_OK;
 }
@@ -167,7 +173,7 @@ enum skiff_status kernel_lod_without_last(struct tensor *out, const struct tenso
     int levels = from->lod->nlevels - 1;
     for (int l = 0; l < levels; l++)
         counts[l] = from->lod->level[l].n;
-    TRY(lod_make(&out->lod, levels, counts, err));
+    TRY(lod_build(&out->lod, levels, counts, err));
     for (int l = 0; l < levels; l++)
         memcpy(out->lod->level[l].off, from->lod->level[l].off,
                (size_t)counts[l] * sizeof(int64_t));

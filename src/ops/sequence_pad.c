@@ -301,7 +301,7 @@ static enum skiff_status erase_run(struct kernel *k, struct skiff_error *err)
     int levels = x->lod->nlevels;
     for (int l = 0; l < levels; l++)
         counts[l] = x->lod->level[l].n;
-    TRY(lod_make(&out->lod, levels, counts, err));
+    TRY(lod_build(&out->lod, levels, counts, err));
     for (int l = 0; l < levels; l++)
         rows_move(out->lod->level[l].off, x->lod->level[l].off, counts[l], sizeof(int64_t));
     TRY(kernel_out_resize(k, 0, 0, x->dtype, &x->shape, err));

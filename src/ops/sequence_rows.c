@@ -526,7 +526,7 @@ static enum skiff_status lod_reset_append(struct kernel *k, const int64_t *off, 
         counts[l] = old->level[l].n;
     counts[levels] = n;
     struct lod *fresh = NULL;
-    TRY(lod_make(&fresh, levels + 1, counts, err));
+    TRY(lod_build(&fresh, levels + 1, counts, err));
     for (int l = 0; l < levels; l++)
         rows_move(fresh->level[l].off, old->level[l].off, counts[l], sizeof(int64_t));
     rows_move(fresh->level[levels].off, off, n, sizeof(int64_t));

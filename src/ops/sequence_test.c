@@ -25,7 +25,7 @@ static void floats_of(struct skiff_tensor *v, struct shape shape, const float *x
 
 static void lod_of(struct skiff_tensor *v, int64_t n, const int64_t *off)
 {
-    assert_int_equal(lod_make(&v->tensor.lod, 1, &n, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&v->tensor.lod, 1, &n, NULL), SKIFF_OK);
     memcpy(v->tensor.lod->level[0].off, off, (size_t)n * sizeof *off);
 }
 

@@ -11,7 +11,7 @@ enum { S_INPUT, S_VALUE, S_STARTS, S_ENDS, S_STEPS };
 enum { SG_DOUT, SG_VALUE, SG_STARTS, SG_ENDS, SG_STEPS };
 enum { A_DTYPE, A_AXES, A_STARTS, A_ENDS, A_STEPS, A_DECREASE, A_NONE, A_VALUES, A_SHAPE };
 
-struct part {
+struct value_part {
     struct shape shape, shown; /* of the part; without the axes that an index has taken away */
     int64_t first, strides[TENSOR_MAX_DIMS];
 };
@@ -46,7 +46,7 @@ static int64_t axis_count(int64_t n, int64_t start, int64_t end, int64_t step, i
 
 /* `slots`: the first of the three lists. */
 static enum skiff_status part_of(const struct kernel *k, int slots, const struct shape *in,
-                                 struct part *p, struct skiff_error *err)
+                                 struct value_part *p, struct skiff_error *err)
 {
     int64_t starts[TENSOR_MAX_DIMS], ends[TENSOR_MAX_DIMS], steps[TENSOR_MAX_DIMS];
     const struct attr_value *axes = &k->attr[A_AXES], *gone = &k->attr[A_DECREASE];
@@ -54,7 +54,7 @@ static enum skiff_status part_of(const struct kernel *k, int slots, const struct
     int ne = part_numbers(k, slots + 1, &k->attr[A_ENDS], ends);
     int nt = part_numbers(k, slots + 2, &k->attr[A_STEPS], steps);
     unsigned dropped = 0;
-    *p = (struct part){.shape = *in};
+    *p = (struct value_part){.shape = *in};
     shape_strides(in, p->strides);
     if (ns != axes->n || ne != axes->n || nt != axes->n)
         return kernel_fail(k, SKIFF_SHAPE, err, "%d axes, %d starts, %d ends and %d steps", axes->n,
@@ -140,7 +140,7 @@ static enum skiff_status set_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *in = kernel_in(k, S_INPUT), *value = kernel_in_at(k, S_VALUE, 0);
     struct tensor *out = kernel_out(k, 0);
     struct shape given;
-    struct part p;
+    struct value_part p;
     int64_t strides[TENSOR_MAX_DIMS];
     TRY(kernel_check_dtype(k, S_INPUT, dtype_is_any, "a number or bool", err));
     TRY(part_of(k, S_STARTS, &in->shape, &p, err));
@@ -168,7 +168,7 @@ static enum skiff_status set_grad_run(struct kernel *k, struct skiff_error *err)
     struct tensor *dx = kernel_out(k, 0);
     struct tensor *dv = kernel_has(k, SG_VALUE) ? kernel_out(k, 1) : NULL;
     int64_t strides[TENSOR_MAX_DIMS] = {0};
-    struct part p;
+    struct value_part p;
     TRY(kernel_check_dtype(k, SG_DOUT, dtype_is_float, "float32 or float64", err));
     TRY(part_of(k, SG_STARTS, &d->shape, &p, err));
     int64_t n = shape_numel(&p.shape);

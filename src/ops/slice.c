@@ -29,7 +29,7 @@ static const struct cut_rule strided_rule_2x = {{1, 3, 2, 4, 5, 6}, true};
 enum { SLICE_DOUT = 5, STRIDED_DOUT = 7 };
 enum { A_AXES, A_STARTS, A_ENDS, A_FLAGS, A_DECREASE, A_STRIDES };
 
-struct cut {
+struct slice_ranges {
     struct shape in, out; /* out: before axes are dropped */
     int64_t first[TENSOR_MAX_DIMS], step[TENSOR_MAX_DIMS];
     unsigned sliced, dropped;
@@ -79,8 +79,9 @@ static int64_t cut_axis(int64_t n, int64_t start, int64_t end, int64_t step, boo
 
 /* Fills the cut; k NULL while building (numbers from inputs are then unknown). Returns NULL, or
  * what is wrong. */
-static const char *cut_init(struct cut *cut, const struct kernel *k, const struct cut_rule *rule,
-                            const struct attr_value *attr, const struct shape *in, bool from_inputs)
+static const char *cut_init(struct slice_ranges *cut, const struct kernel *k,
+                            const struct cut_rule *rule, const struct attr_value *attr,
+                            const struct shape *in, bool from_inputs)
 {
     int64_t starts[TENSOR_MAX_DIMS], ends[TENSOR_MAX_DIMS], steps[TENSOR_MAX_DIMS];
     const struct attr_value *axes = &attr[A_AXES], *flags = &attr[A_FLAGS];
@@ -88,7 +89,7 @@ static const char *cut_init(struct cut *cut, const struct kernel *k, const struc
     int ns = read_numbers(k, rule, STARTS, STARTS_LIST, &attr[A_STARTS], starts);
     int ne = read_numbers(k, rule, ENDS, ENDS_LIST, &attr[A_ENDS], ends);
     int nt = strided ? read_numbers(k, rule, STRIDES, STRIDES_LIST, &attr[A_STRIDES], steps) : 0;
-    *cut = (struct cut){.in = *in, .out = *in};
+    *cut = (struct slice_ranges){.in = *in, .out = *in};
     for (int i = 0; i < in->ndim; i++)
         cut->step[i] = 1;
     for (int i = 0; i < axes->n; i++) {
@@ -130,7 +131,7 @@ static bool has_input_numbers(const struct infer *c, const struct cut_rule *rule
 static enum skiff_status cut_shape(struct infer *c, const struct cut_rule *rule, bool keep_one,
                                    struct skiff_error *err)
 {
-    struct cut cut;
+    struct slice_ranges cut;
     const char *wrong = cut_init(&cut, c->running ? c->kernel : NULL, rule, c->attr,
                                  infer_in(c, X, 0), has_input_numbers(c, rule));
     if (wrong)
@@ -163,8 +164,9 @@ static enum skiff_status strided_slice_2x_infer(struct infer *c, struct skiff_er
     return cut_shape(c, &strided_rule_2x, false, err);
 }
 
-/* The walk over the part: strides in the whole and in the part; *first is the whole's offset. */
-static void cut_walk(const struct cut *cut, struct strided *s, int64_t *first)
+/* The walk over the part: strides in the complete tensor and in the part; *first is the offset
+ * in the former. */
+static void cut_walk(const struct slice_ranges *cut, struct strided *s, int64_t *first)
 {
     int64_t stride[TENSOR_MAX_DIMS];
     shape_strides(&cut->in, stride);
@@ -183,7 +185,7 @@ static enum skiff_status cut_run(struct kernel *k, const struct cut_rule *rule,
 {
     const struct tensor *x = kernel_in(k, X);
     struct tensor *out = kernel_out(k, 0);
-    struct cut cut;
+    struct slice_ranges cut;
     struct strided s;
     int64_t first;
     const char *wrong = cut_init(&cut, k, rule, k->attr, &x->shape, false);
@@ -202,7 +204,7 @@ static enum skiff_status cut_grad_run(struct kernel *k, const struct cut_rule *r
 {
     const struct tensor *d = kernel_in(k, dout_slot);
     struct tensor *dx = kernel_out(k, 0);
-    struct cut cut;
+    struct slice_ranges cut;
     struct strided s, back;
     int64_t first;
     if (!dx)
@@ -292,7 +294,7 @@ enum { R_SHIFTS_TENSOR = 1, R_DOUT };
 enum { R_SHIFTS, R_AXIS };
 
 /* Moves the elements of one axis on by `by`; from and to differ. */
-static void roll_axis(struct lines l, int64_t by, size_t elem, const char *from, char *to)
+static void roll_axis(struct axis_view l, int64_t by, size_t elem, const char *from, char *to)
 {
     int64_t shift = l.n ? (by % l.n + l.n) % l.n : 0;
     size_t row = (size_t)l.inner * elem, head = (size_t)(l.n - shift) * row;
@@ -323,7 +325,7 @@ static enum skiff_status roll_by(struct kernel *k, const struct tensor *x, struc
     TRY(kernel_scratch(k, bytes, &buffer[0], err));
     TRY(kernel_scratch(k, bytes, &buffer[1], err));
     for (int i = 0; i < n; i++) {
-        struct lines l = {1, tensor_numel(x), 1};
+        struct axis_view l = {1, tensor_numel(x), 1};
         if (axis->n) {
             int a = axis_of(axis->longs[i], x->shape.ndim);
             if (a < 0)

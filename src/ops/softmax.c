@@ -21,14 +21,14 @@
 
 #define SOFTMAX_FLOOR (-64.0f)
 
-struct rows3 { /* [outer, classes, inner] */
+struct class_view { /* [outer, classes, inner] */
     int64_t outer, classes, inner;
 };
 
-static struct rows3 rows3_of(const struct shape *s, int32_t axis)
+static struct class_view rows3_of(const struct shape *s, int32_t axis)
 {
     int a = axis_of(axis, s->ndim);
-    struct rows3 r = {1, 1, 1};
+    struct class_view r = {1, 1, 1};
     for (int i = 0; i < s->ndim; i++) {
         if (i < a)
             r.outer *= s->dims[i];
@@ -54,7 +54,7 @@ static enum skiff_status axis_check(const struct infer *c, int slot, int32_t axi
 /* ---- softmax ---- */
 
 /* out = clamped differences to the maximum, or plain differences. */
-static void shift_rows(struct rows3 r, const float *x, float floor, float *out)
+static void shift_rows(struct class_view r, const float *x, float floor, float *out)
 {
     for (int64_t o = 0; o < r.outer; o++)
         for (int64_t i = 0; i < r.inner; i++) {
@@ -70,7 +70,7 @@ static void shift_rows(struct rows3 r, const float *x, float floor, float *out)
         }
 }
 
-static void softmax_forward(struct rows3 r, const float *x, float *out)
+static void softmax_forward(struct class_view r, const float *x, float *out)
 {
     shift_rows(r, x, SOFTMAX_FLOOR, out);
     math_exp_f32(r.outer * r.classes * r.inner, out, out);
@@ -85,7 +85,7 @@ static void softmax_forward(struct rows3 r, const float *x, float *out)
         }
 }
 
-static void softmax_backward(struct rows3 r, const float *p, const float *dout, float *dx)
+static void softmax_backward(struct class_view r, const float *p, const float *dout, float *dx)
 {
     for (int64_t o = 0; o < r.outer; o++)
         for (int64_t i = 0; i < r.inner; i++) {
@@ -101,7 +101,7 @@ static void softmax_backward(struct rows3 r, const float *p, const float *dout, 
 }
 
 /* float64 programs (checks, not training): plain loops. Logarithms: y = log p. */
-static void softmax_forward_f64(struct rows3 r, bool logarithms, const double *x, double *out)
+static void softmax_forward_f64(struct class_view r, bool logarithms, const double *x, double *out)
 {
     for (int64_t o = 0; o < r.outer; o++)
         for (int64_t i = 0; i < r.inner; i++) {
@@ -120,7 +120,7 @@ static void softmax_forward_f64(struct rows3 r, bool logarithms, const double *x
         }
 }
 
-static void softmax_backward_f64(struct rows3 r, bool logarithms, const double *y,
+static void softmax_backward_f64(struct class_view r, bool logarithms, const double *y,
                                  const double *dout, double *dx)
 {
     for (int64_t o = 0; o < r.outer; o++)
@@ -196,7 +196,7 @@ static enum skiff_status softmax_grad_run(struct kernel *k, struct skiff_error *
 static enum skiff_status log_softmax_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0);
-    struct rows3 r = rows3_of(&x->shape, k->attr[0].i);
+    struct class_view r = rows3_of(&x->shape, k->attr[0].i);
     if (!tensor_numel(x))
         return SKIFF_OK;
     if (is_f64(x)) {
@@ -229,7 +229,7 @@ static enum skiff_status log_softmax_grad_run(struct kernel *k, struct skiff_err
     }
     const float *out = tensor_f32(y), *dout = tensor_f32(kernel_in(k, 1));
     float *dx = tensor_f32(kernel_out(k, 0));
-    struct rows3 r = rows3_of(&y->shape, k->attr[0].i);
+    struct class_view r = rows3_of(&y->shape, k->attr[0].i);
     for (int64_t o = 0; o < r.outer; o++)
         for (int64_t i = 0; i < r.inner; i++) {
             int64_t base = o * r.classes * r.inner + i;
@@ -248,7 +248,7 @@ static enum skiff_status log_softmax_grad_run(struct kernel *k, struct skiff_err
 enum { GB_AXIS, GB_TEMPERATURE, GB_HARD };
 
 /* A one at the largest of every line. */
-static void harden(struct rows3 r, struct tensor *out)
+static void harden(struct class_view r, struct tensor *out)
 {
     DISPATCH_FLOAT(out->dtype, T, {
         for (int64_t line = 0; line < r.outer * r.inner; line++) {
@@ -266,7 +266,7 @@ static enum skiff_status gumbel_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0);
     struct tensor *out = kernel_out(k, 0);
-    struct rows3 r = rows3_of(&x->shape, k->attr[GB_AXIS].i);
+    struct class_view r = rows3_of(&x->shape, k->attr[GB_AXIS].i);
     struct random_source source;
     int64_t n = tensor_numel(x);
     if (!(k->attr[GB_TEMPERATURE].f > 0))
@@ -350,7 +350,7 @@ static enum skiff_status sx_labels_in_range(const struct kernel *k, int slot, in
 }
 
 /* p = the probabilities of all rows. */
-static void sx_probabilities(const struct kernel *k, struct rows3 r, const struct tensor *x,
+static void sx_probabilities(const struct kernel *k, struct class_view r, const struct tensor *x,
                              void *p)
 {
     if (!tensor_numel(x))
@@ -366,7 +366,7 @@ static void sx_probabilities(const struct kernel *k, struct rows3 r, const struc
 static enum skiff_status sx_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, SX_LOGITS), *label = kernel_in(k, SX_LABEL);
-    struct rows3 r = rows3_of(&x->shape, k->attr[SX_AXIS].i);
+    struct class_view r = rows3_of(&x->shape, k->attr[SX_AXIS].i);
     void *given = kernel_out_data(k, SX_SOFTMAX);
     bool soft = k->attr[SX_SOFT].b;
     if (!soft)
@@ -404,7 +404,7 @@ static enum skiff_status sx_grad_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *dloss = kernel_in(k, SXG_DLOSS);
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
-    struct rows3 r = rows3_of(&softmax->shape, k->attr[SX_AXIS].i);
+    struct class_view r = rows3_of(&softmax->shape, k->attr[SX_AXIS].i);
     if (tensor_numel(dloss) != r.outer * r.inner)
         return kernel_fail(k, SKIFF_SHAPE, err,
                            "input Loss@GRAD (%s) has %lld values, must have %lld",

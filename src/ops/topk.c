@@ -52,7 +52,7 @@ static enum skiff_status arg_run(struct kernel *k, bool max, struct skiff_error 
 {
     const struct tensor *x = kernel_in(k, X);
     struct tensor *out = kernel_out(k, 0);
-    struct lines l = {1, tensor_numel(x), 1};
+    struct axis_view l = {1, tensor_numel(x), 1};
     TRY(kernel_check_dtype(k, X, dtype_is_any, "a number", err));
     if (!k->attr[AM_FLATTEN].b)
         l = shape_lines(&x->shape, axis_of(k->attr[AM_AXIS].l, x->shape.ndim));
@@ -234,7 +234,7 @@ static void full_sort(struct item *h, int64_t n, bool largest)
     insertion_sort(h, 0, n, largest);
 }
 
-static void read_line(const struct tensor *x, struct lines l, int64_t o, int64_t i,
+static void read_line(const struct tensor *x, struct axis_view l, int64_t o, int64_t i,
                       struct item *items)
 {
     DISPATCH_NUMBER(x->dtype, T, const T *p = (const T *)x->data + o * l.n * l.inner + i;
@@ -243,7 +243,7 @@ static void read_line(const struct tensor *x, struct lines l, int64_t o, int64_t
 }
 
 /* The first k items of a line as values (taken from X, not from the double) and indices. */
-static void write_line(const struct tensor *x, struct lines l, int64_t o, int64_t i, int64_t k,
+static void write_line(const struct tensor *x, struct axis_view l, int64_t o, int64_t i, int64_t k,
                        const struct item *items, struct tensor *out, int64_t *indices)
 {
     size_t elem = dtype_size(x->dtype);
@@ -260,8 +260,8 @@ static void write_line(const struct tensor *x, struct lines l, int64_t o, int64_
 
 enum order { ORDER_STABLE, ORDER_HEAP, ORDER_SELECT };
 
-static enum skiff_status order_lines(struct kernel *k, struct lines l, int64_t count, bool largest,
-                                     enum order how, struct skiff_error *err)
+static enum skiff_status order_lines(struct kernel *k, struct axis_view l, int64_t count,
+                                     bool largest, enum order how, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
     struct tensor *out = kernel_out(k, 0), *index = kernel_out(k, 1);
@@ -300,7 +300,7 @@ static enum skiff_status argsort_infer(struct infer *c, struct skiff_error *err)
 static enum skiff_status argsort_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
-    struct lines l = {1, 1, 1};
+    struct axis_view l = {1, 1, 1};
     if (x->shape.ndim)
         l = shape_lines(&x->shape, axis_of(k->attr[0].i, x->shape.ndim));
     return order_lines(k, l, l.n, k->attr[1].b, ORDER_STABLE, err);
@@ -375,7 +375,7 @@ static enum skiff_status topk_grad(struct kernel *k, int64_t axis, struct skiff_
     if (a < 0 || d->shape.ndim != dx->shape.ndim || index->dtype != DTYPE_INT64 ||
         tensor_numel(index) != tensor_numel(d) || d->dtype != dx->dtype)
         return kernel_fail(k, SKIFF_SHAPE, err, "X, Indices and Out@GRAD do not fit");
-    struct lines l = shape_lines(&dx->shape, a), from = shape_lines(&d->shape, a);
+    struct axis_view l = shape_lines(&dx->shape, a), from = shape_lines(&d->shape, a);
     size_t elem = dtype_size(d->dtype);
     if (from.outer != l.outer || from.inner != l.inner)
         return kernel_fail(k, SKIFF_SHAPE, err, "X and Out@GRAD do not fit");
@@ -460,7 +460,7 @@ static enum skiff_status one_of_line(struct kernel *k, int64_t axis, int64_t kth
 {
     const struct tensor *x = kernel_in(k, X);
     struct tensor *index = kernel_out(k, 1);
-    struct lines l = {1, 1, 1};
+    struct axis_view l = {1, 1, 1};
     struct item *items;
     if (x->shape.ndim)
         l = shape_lines(&x->shape, axis_of(axis, x->shape.ndim));
@@ -492,7 +492,7 @@ static enum skiff_status one_of_line_grad(struct kernel *k, int64_t axis, struct
 {
     const struct tensor *d = kernel_in(k, TG_DOUT), *index = kernel_in(k, TG_INDICES);
     struct tensor *dx = kernel_out(k, 0);
-    struct lines l = {1, 1, 1};
+    struct axis_view l = {1, 1, 1};
     if (!dx)
         return SKIFF_OK;
     int a = axis_of(axis, dx->shape.ndim);

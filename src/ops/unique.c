@@ -14,12 +14,12 @@
 
 /* ---- slices of one tensor, compared by value ---- */
 
-struct slices {
+struct unique_slices {
     const struct tensor *x;
-    struct lines l;
+    struct axis_view l;
 };
 
-static int compare_slices(const struct slices *s, int64_t a, int64_t b)
+static int compare_slices(const struct unique_slices *s, int64_t a, int64_t b)
 {
     DISPATCH_ALL(s->x->dtype, T, {
         const T *p = s->x->data;
@@ -34,19 +34,19 @@ static int compare_slices(const struct slices *s, int64_t a, int64_t b)
     return 0;
 }
 
-/* Stable; `room` is as large. */
-static void sort_slices(const struct slices *s, int64_t *ids, int64_t *room, int64_t n)
+/* Stable; `capacity` is as large. */
+static void sort_slices(const struct unique_slices *s, int64_t *ids, int64_t *capacity, int64_t n)
 {
     if (n < 2)
         return;
     int64_t half = n / 2, a = 0, b = half;
-    sort_slices(s, ids, room, half);
-    sort_slices(s, ids + half, room, n - half);
+    sort_slices(s, ids, capacity, half);
+    sort_slices(s, ids + half, capacity, n - half);
     for (int64_t i = 0; i < n; i++) {
         bool left = b >= n || (a < half && compare_slices(s, ids[a], ids[b]) <= 0);
-        room[i] = ids[left ? a++ : b++];
+        capacity[i] = ids[left ? a++ : b++];
     }
-    memcpy(ids, room, (size_t)n * sizeof(*ids));
+    memcpy(ids, capacity, (size_t)n * sizeof(*ids));
 }
 
 /* What unique finds: `count` groups; `first` = the slice where each begins, `group` of every slice
@@ -56,18 +56,18 @@ struct groups {
 };
 
 static enum skiff_status groups_alloc(struct kernel *k, int64_t n, struct groups *g, int64_t **ids,
-                                      int64_t **room, struct skiff_error *err)
+                                      int64_t **capacity, struct skiff_error *err)
 {
     void *p;
     TRY(kernel_scratch(k, (size_t)(5 * n + 1) * sizeof(int64_t), &p, err));
     *ids = p;
-    *room = *ids + n;
-    *g = (struct groups){0, *room + n, *room + 2 * n, *room + 3 * n};
+    *capacity = *ids + n;
+    *g = (struct groups){0, *capacity + n, *capacity + 2 * n, *capacity + 3 * n};
     return SKIFF_OK;
 }
 
 /* ids: the slices in the order in which equal ones lie together. */
-static void groups_fill(const struct slices *s, const int64_t *ids, struct groups *g)
+static void groups_fill(const struct unique_slices *s, const int64_t *ids, struct groups *g)
 {
     for (int64_t i = 0; i < s->l.n; i++) {
         if (i == 0 || compare_slices(s, ids[i - 1], ids[i]) != 0) {
@@ -80,7 +80,7 @@ static void groups_fill(const struct slices *s, const int64_t *ids, struct group
 }
 
 /* Renumbers the groups in the order in which they are met. */
-static void groups_by_place(struct groups *g, int64_t n, int64_t *number, int64_t *room)
+static void groups_by_position(struct groups *g, int64_t n, int64_t *number, int64_t *capacity)
 {
     int64_t met = 0;
     for (int64_t i = 0; i < g->count; i++)
@@ -88,38 +88,38 @@ static void groups_by_place(struct groups *g, int64_t n, int64_t *number, int64_
     for (int64_t i = 0; i < n; i++) {
         int64_t old = g->group[i];
         if (number[old] < 0) {
-            room[met] = g->size[old];
+            capacity[met] = g->size[old];
             number[old] = met;
             g->first[met++] = i;
         }
         g->group[i] = number[old];
     }
-    memcpy(g->size, room, (size_t)met * sizeof(*room));
+    memcpy(g->size, capacity, (size_t)met * sizeof(*capacity));
 }
 
-enum group_order { BY_VALUE, BY_PLACE, NEIGHBOURS };
+enum group_order { GROUP_BY_VALUE, GROUP_BY_POSITION, GROUP_NEIGHBOURS };
 
-static enum skiff_status groups_of(struct kernel *k, const struct slices *s, enum group_order how,
-                                   struct groups *g, struct skiff_error *err)
+static enum skiff_status groups_of(struct kernel *k, const struct unique_slices *s,
+                                   enum group_order how, struct groups *g, struct skiff_error *err)
 {
-    int64_t *ids, *room;
+    int64_t *ids, *capacity;
     TRY(kernel_check_dtype(k, 0, dtype_is_any, "a number or bool", err));
-    TRY(groups_alloc(k, s->l.n, g, &ids, &room, err));
+    TRY(groups_alloc(k, s->l.n, g, &ids, &capacity, err));
     for (int64_t i = 0; i < s->l.n; i++)
         ids[i] = i;
-    if (how != NEIGHBOURS)
-        sort_slices(s, ids, room, s->l.n);
+    if (how != GROUP_NEIGHBOURS)
+        sort_slices(s, ids, capacity, s->l.n);
     groups_fill(s, ids, g);
-    if (how == BY_PLACE)
-        groups_by_place(g, s->l.n, ids, room);
+    if (how == GROUP_BY_POSITION)
+        groups_by_position(g, s->l.n, ids, capacity);
     return SKIFF_OK;
 }
 
 static enum skiff_status slices_of(const struct kernel *k, const struct attr_value *axis,
-                                   struct slices *s, struct skiff_error *err)
+                                   struct unique_slices *s, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0);
-    *s = (struct slices){x, {1, tensor_numel(x), 1}};
+    *s = (struct unique_slices){x, {1, tensor_numel(x), 1}};
     if (!axis || !axis->n)
         return SKIFF_OK;
     int a = axis_of(axis->ints[0], x->shape.ndim);
@@ -130,7 +130,7 @@ static enum skiff_status slices_of(const struct kernel *k, const struct attr_val
 }
 
 /* Out: the slices of the groups. */
-static enum skiff_status write_groups(struct kernel *k, const struct slices *s,
+static enum skiff_status write_groups(struct kernel *k, const struct unique_slices *s,
                                       const struct groups *g, bool flat, int axis,
                                       struct skiff_error *err)
 {
@@ -212,7 +212,7 @@ static enum skiff_status unique_by(struct kernel *k, enum group_order how,
                                    const struct attr_value *axis, struct skiff_error *err)
 {
     enum dtype t = (enum dtype)k->attr[U_DTYPE].i;
-    struct slices s;
+    struct unique_slices s;
     struct groups g;
     TRY(slices_of(k, axis, &s, err));
     TRY(groups_of(k, &s, how, &g, err));
@@ -226,15 +226,16 @@ static enum skiff_status unique_by(struct kernel *k, enum group_order how,
 }
 static enum skiff_status unique_1x_run(struct kernel *k, struct skiff_error *err)
 {
-    return unique_by(k, BY_PLACE, NULL, err);
+    return unique_by(k, GROUP_BY_POSITION, NULL, err);
 }
 static enum skiff_status unique_run(struct kernel *k, struct skiff_error *err)
 {
-    return unique_by(k, k->attr[U_SORTED].b ? BY_VALUE : BY_PLACE, &k->attr[U_AXIS], err);
+    return unique_by(k, k->attr[U_SORTED].b ? GROUP_BY_VALUE : GROUP_BY_POSITION, &k->attr[U_AXIS],
+                     err);
 }
 static enum skiff_status consecutive_run(struct kernel *k, struct skiff_error *err)
 {
-    return unique_by(k, NEIGHBOURS, &k->attr[U_AXIS], err);
+    return unique_by(k, GROUP_NEIGHBOURS, &k->attr[U_AXIS], err);
 }
 
 /* ---- searchsorted ---- */

@@ -24,7 +24,7 @@
 #include "passes/backward_parts.h"
 #include "program/infer.h"
 
-struct grad_place { /* where a variable's gradient ended up */
+struct grad_writer { /* index of the op that writes a variable's gradient */
     const char *name;
     struct skiff_block *block;
 };
@@ -39,9 +39,9 @@ static void backward_init(struct backward *b, struct skiff_program *p,
                           const struct backward_options *o)
 {
     *b = (struct backward){.p = p, .o = o, .nblocks = p->nblocks};
-    b->no_grad = mem_must((size_t)p->nblocks * sizeof *b->no_grad);
+    b->no_grad = mem_alloc_or_die((size_t)p->nblocks * sizeof *b->no_grad);
     str_map_init(&b->grad_to_var);
-    str_map_init(&b->places);
+    str_map_init(&b->writers);
     str_map_init(&b->seeds);
     str_map_init(&b->written);
     str_map_init(&b->wanted);
@@ -64,7 +64,7 @@ static void backward_deinit(struct backward *b)
         str_map_deinit(&b->no_grad[i]);
     free(b->no_grad);
     str_map_deinit(&b->grad_to_var);
-    str_map_deinit(&b->places);
+    str_map_deinit(&b->writers);
     str_map_deinit(&b->seeds);
     str_map_deinit(&b->written);
     str_map_deinit(&b->wanted);
@@ -112,7 +112,7 @@ static enum skiff_status sub_grads(struct backward *b, const struct skiff_block 
     return status;
 }
 
-static void note_vars(struct backward *b, const struct skiff_op *fwd, const struct skiff_op *grad)
+static void record_vars(struct backward *b, const struct skiff_op *fwd, const struct skiff_op *grad)
 {
     for (int s = 0; s < grad->nouts; s++)
         for (int k = 0; k < grad->outs[s].n; k++) {
@@ -144,7 +144,7 @@ static enum skiff_status op_grads(struct backward *b, struct skiff_block *block,
         op_sort_slots(made);
         if (device && device->type == ATTR_STRING)
             op_set_string(b->p, made, "op_device", device->value.s);
-        note_vars(b, op, made);
+        record_vars(b, op, made);
         if (b->o->times > 1)
             rename_again(b, block, op, made);
     }
@@ -192,7 +192,8 @@ out:
 
 /* ---- variables ---- */
 
-/* Gradients whose names are taken get new ones; `to` maps the targets' gradients to given ones. */
+/* Gives new names to gradients whose names are taken; `to` maps the targets' gradients to given
+ * names. */
 static void rename_taken(struct backward *b, struct skiff_block *block, int start,
                          struct str_map *to)
 {
@@ -223,8 +224,8 @@ static void rename_taken(struct backward *b, struct skiff_block *block, int star
     }
 }
 
-/* Does the op that runs this gradient block hand the gradient on from one run to the next? `runner`
- * NULL: nobody does. */
+/* Does the op that runs this gradient block pass the gradient from one iteration to the next?
+ * `runner` NULL: no. */
 static bool handed_on(struct skiff_program *p, const struct skiff_op *runner, const char *grad)
 {
     if (!runner)
@@ -236,7 +237,7 @@ static bool handed_on(struct skiff_program *p, const struct skiff_op *runner, co
     return op_reads(runner, grad) && op_writes(runner, grad);
 }
 
-/* Declares the gradients that come from the run before and that no op has written yet. */
+/* Declares the gradients of the previous iteration that no op has written yet. */
 static void make_handed_on(struct skiff_block *block, const struct skiff_op *op,
                            const struct skiff_op *runner)
 {
@@ -271,7 +272,8 @@ static bool reads_missing_grads_only(const struct skiff_block *block, const stru
     return grads > 0 && there == 0;
 }
 
-/* A sum may name a piece whose op has been removed, because nothing reached it: left out. */
+/* A sum may list a term whose op has been removed because no gradient reached it: the term is
+ * dropped. */
 static void drop_missing_pieces(const struct skiff_block *block, struct skiff_op *op)
 {
     if (strcmp(op->type, "sum") != 0)
@@ -284,8 +286,8 @@ static void drop_missing_pieces(const struct skiff_block *block, struct skiff_op
     x->n = n;
 }
 
-/* Does the gradient go to the op that runs this block alone? Then the block has a variable of its
- * own for it, although one of that name is seen outside. (Fluid's takes the outer one, whose
+/* Is the gradient used only by the op that runs this block? Then the block declares its own
+ * variable, although an outer one of that name is visible. (Fluid uses the outer one, whose
  * gradient is then lost or doubled.) */
 static bool is_for_runner(struct skiff_program *p, const struct skiff_block *block,
                           const struct skiff_op *runner, const char *grad)
@@ -314,9 +316,9 @@ static enum skiff_status make_vars(struct backward *b, struct skiff_block *block
             const char *var = str_map_get(&b->grad_to_var, name);
             if (!var)
                 continue;
-            struct grad_place *place = arena_alloc(&b->p->arena, sizeof *place);
-            *place = (struct grad_place){v->name, block};
-            str_map_put(&b->places, var, place);
+            struct grad_writer *writer = arena_alloc(&b->p->arena, sizeof *writer);
+            *writer = (struct grad_writer){v->name, block};
+            str_map_put(&b->writers, var, writer);
         }
     TRY_OUT(infer_op(block, op, err));
     for (size_t i = 0; i < fresh.count; i++) {
@@ -335,7 +337,7 @@ out:
 }
 
 /* An op that runs a block may have results that nothing reads: their gradients are zeros. Inserts
- * the op for the first such one; false: there is none. */
+ * the op for the first such result; false if there is none. */
 static bool insert_zeros(struct backward *b, struct skiff_block *block, int at)
 {
     const struct skiff_op *op = block->ops[at];
@@ -355,8 +357,8 @@ static bool insert_zeros(struct backward *b, struct skiff_block *block, int at)
     return false;
 }
 
-/* Behind op `at`, which gives whole gradients: clips those of variables that ask for it. How many
- * ops that took. */
+/* After op `at`, which writes complete gradients: clips those of variables that ask for it. Returns
+ * the number of ops added. */
 static int clip_errors(struct backward *b, struct skiff_block *block, int at)
 {
     const struct skiff_op *op = block->ops[at];
@@ -421,7 +423,7 @@ static void seed_loss(struct skiff_program *p, struct skiff_block *b, const stru
     const struct op_attr_value *device = op_attr(maker, "op_device");
     op_set_out(p, op, "Out", 1, &out);
     op_set_longs(p, op, "shape", loss->shape.ndim ? 1 : 0,
-                 (int64_t[]){1}); /* 2.x: of no dimension */
+                 (int64_t[]){1}); /* 2.x: a scalar without dimensions */
     op_set_float(p, op, "value", 1.0f);
     op_set_int(p, op, "dtype", loss->dtype);
     op_set_bool(p, op, "force_cpu", false);
@@ -443,7 +445,8 @@ static void grads_of_set(struct skiff_program *p, const struct str_map *vars, st
         set_add(grads, with_grad(p, vars->entries[i].key));
 }
 
-/* op_role_var of the op that writes the gradient last: [param, grad] before what is there. */
+/* op_role_var of the op that writes the gradient last: [param, grad] is put before the present
+ * entries. */
 static void mark_writer(struct skiff_program *p, const struct skiff_var *param,
                         const struct skiff_var *grad)
 {
@@ -454,7 +457,7 @@ static void mark_writer(struct skiff_program *p, const struct skiff_var *param,
             continue;
         const struct op_attr_value *old = op_attr(op, "op_role_var");
         int n = old && old->type == ATTR_STRINGS ? old->value.n : 0;
-        const char **names = mem_must((size_t)(n + 2) * sizeof *names);
+        const char **names = mem_alloc_or_die((size_t)(n + 2) * sizeof *names);
         names[0] = param->name;
         names[1] = grad->name;
         for (int k = 0; k < n; k++)
@@ -482,10 +485,10 @@ static void collect_pairs(struct backward *b, struct param_grad **out, int *nout
     *nout = 0;
     for (size_t i = 0; i < root->vars.count; i++) {
         struct skiff_var *v = root->vars.entries[i].value;
-        const struct grad_place *place = str_map_get(&b->places, v->name);
-        if (!place || !param_listed(b->o, v))
+        const struct grad_writer *writer = str_map_get(&b->writers, v->name);
+        if (!writer || !param_listed(b->o, v))
             continue;
-        struct skiff_var *grad = block_own_var(place->block, place->name);
+        struct skiff_var *grad = block_own_var(writer->block, writer->name);
         (*out)[(*nout)++] = (struct param_grad){v, grad};
     }
     for (int i = 0; i < *nout; i++)
@@ -499,7 +502,7 @@ static void add_seed(struct backward *b, const char *grad)
     set_add(&b->wanted, grad);
 }
 
-/* Does a parameter's gradient need one of a gradient op that has none? */
+/* Does a parameter's gradient depend on a gradient op that has no gradient itself? */
 static enum skiff_status check_parameters(const struct backward *b, struct skiff_block *root,
                                           const struct str_map *targets,
                                           const struct str_map *no_grad, struct skiff_error *err)
@@ -580,9 +583,9 @@ static void seed_target(struct backward *b, struct skiff_block *block, const str
     const char *shape = arena_printf(&p->arena, "%s_shape", t->name);
     const char *grad = with_grad(p, t->name);
     struct skiff_op *op = block_insert_op(block, -1, "shape");
-    *op = *grad_ops_make(p, "shape", "Input", 1, &t->name, shape);
+    *op = *grad_ops_create(p, "shape", "Input", 1, &t->name, shape);
     op = block_insert_op(block, -1, "fill_constant");
-    *op = *grad_ops_make(p, "fill_constant", "ShapeTensor", 1, &shape, grad);
+    *op = *grad_ops_create(p, "fill_constant", "ShapeTensor", 1, &shape, grad);
     op_set_longs(p, op, "shape", t->shape.ndim, t->shape.dims);
     op_set_float(p, op, "value", 1.0f);
     op_set_int(p, op, "dtype", t->dtype);
@@ -645,8 +648,8 @@ enum skiff_status append_gradients(struct skiff_program *p, struct skiff_var *co
     if (status < 0)
         block_remove_ops(root, start, root->nops - start);
     for (int i = 0; i < ninputs && status == SKIFF_OK; i++) {
-        const struct grad_place *place = str_map_get(&b.places, inputs[i]->name);
-        out[i] = place ? block_own_var(place->block, place->name) : NULL;
+        const struct grad_writer *writer = str_map_get(&b.writers, inputs[i]->name);
+        out[i] = writer ? block_own_var(writer->block, writer->name) : NULL;
     }
     free(path);
     str_map_deinit(&outputs);

@@ -21,9 +21,9 @@ struct backward_options {
     int nparameters;
     const char *const *no_grad; /* variables without gradient, besides stop_gradient ones */
     int nno_grad;
-    int times;            /* the how-manieth call on this program; from 1 */
+    int times;            /* number of this call on the program, from 1 */
     struct names *names;  /* for a gradient whose name is taken */
-    const char **warning; /* what the caller should be warned of, in the arena; may be NULL */
+    const char **warning; /* warnings for the caller, in the arena; may be NULL */
 };
 
 struct param_grad {

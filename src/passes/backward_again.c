@@ -1,11 +1,11 @@
 /* Second and later calls of append_backward and gradients on one program.
  *
- * Gradients of the earlier calls are variables of the program by then, and their ops may be part of
- * what is differentiated. Two things are called y@GRAD now: a value that an earlier call has made,
- * and the gradient that this call computes. The latter is called grad/grad/y@GRAD (one "grad/" a
- * call); what the op that is differentiated reads or writes itself is always the former.
+ * Gradients of earlier calls are variables of the program by then, and their ops may be part of
+ * what is differentiated. So y@GRAD has two meanings: a value that an earlier call made, and the
+ * gradient that this call computes. The latter is named grad/grad/y@GRAD (one "grad/" per call).
+ * The arguments of the differentiated op itself always mean the former.
  *
- * Fluid 1.8 does not tell them apart where an ordinary op reads a gradient: in
+ * Fluid 1.8 confuses the two where an ordinary op reads a gradient. In
  *     g = gradients(x * x, x);  gradients(g * g + x * x * x, x)
  * the gradient of g * g is multiplied by grad/grad/x@GRAD, as far as it is known there, instead of
  * g. Programs of 1.x get these numbers, and a warning. */

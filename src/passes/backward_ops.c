@@ -29,7 +29,7 @@ void grad_ops_insert(struct grad_ops *g, int at, struct skiff_op *op)
 {
     if (g->n == g->cap) {
         g->cap = g->cap ? g->cap * 2 : 64;
-        g->ops = mem_must_grow(g->ops, (size_t)g->cap * sizeof *g->ops);
+        g->ops = mem_grow_or_die(g->ops, (size_t)g->cap * sizeof *g->ops);
     }
     if (at < 0)
         at = g->n;
@@ -38,8 +38,8 @@ void grad_ops_insert(struct grad_ops *g, int at, struct skiff_op *op)
     g->n++;
 }
 
-struct skiff_op *grad_ops_make(struct skiff_program *p, const char *type, const char *in_slot,
-                               int nin, const char *const *in, const char *out)
+struct skiff_op *grad_ops_create(struct skiff_program *p, const char *type, const char *in_slot,
+                                 int nin, const char *const *in, const char *out)
 {
     struct skiff_op *op = op_create(p, type);
     op_set_in(p, op, in_slot, nin, in);
@@ -62,7 +62,7 @@ void op_sort_slots(struct skiff_op *op)
         qsort(op->outs, (size_t)op->nouts, sizeof *op->outs, by_slot);
 }
 
-/* ---- adding up ---- */
+/* ---- summing ---- */
 
 struct pieces { /* the gradients of one variable so far */
     const char *name;
@@ -119,9 +119,9 @@ static void plan_sum(struct adder *a, struct pieces *p, int at)
     struct skiff_program *prog = a->g->program;
     if (a->nsums == a->sums_cap) {
         a->sums_cap = a->sums_cap ? a->sums_cap * 2 : 32;
-        a->sums = mem_must_grow(a->sums, (size_t)a->sums_cap * sizeof *a->sums);
+        a->sums = mem_grow_or_die(a->sums, (size_t)a->sums_cap * sizeof *a->sums);
     }
-    struct skiff_op *sum = grad_ops_make(prog, "sum", "X", p->n, p->parts, p->name);
+    struct skiff_op *sum = grad_ops_create(prog, "sum", "X", p->n, p->parts, p->name);
     op_set_bool(prog, sum, "use_mkldnn", false);
     a->sums[a->nsums++] = (struct pending){sum, at};
 }
@@ -132,7 +132,7 @@ static const char *rename_piece(struct adder *a, struct pieces *p)
                         p->renamed++);
 }
 
-/* The second gradient of a variable has come: the first one takes a name of its own too. */
+/* The second gradient of a variable has arrived: the first one is renamed, too. */
 static void rename_first(struct adder *a, struct pieces *p, int idx, struct skiff_op *op, int slot,
                          int arg)
 {
@@ -241,7 +241,7 @@ static bool removable(const struct skiff_op *op, struct str_map *no_grad)
     return true;
 }
 
-/* The variable of a gradient, which a later call may have put "grad/" before. */
+/* The variable of a gradient; a later call may have prefixed the name with "grad/". */
 static const char *strip_grad(struct skiff_program *p, const char *name)
 {
     const char *cut = name;
@@ -269,7 +269,7 @@ void grad_ops_drop_unwanted(struct grad_ops *g, struct str_map *no_grad)
                     continue;
                 const char *x = strip_grad(g->program, arg);
                 grad_ops_insert(&with, -1,
-                                grad_ops_make(g->program, "fill_zeros_like", "X", 1, &x, arg));
+                                grad_ops_create(g->program, "fill_zeros_like", "X", 1, &x, arg));
             }
         grad_ops_insert(&with, -1, op);
     }
@@ -283,15 +283,15 @@ struct version {
     bool ready;
 };
 
-struct node {
+struct grad_node {
     struct version **in, **out;
     int nin, nout;
 };
 
-struct graph {
+struct grad_graph {
     struct arena arena;
     struct str_map last; /* name -> its newest version */
-    struct node *nodes;
+    struct grad_node *nodes;
 };
 
 static int count_args(const struct op_arg *args, int n)
@@ -302,14 +302,14 @@ static int count_args(const struct op_arg *args, int n)
     return total;
 }
 
-static struct version *version_new(struct graph *g, const char *name)
+static struct version *version_new(struct grad_graph *g, const char *name)
 {
     struct version *v = arena_alloc(&g->arena, sizeof *v);
     str_map_put(&g->last, name, v);
     return v;
 }
 
-static void version_read(struct graph *g, struct version *v, int op)
+static void version_read(struct grad_graph *g, struct version *v, int op)
 {
     if (v->n == v->cap) {
         int cap = v->cap ? v->cap * 2 : 4;
@@ -322,9 +322,9 @@ static void version_read(struct graph *g, struct version *v, int op)
     v->readers[v->n++] = op;
 }
 
-static void graph_add(struct graph *g, int idx, const struct skiff_op *op)
+static void graph_add(struct grad_graph *g, int idx, const struct skiff_op *op)
 {
-    struct node *node = &g->nodes[idx];
+    struct grad_node *node = &g->nodes[idx];
     node->in = arena_alloc(&g->arena, (size_t)(count_args(op->ins, op->nins) + 1) * sizeof(void *));
     node->out =
         arena_alloc(&g->arena, (size_t)(count_args(op->outs, op->nouts) + 1) * sizeof(void *));
@@ -341,17 +341,17 @@ static void graph_add(struct graph *g, int idx, const struct skiff_op *op)
             node->out[node->nout++] = version_new(g, op->outs[s].names[k]);
 }
 
-/* Does everything that follows from op `start` follow from it alone? Marks those ops then. */
-static void mark_chain(struct graph *g, int nops, int start, bool *drop)
+/* Does every consumer of op `start`'s results depend on `start` alone? If so, marks those ops. */
+static void mark_chain(struct grad_graph *g, int nops, int start, bool *drop)
 {
-    int *queue = mem_must((size_t)(nops + 1) * sizeof *queue), head = 0, tail = 0;
-    bool *seen = mem_must((size_t)nops * sizeof *seen), alone = true;
+    int *queue = mem_alloc_or_die((size_t)(nops + 1) * sizeof *queue), head = 0, tail = 0;
+    bool *seen = mem_alloc_or_die((size_t)nops * sizeof *seen), alone = true;
     queue[tail++] = start;
     for (int i = 0; i < g->nodes[start].nin; i++)
         g->nodes[start].in[i]->ready = true;
     seen[start] = true;
     while (head < tail && alone) {
-        struct node *n = &g->nodes[queue[head++]];
+        struct grad_node *n = &g->nodes[queue[head++]];
         for (int i = 0; i < n->nin; i++)
             alone = alone && n->in[i]->ready;
         alone = alone && n->nin > 0;
@@ -388,15 +388,15 @@ static bool rootless(const struct skiff_op *op, const struct str_map *known,
 
 void grad_ops_drop_rootless(struct grad_ops *g, const struct str_map *known)
 {
-    struct graph graph = {0};
+    struct grad_graph graph = {0};
     struct str_map made;
     int ndrop = 0, n = 0;
-    bool *drop = mem_must((size_t)(g->n + 1) * sizeof *drop);
-    int *starts = mem_must((size_t)(g->n + 1) * sizeof *starts), nstarts = 0;
+    bool *drop = mem_alloc_or_die((size_t)(g->n + 1) * sizeof *drop);
+    int *starts = mem_alloc_or_die((size_t)(g->n + 1) * sizeof *starts), nstarts = 0;
     arena_init(&graph.arena);
     str_map_init(&graph.last);
     str_map_init(&made);
-    graph.nodes = mem_must((size_t)(g->n + 1) * sizeof *graph.nodes);
+    graph.nodes = mem_alloc_or_die((size_t)(g->n + 1) * sizeof *graph.nodes);
     for (int i = 0; i < g->n; i++) {
         struct skiff_op *op = g->ops[i];
         if (rootless(op, known, &made))

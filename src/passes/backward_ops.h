@@ -13,8 +13,8 @@ struct grad_ops {
 void grad_ops_deinit(struct grad_ops *g);
 void grad_ops_insert(struct grad_ops *g, int at, struct skiff_op *op); /* at -1: the end */
 /* A loose op with one input and one output slot and the attributes op_role and op_device. */
-struct skiff_op *grad_ops_make(struct skiff_program *p, const char *type, const char *in_slot,
-                               int nin, const char *const *in, const char *out);
+struct skiff_op *grad_ops_create(struct skiff_program *p, const char *type, const char *in_slot,
+                                 int nin, const char *const *in, const char *out);
 
 /* Slots in the order of their names, as Paddle walks them. */
 void op_sort_slots(struct skiff_op *op);

@@ -1,4 +1,4 @@
-/* What the files of backward share. Internal to backward. */
+/* Shared by the files of backward. Internal to backward. */
 #ifndef PASSES_BACKWARD_PARTS_H
 #define PASSES_BACKWARD_PARTS_H
 
@@ -13,7 +13,7 @@ struct backward {
     struct str_map *no_grad; /* per block that was there at the start: names of gradients */
     int nblocks;
     struct str_map grad_to_var; /* gradient -> variable */
-    struct str_map places;      /* variable -> struct grad_place */
+    struct str_map writers;     /* variable -> struct grad_writer */
     struct str_map seeds;       /* gradients of the targets */
     struct str_map written;     /* gradients that this call's seeds and ops write */
     struct str_map wanted;      /* second and later calls: gradients that may be read */
@@ -55,8 +55,8 @@ struct skiff_op **find_path(struct skiff_block *b, struct str_map *outputs, stru
 void add_dead_outputs(const struct skiff_block *b, struct skiff_op *const *path, int n,
                       const char *target, struct str_map *no_grad);
 
-/* Refuses when a variable of `sources` reaches the targets through a gradient op that has no
- * gradient itself: the result would lack its share. */
+/* Fails if a variable of `sources` reaches the targets through a gradient op that has no gradient
+ * itself: the result would lack that term. */
 enum skiff_status check_second_order(struct skiff_block *b, const struct str_map *targets,
                                      const struct str_map *sources, const struct str_map *no_grad,
                                      struct skiff_error *err);
@@ -66,7 +66,7 @@ enum skiff_status check_second_order(struct skiff_block *b, const struct str_map
 /* Renames what the gradient op of `fwd` reads and writes where an earlier call has the name. */
 void rename_again(struct backward *b, const struct skiff_block *block, const struct skiff_op *fwd,
                   struct skiff_op *op);
-/* What this call calls that gradient. */
+/* The name that this call gives to that gradient. */
 const char *again_name(struct backward *b, const struct skiff_block *block, const char *name);
 /* Renames the block's no_grad, once all gradient ops are made. */
 void rename_no_grad(struct backward *b, const struct skiff_block *block);

@@ -1,8 +1,9 @@
-/* The path of backward: ops between what is differentiated and what it is differentiated by.
+/* The path of backward: the ops between the targets and the sources of a differentiation.
  *
  * An op without gradient ends the path, as in Fluid: that is how metrics, comparisons and integers
- * drop out. A gradient op of an earlier call that has no gradient itself must not: the result would
- * lack a share that the program asked for (Fluid 1.8 leaves it out without a word). */
+ * drop out. A gradient op of an earlier call that has no gradient itself is an error instead: the
+ * result would silently lack a term that the program asked for (Fluid 1.8 omits it without a
+ * message). */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -33,8 +34,8 @@ static bool has_grad(const struct skiff_op *op)
 struct skiff_op **find_path(struct skiff_block *b, struct str_map *outputs, struct str_map *inputs,
                             struct str_map *no_grad, int *n)
 {
-    struct skiff_op **path = mem_must((size_t)(b->nops + 1) * sizeof *path);
-    bool *on = mem_must((size_t)(b->nops + 1) * sizeof *on);
+    struct skiff_op **path = mem_alloc_or_die((size_t)(b->nops + 1) * sizeof *path);
+    bool *on = mem_alloc_or_die((size_t)(b->nops + 1) * sizeof *on);
     for (int i = 0; i < b->nops; i++) {
         struct skiff_op *op = b->ops[i];
         on[i] = !inputs || (any_in(op->ins, op->nins, inputs) && has_grad(op));
@@ -103,7 +104,7 @@ static void reach(const struct skiff_block *b, const struct str_map *sources,
     }
 }
 
-/* Names that the targets depend on with a slope: what they get through ops such as sign is constant
+/* Names on which the targets depend with a slope; a dependency through ops such as sign is constant
  * nearly everywhere. */
 static void lead_back(const struct skiff_block *b, const struct str_map *no_grad,
                       struct str_map *live)

@@ -43,7 +43,7 @@ static struct skiff_var *norm_of(struct skiff_net *net, struct skiff_var *const 
     return skiff_layer_sqrt(net, skiff_layer_sums(net, (struct skiff_vars){n, squares}, NULL));
 }
 
-/* The clip ops were made while the gradient had its old name; they are marked with the new one. */
+/* The clip ops were created before the gradient was renamed; update their op_role_var. */
 static void correct_role_vars(struct skiff_net *net, const struct str_map *fresh)
 {
     struct skiff_program *p = net->frame->main;
@@ -74,7 +74,7 @@ static struct skiff_var *clip_one(struct skiff_net *net, const struct skiff_clip
     }
 }
 
-/* The factor by which all gradients are multiplied; NULL when nothing is to be clipped. */
+/* The factor by which all gradients are multiplied; NULL if nothing is clipped. */
 static struct skiff_var *global_factor(struct skiff_net *net, const struct skiff_clip *c,
                                        const struct param_grad *pairs, int n)
 {

@@ -1,4 +1,12 @@
-/* See collective.h. Ops stand where Paddle 1.8.5's GradAllReduce puts them, on one ring. */
+/* Makes a program collective (collective.h). Ops are inserted where Paddle 1.8.5's GradAllReduce
+ * inserts them, on one ring.
+ *
+ * Main program, front to back: the loss gradient is scaled; behind each backward op that finishes a
+ * parameter's gradient stands its sum over ranks; updates wait for the streams. With merged
+ * gradients the sums move into the block of every k-th run. A copy for a rank without rows keeps
+ * only the sums, of gradients with no rows or zeros, so that all ranks make the same calls.
+ * collective_hash covers the calls, and collective_numbers lists the constants of updates; ranks
+ * compare both to find programs that differ. */
 #include "passes/collective.h"
 
 #include <stdio.h>
@@ -11,7 +19,7 @@
 #include "program/op_kind.h"
 #include "program/rights.h"
 
-/* Statistics that are used, not made (sync_batch_norm), ask nobody. */
+/* Statistics that are read and not computed (sync_batch_norm) need no exchange. */
 static bool is_done_together(const struct skiff_op *op)
 {
     const struct op_attr_value *test = op_attr(op, "is_test");
@@ -86,7 +94,7 @@ static void scale_loss(struct skiff_program *p, const struct collective_pass *o)
 
 /* ---- gradients ---- */
 
-/* [param, grad, param, grad ..] of a backward op that makes gradients of parameters; NULL */
+/* [param, grad, param, grad ..] of a backward op that computes gradients of parameters, or NULL */
 static const struct attr_value *pairs_of(const struct skiff_op *op)
 {
     const struct op_attr_value *pairs = op_attr(op, "op_role_var");
@@ -102,7 +110,7 @@ static int count_gradients(const struct skiff_block *b)
     return n;
 }
 
-/* Sums behind the op at `at`; returns how many ops there are more. */
+/* Inserts sums after the op at `at`; returns how many ops were added. */
 static int sum_behind(struct skiff_program *p, int at, const char **last)
 {
     const struct attr_value *pairs = pairs_of(program_root(p)->ops[at]);
@@ -181,7 +189,7 @@ static void open_ring(struct skiff_program *p, const struct collective_pass *o)
     const char *name = id->name, *others[1024];
     int n = 0;
     id->kind = VAR_RAW;
-    id->persistable = IS_TRUE;
+    id->persistable = PRESENCE_TRUE;
     struct skiff_op *op = block_insert_op(b, -1, "c_gen_nccl_id");
     op_set_out(p, op, "Out", 1, &name);
     op_set_int(p, op, "rank", o->rank);
@@ -206,7 +214,7 @@ void collective_gen(struct skiff_program *p, const struct collective_pass *o)
     struct skiff_var *id = block_add_var(b, "NCCLID");
     const char *name = id->name;
     id->kind = VAR_RAW;
-    id->persistable = IS_TRUE;
+    id->persistable = PRESENCE_TRUE;
     struct skiff_op *op = block_insert_op(b, -1, "gen_nccl_id");
     op_set_out(p, op, "NCCLID", 1, &name);
     op_set_strings(p, op, "trainers", o->endpoints ? o->nranks : 0,
@@ -224,7 +232,7 @@ static void spread_parameters(struct skiff_program *startup, const struct skiff_
     const char *last = NULL;
     for (size_t i = 0; i < vars->count; i++) {
         const struct skiff_var *v = vars->entries[i].value;
-        bool parameter = v->param || v->is_parameter == IS_TRUE;
+        bool parameter = v->param || v->is_parameter == PRESENCE_TRUE;
         if (!parameter || !block_own_var(program_root(startup), v->name))
             continue;
         struct skiff_op *op = put(startup, -1, "c_broadcast", v->name, ROLE_FORWARD);
@@ -329,7 +337,7 @@ static int put_no_rows(struct skiff_program *p, int at, const char *grad, const 
     return 3;
 }
 
-/* The parameter whose gradient that is. */
+/* The parameter of that gradient. */
 static const struct skiff_var *param_of(const struct skiff_program *main, const char *grad)
 {
     const struct skiff_block *b = program_root(main);
@@ -342,7 +350,7 @@ static const struct skiff_var *param_of(const struct skiff_program *main, const 
     return NULL;
 }
 
-/* With local SGD the means, of what it has: a rank without rows updates nothing. */
+/* With local SGD, the means of its present values: a rank without rows updates nothing. */
 static bool is_kept(const struct skiff_op *op, bool local, bool in_means)
 {
     if (has_role(op, ROLE_LRSCHED) || local)
@@ -381,7 +389,7 @@ enum skiff_status collective_idle(const struct skiff_program *main, struct skiff
     return SKIFF_OK;
 }
 
-/* ---- the same everywhere ---- */
+/* ---- the comparison text ---- */
 
 static uint64_t mix(uint64_t h, const char *text)
 {
@@ -398,7 +406,7 @@ static uint64_t mix_args(uint64_t h, const struct op_arg *args, int n)
     return h;
 }
 
-/* Ops, and the variables' names in them: what decides which calls are made, and in which order. */
+/* Ops and their variables' names: they determine which calls are made, and in which order. */
 uint64_t collective_hash(const struct skiff_program *p)
 {
     uint64_t h = (uint64_t)p->nblocks;
@@ -412,7 +420,7 @@ uint64_t collective_hash(const struct skiff_program *p)
     return h;
 }
 
-/* As short as it can be read again. */
+/* The shortest digits that read back to the same value. */
 static const char *number_text(float f, char out[32])
 {
     for (int digits = 6; digits <= 9; digits++) {
@@ -423,7 +431,7 @@ static const char *number_text(float f, char out[32])
     return out;
 }
 
-/* A constant by which parameters are updated; others may be a rank's own. */
+/* A constant that affects updates; other constants may differ between ranks. */
 static bool sets_number(const struct skiff_op *op)
 {
     static const char *const names[] = {"learning_rate", "gradient_merge_k", "local_sgd_"};

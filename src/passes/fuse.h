@@ -1,13 +1,13 @@
-/* Fusing: a program that computes the same with fewer, larger steps. What is fetched stays
- * computed. The result is for running only; it holds ops that no file may hold (OP_INTERNAL). */
+/* Fusing: rewrites a program so that it computes the same with fewer, larger steps. Fetched
+ * variables stay computed. The result is for running only; it holds ops that no file may hold
+ * (OP_INTERNAL). */
 #ifndef PASSES_FUSE_H
 #define PASSES_FUSE_H
 
 #include "program/program.h"
 
-/* What every pass makes is verified (`verify`: flags of program_verify_with): a pass
- * that went wrong is an internal error that names it. A program that was wrong before is
- * left to its runner. */
+/* The result of every pass is verified (`verify`: flags of program_verify_with): a faulty pass is
+ * an internal error that names it. A program that was faulty before is left to its caller. */
 enum skiff_status fuse_program(const struct skiff_program *p, const char *const *keep, int nkeep,
                                unsigned verify, struct skiff_program **out,
                                struct skiff_error *err);

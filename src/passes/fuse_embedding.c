@@ -25,7 +25,7 @@ enum {
     PIECE_SQRT
 }; /* as in ops/fused_embedding.c */
 
-struct piece {
+struct lookup_piece {
     int kind, table;
     const char *name;                           /* t_i */
     struct skiff_op *lookup, *middle;           /* middle: pool or reshape, or NULL */
@@ -34,9 +34,9 @@ struct piece {
     int64_t padding;
 };
 
-struct match {
+struct embedding_match {
     struct skiff_op *concat, *concat_grad;
-    struct piece *pieces;
+    struct lookup_piece *pieces;
     int n, nlookups;
     const char **tables; /* distinct W */
     int ntables;
@@ -89,10 +89,10 @@ static bool table_fits(const struct graph *g, const struct skiff_op *lookup)
     return w && ids && w->dtype == DTYPE_FP32 && ids->dtype == DTYPE_INT64;
 }
 
-/* t_i comes from a look-up, perhaps through a pool or a reshape to [-1, width]. */
-static void match_piece(const struct graph *g, const char *name, struct piece *p)
+/* t_i is computed from a look-up, perhaps through a pool or a reshape to [-1, width]. */
+static void match_piece(const struct graph *g, const char *name, struct lookup_piece *p)
 {
-    *p = (struct piece){.kind = PIECE_DENSE, .name = name, .padding = -1};
+    *p = (struct lookup_piece){.kind = PIECE_DENSE, .name = name, .padding = -1};
     struct skiff_op *middle = graph_writer(g, name, FUSE_POOL);
     int kind = PIECE_LOOKUP;
     if (middle && pool_fits(g, middle))
@@ -114,7 +114,7 @@ static void match_piece(const struct graph *g, const char *name, struct piece *p
     p->padding = padding_of(lookup);
 }
 
-static int table_index(struct match *m, const char *w)
+static int table_index(struct embedding_match *m, const char *w)
 {
     for (int i = 0; i < m->ntables; i++)
         if (!strcmp(m->tables[i], w))
@@ -124,9 +124,9 @@ static int table_index(struct match *m, const char *w)
 }
 
 /* The gradient ops behind piece i; false when they are not all there in the expected form. */
-static bool match_piece_grad(const struct graph *g, struct match *m, int i)
+static bool match_piece_grad(const struct graph *g, struct embedding_match *m, int i)
 {
-    struct piece *p = &m->pieces[i];
+    struct lookup_piece *p = &m->pieces[i];
     const char *d = op_out(m->concat_grad, "X@GRAD")->names[i];
     if (p->middle) {
         p->middle_grad =
@@ -143,7 +143,8 @@ static bool match_piece_grad(const struct graph *g, struct match *m, int i)
     return p->dw && strcmp(p->dw, EMPTY_VAR) && !graph_kept(g, p->dw);
 }
 
-static bool piece_is_private(const struct graph *g, const struct match *m, const struct piece *p)
+static bool piece_is_private(const struct graph *g, const struct embedding_match *m,
+                             const struct lookup_piece *p)
 {
     struct skiff_op *readers[] = {m->concat, m->concat_grad, p->middle_grad, p->lookup_grad};
     if (!graph_private(g, p->name, readers, 4))
@@ -159,9 +160,11 @@ static bool piece_is_private(const struct graph *g, const struct match *m, const
     return graph_private(g, op_in1(p->middle, "X"), inner, 2);
 }
 
-/* Table and ids are read where concat stood, later than before; ids once for both directions; the
- * gradient is written where concat_grad stood, earlier than before. Would anybody notice? */
-static bool piece_order_kept(const struct graph *g, const struct match *m, const struct piece *p)
+/* Table and ids are read where concat stood, later than before, and ids once for both directions;
+ * the gradient is written where concat_grad stood, earlier than before. Does any op in between
+ * notice? */
+static bool piece_order_kept(const struct graph *g, const struct embedding_match *m,
+                             const struct lookup_piece *p)
 {
     int lookup = graph_position(g, p->lookup), concat = graph_position(g, m->concat);
     if (graph_written_between(g, p->w, lookup, concat) ||
@@ -174,9 +177,9 @@ static bool piece_order_kept(const struct graph *g, const struct match *m, const
            !graph_touched_between(g, p->dw, graph_position(g, m->concat_grad), grad);
 }
 
-static void piece_make_dense(struct piece *p)
+static void piece_make_dense(struct lookup_piece *p)
 {
-    *p = (struct piece){.kind = PIECE_DENSE, .name = p->name, .padding = -1};
+    *p = (struct lookup_piece){.kind = PIECE_DENSE, .name = p->name, .padding = -1};
 }
 
 /* dW of a table: the sum op that collects the look-ups' parts, when there is one. */
@@ -185,9 +188,9 @@ static struct skiff_op *collecting_sum(const struct graph *g, const char *dw)
     return graph_reader(g, dw, "X", FUSE_SUM);
 }
 
-/* Rows that stand twice in a sparse gradient are one row in the fused one. Optimizers, sums (over
- * ranks, too) and what minimize puts in between (clips, decay) add such rows up anyway; others
- * might tell. */
+/* Rows that occur twice in a sparse gradient are one row in the fused one. Optimizers, sums (over
+ * ranks, too) and the ops that minimize inserts (clips, decay) merge such rows anyway; other
+ * readers might notice. */
 static bool read_as_sum(const struct graph *g, const char *dw)
 {
     const struct graph_name *n = str_map_get(&g->names, dw);
@@ -205,13 +208,13 @@ static bool read_as_sum(const struct graph *g, const char *dw)
 
 /* Parts of one table go to one sum (or straight to the parameter's gradient),
  * with one padding id. */
-static bool table_is_whole(const struct graph *g, const struct match *m, const char *w)
+static bool table_is_whole(const struct graph *g, const struct embedding_match *m, const char *w)
 {
     struct skiff_op *sum = NULL;
     int parts = 0;
     int64_t padding = -1;
     for (int i = 0; i < m->n; i++) {
-        const struct piece *p = &m->pieces[i];
+        const struct lookup_piece *p = &m->pieces[i];
         if (p->kind == PIECE_DENSE || strcmp(p->w, w))
             continue;
         struct skiff_op *s = collecting_sum(g, p->dw);
@@ -225,7 +228,7 @@ static bool table_is_whole(const struct graph *g, const struct match *m, const c
             return false;
     }
     const char *out = sum ? op_out1(sum, "Out") : NULL;
-    /* a kept sum orders its rows in a way of its own, and somebody will look */
+    /* a kept sum orders its rows in its own way, and somebody reads it */
     return !sum || (out && !graph_kept(g, out) &&
                     !graph_touched_between(g, out, graph_position(g, m->concat_grad),
                                            graph_position(g, sum)));
@@ -240,7 +243,7 @@ static bool same_lists(const struct op_arg *a, const struct op_arg *b)
 }
 
 /* The gradient op of this very concat: it lists the same inputs, and one of them has no other. */
-static struct skiff_op *gradient_of(const struct graph *g, const struct match *m)
+static struct skiff_op *gradient_of(const struct graph *g, const struct embedding_match *m)
 {
     for (int i = 0; i < m->n; i++) {
         if (m->pieces[i].kind == PIECE_DENSE)
@@ -252,12 +255,12 @@ static struct skiff_op *gradient_of(const struct graph *g, const struct match *m
     return NULL;
 }
 
-/* With gradients: all look-ups are of one sort, sparse or not; the first one says which. */
-static void match_backward(const struct graph *g, struct match *m)
+/* With gradients: all look-ups are of one kind, sparse or not; the first one determines it. */
+static void match_backward(const struct graph *g, struct embedding_match *m)
 {
     bool known = false;
     for (int i = 0; i < m->n; i++) {
-        struct piece *p = &m->pieces[i];
+        struct lookup_piece *p = &m->pieces[i];
         if (p->kind == PIECE_DENSE)
             continue;
         bool fits = match_piece_grad(g, m, i),
@@ -271,7 +274,7 @@ static void match_backward(const struct graph *g, struct match *m)
     }
 }
 
-static bool table_comes_before(const struct match *m, int piece)
+static bool table_comes_before(const struct embedding_match *m, int piece)
 {
     for (int i = 0; i < piece; i++)
         if (m->pieces[i].w && same_name(m->pieces[i].w, m->pieces[piece].w))
@@ -279,8 +282,8 @@ static bool table_comes_before(const struct match *m, int piece)
     return false;
 }
 
-/* Each table is judged once: hundreds of slots that share one would cost their number cubed. */
-static void match_tables(const struct graph *g, struct match *m)
+/* Each table is checked once: for hundreds of slots that share a table, the cost would be cubic. */
+static void match_tables(const struct graph *g, struct embedding_match *m)
 {
     for (int i = 0; i < m->n; i++) {
         const char *w = m->pieces[i].w; /* NULL: dense */
@@ -306,7 +309,7 @@ static bool concat_fits(const struct graph *g, const struct skiff_op *concat)
     return op_out1(concat, "Out") != NULL;
 }
 
-static bool match_concat(struct graph *g, struct skiff_op *concat, struct match *m)
+static bool match_concat(struct graph *g, struct skiff_op *concat, struct embedding_match *m)
 {
     if (!concat_fits(g, concat))
         return false;
@@ -347,7 +350,7 @@ struct lists { /* slots of the fused ops */
     int nids, nx;
 };
 
-/* A new variable: numbers of which nobody knows yet how many. */
+/* A new variable whose element count is not known yet. */
 static const char *add_list(struct graph *g, const char *name, enum dtype dtype)
 {
     struct skiff_var *v = block_add_var(g->block, name);
@@ -357,7 +360,7 @@ static const char *add_list(struct graph *g, const char *name, enum dtype dtype)
     return v->name;
 }
 
-static void collect(struct graph *g, const struct match *m, struct lists *l)
+static void collect(struct graph *g, const struct embedding_match *m, struct lists *l)
 {
     size_t n = (size_t)m->n + 1;
     struct arena *a = &g->program->arena;
@@ -371,7 +374,7 @@ static void collect(struct graph *g, const struct match *m, struct lists *l)
                         .paddings = arena_alloc(a, n * sizeof(int64_t))};
     const struct op_arg *grads = m->concat_grad ? op_out(m->concat_grad, "X@GRAD") : NULL;
     for (int i = 0; i < m->n; i++) {
-        const struct piece *p = &m->pieces[i];
+        const struct lookup_piece *p = &m->pieces[i];
         l->layout[3 * i] = p->kind;
         l->layout[3 * i + 2] = p->table;
         l->paddings[i] = p->padding;
@@ -391,7 +394,7 @@ static void collect(struct graph *g, const struct match *m, struct lists *l)
     }
 }
 
-static void set_common(struct graph *g, struct skiff_op *op, const struct match *m,
+static void set_common(struct graph *g, struct skiff_op *op, const struct embedding_match *m,
                        const struct lists *l, int role)
 {
     struct skiff_program *p = g->program;
@@ -405,7 +408,7 @@ static void set_common(struct graph *g, struct skiff_op *op, const struct match 
 }
 
 /* The sum over a table's parts keeps one of them, the fused gradient; alone, it goes away. */
-static const char *join_parts(struct graph *g, const struct match *m, int table)
+static const char *join_parts(struct graph *g, const struct embedding_match *m, int table)
 {
     const char *kept = NULL;
     struct skiff_op *sum = NULL;
@@ -437,7 +440,7 @@ static const char *join_parts(struct graph *g, const struct match *m, int table)
     return kept;
 }
 
-static void replace(struct graph *g, const struct match *m)
+static void replace(struct graph *g, const struct embedding_match *m)
 {
     struct lists l;
     collect(g, m, &l);
@@ -460,7 +463,7 @@ static void replace(struct graph *g, const struct match *m)
         op_set_out(g->program, grad, "X@GRAD", l.nx, l.dx);
     }
     for (int i = 0; i < m->n; i++) {
-        const struct piece *p = &m->pieces[i];
+        const struct lookup_piece *p = &m->pieces[i];
         struct skiff_op *gone[] = {p->lookup, p->middle, p->lookup_grad, p->middle_grad};
         for (int j = 0; j < 4; j++)
             if (gone[j])
@@ -473,7 +476,7 @@ int fuse_embedding(struct graph *g)
     int fused = 0;
     for (int i = 0; i < g->block->nops; i++) {
         struct skiff_op *op = g->block->ops[i];
-        struct match m;
+        struct embedding_match m;
         if (!op || !op->kind || op->kind->fuse != FUSE_CONCAT || !match_concat(g, op, &m))
             continue;
         replace(g, &m);

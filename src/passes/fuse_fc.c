@@ -118,8 +118,8 @@ static bool match_is_private(const struct graph *g, const struct fc_match *m)
     return !m->act || graph_private(g, m->t1, t1_readers, 2);
 }
 
-/* The inputs are read where the last of the ops stood, the gradients of the bias are written where
- * matmul_grad stood: later than before. Would anybody notice? */
+/* The inputs are read where the last of the ops stood, and the gradients of the bias are written
+ * where matmul_grad stood: later than before. Does any op in between notice? */
 static bool order_kept(const struct graph *g, const struct fc_match *m)
 {
     int matmul = graph_position(g, m->matmul), add = graph_position(g, m->add),
@@ -137,7 +137,7 @@ static bool order_kept(const struct graph *g, const struct fc_match *m)
            !graph_touched_between(g, op_out1(m->add_grad, "Y@GRAD"), add_grad, matmul_grad);
 }
 
-/* What disappears is not needed by the fused ops under another title. */
+/* A variable that disappears must not be another argument of the fused ops. */
 static bool nothing_lost(const struct fc_match *m)
 {
     bool grad = m->add_grad != NULL;

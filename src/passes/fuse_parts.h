@@ -1,6 +1,6 @@
 /* The fusing passes, in the order in which fuse.c runs them. Each works on the program of the
- * graph, replaces what it finds, and returns how many places it fused. A pass knows ops by class
- * (op_kind.fuse), never by name. */
+ * graph, replaces the patterns that it finds, and returns their number. A pass identifies ops by
+ * role (op_kind.fuse), not by name. */
 #ifndef PASSES_FUSE_PARTS_H
 #define PASSES_FUSE_PARTS_H
 
@@ -13,7 +13,7 @@ static inline bool same_name(const char *a, const char *b)
     return a && b && !strcmp(a, b);
 }
 
-/* Does one of the names stand in both lists? NULLs do not count. */
+/* Does a name occur in both lists? NULLs do not count. */
 static inline bool names_meet(const char *const *a, int na, const char *const *b, int nb)
 {
     for (int i = 0; i < na; i++)
@@ -40,12 +40,14 @@ struct fuse_pass {
     int (*run)(struct graph *g);
 };
 
-/* Look-ups of tables that servers hold -> look-ups in a small local table; sends out of the way of
- * fused_fc; runs before the others, on the program itself. */
+/* Look-ups of tables that servers hold -> look-ups in a small local table; also moves sends out of
+ * the way of fused_fc. Runs before the others, on the program itself. */
 int fuse_remote(struct skiff_program *p);
-/* Sums over ranks out of the way of the others, down to their first reader; runs before them. */
+/* Moves sums over ranks down to their first reader, out of the way of the others; runs before
+ * them. */
 int fuse_reduce_lift(struct skiff_program *p);
-/* These sums in buckets, begun while backward goes on; runs after the others, before update. */
+/* Combines these sums into buckets that start while backward is running; runs after the others,
+ * before update. */
 int fuse_reduce(struct graph *g);
 /* matmul + bias + activation, and their gradients -> fused_fc, fused_fc_grad */
 int fuse_fc(struct graph *g);

@@ -1,18 +1,17 @@
-/* Sums of gradients over ranks: in buckets, while backward goes on.
+/* Sums of gradients over ranks, in buckets, while backward is running.
  *
- *   dw = ..; c_sync_calc_stream(dw); c_allreduce_sum(dw); db = ..; c_allreduce_sum(db); ..
+ *    dw = ..; c_sync_calc_stream(dw); c_allreduce_sum(dw); db = ..; c_allreduce_sum(db); ..
  *
- * fuse_reduce_lift takes away what waits for streams, and moves every such sum down to the first op
- * that touches its gradient, so that the other passes find the gradient ops side by side. Then
- * fuse_reduce puts those that stand together there into buckets, and begins a bucket where its last
- * gradient is made:
+ * fuse_reduce_lift removes the stream waits and moves each sum down to the first op that touches
+ * its gradient, so that the other passes find the gradient ops next to each other. Then fuse_reduce
+ * combines adjacent sums into buckets, and starts a bucket where its last gradient is computed:
  *
- *   dw = ..; db = ..; start(dw, db) -> work; .. ; wait(work) -> dw, db; sgd(dw); sgd(db)
+ *    dw = ..; db = ..; start(dw, db) -> work; .. ; wait(work) -> dw, db; sgd(dw); sgd(db)
  *
- * All ranks must call in the same order, though what they fetch, and so what is fused, may differ:
- * order and contents of buckets follow the order of the sums in the program and the sizes of
- * gradients, and no bucket begins before another op that ranks do together. Selected rows, and what
- * is not float32, stay sums of their own, behind the beginnings. */
+ * All ranks must make their calls in the same order, although their fetches, and therefore the
+ * fusions, may differ. So order and contents of buckets depend only on the order of the sums in the
+ * program and the sizes of gradients, and no bucket starts before another collective op. Selected
+ * rows and types other than float32 keep sums of their own, after the starts. */
 #include <string.h>
 
 #include "passes/fuse_parts.h"
@@ -58,8 +57,8 @@ static bool any_sum(const struct skiff_block *b)
     return false;
 }
 
-/* From the last to the first: a sum sinks until it meets who touches its gradient, or a sum that
- * has sunk before it. */
+/* From the last to the first: a sum sinks until it meets an op that touches its gradient, or a sum
+ * that has sunk before it. */
 int fuse_reduce_lift(struct skiff_program *p)
 {
     struct skiff_block *b = program_root(p);
@@ -87,7 +86,7 @@ int fuse_reduce_lift(struct skiff_program *p)
 
 /* ---- buckets ---- */
 
-struct bucket {
+struct fused_bucket {
     const char **names;
     int n, ring;
     int64_t bytes;
@@ -112,9 +111,9 @@ static int find_run(const struct skiff_block *b, int *first)
     return end - *first;
 }
 
-/* Behind the last op before `before` that writes one of the bucket's gradients, or that ranks do
- * together. */
-static int start_place(const struct skiff_block *b, const struct bucket *k, int before)
+/* After the last op before `before` that writes one of the bucket's gradients or is a collective
+ * op. */
+static int start_index(const struct skiff_block *b, const struct fused_bucket *k, int before)
 {
     for (int i = before - 1; i >= 0; i--) {
         const struct skiff_op *op = b->ops[i];
@@ -128,7 +127,8 @@ static int start_place(const struct skiff_block *b, const struct bucket *k, int 
 }
 
 /* A wait at position `wait`, and a start before `head`. */
-static void put_bucket(struct graph *g, const struct bucket *k, int number, int head, int wait)
+static void put_bucket(struct graph *g, const struct fused_bucket *k, int number, int head,
+                       int wait)
 {
     struct skiff_program *p = g->program;
     struct skiff_block *b = g->block;
@@ -140,7 +140,7 @@ static void put_bucket(struct graph *g, const struct bucket *k, int number, int 
     op_set_out(p, op, "Out", k->n, k->names);
     op_set_int(p, op, "ring_id", k->ring);
     op_set_int(p, op, "op_role", ROLE_BACKWARD);
-    op = block_insert_op(b, start_place(b, k, head), "fused_reduce_start");
+    op = block_insert_op(b, start_index(b, k, head), "fused_reduce_start");
     op_set_in(p, op, "X", k->n, k->names);
     op_set_out(p, op, "Work", 1, &work->name);
     op_set_int(p, op, "ring_id", k->ring);
@@ -148,11 +148,11 @@ static void put_bucket(struct graph *g, const struct bucket *k, int number, int 
 }
 
 /* The next sums of [at, end) of one ring, up to BUCKET_BYTES. */
-static int fill_bucket(struct graph *g, struct skiff_op **sums, int n, struct bucket *k)
+static int fill_bucket(struct graph *g, struct skiff_op **sums, int n, struct fused_bucket *k)
 {
     int used = 0;
-    *k = (struct bucket){.names = arena_alloc(&g->arena, (size_t)n * sizeof(*k->names)),
-                         .ring = attr_int(sums[0], "ring_id", 0)};
+    *k = (struct fused_bucket){.names = arena_alloc(&g->arena, (size_t)n * sizeof(*k->names)),
+                               .ring = attr_int(sums[0], "ring_id", 0)};
     for (; used < n && attr_int(sums[used], "ring_id", 0) == k->ring; used++) {
         int64_t bytes = 0;
         (void)is_dense(g->block, sums[used], &bytes);
@@ -181,11 +181,11 @@ int fuse_reduce(struct graph *g)
     }
     if (!ndense)
         return 0;
-    /* starts of buckets, wherever they can be; the others; waits for buckets */
+    /* starts of buckets, as early as possible; other sums; waits for buckets */
     memcpy(b->ops + first, rest, (size_t)nrest * sizeof(*rest));
     block_remove_ops(b, first + nrest, ndense);
     for (int i = 0; i < ndense; buckets++) {
-        struct bucket k;
+        struct fused_bucket k;
         i += fill_bucket(g, dense + i, ndense - i, &k);
         int head = first + buckets; /* behind all starts so far */
         put_bucket(g, &k, buckets, head, head + nrest + buckets);

@@ -1,5 +1,5 @@
-/* Tables that servers hold: the rows of a batch become a small local table, and everything that
- * follows - look-ups, pools, their gradients, and the passes that fuse them - works on that.
+/* Tables that servers hold: the rows of a batch become a small local table, on which everything
+ * that follows - look-ups, pools, their gradients, and the passes that fuse them - works.
  *
  *   remote look-up (W, ids_0, ids_1, ..) -> e_0, e_1, ..
  *   lookup_grad(W, ids_i, de_i) -> dW_i;  sum(dW_0, dW_1, ..) -> dW
@@ -9,19 +9,18 @@
  *   pull_rows(W, ids_0, ids_1, ..) -> T (the rows of the distinct ids), rows (these ids), local_i
  *   lookup(T, local_i) -> e_i
  *   lookup_grad(T, local_i, de_i) -> dW_i;  sum(dW_0, dW_1, ..) -> dT
- *   rows_home(dT, rows) -> dW            back to the ids of the whole table
+ *   rows_home(dT, rows) -> dW            back to the ids of the complete table
  *
- * So every row comes once per batch and table, and the gradient goes out with every row once. Parts
- * that do not all come together in one sum are brought home one by one.
+ * So every row is pulled once per batch and table, and the gradient is pushed with every row once.
+ * Parts that are not combined in one sum are mapped back one by one.
  *
- * And gradients that go to servers go out as soon as they are there, also the bias's, between the
- * two gradient ops of a fully connected layer, which would keep them apart. That send comes one op
- * later. */
+ * Gradients for servers are sent as soon as they are computed. The send of a bias's gradient would
+ * separate the two gradient ops of a fully connected layer, so it moves one op later. */
 #include <string.h>
 
 #include "passes/fuse_parts.h"
 
-struct remote {
+struct remote_lookup {
     struct skiff_program *p;
     struct skiff_block *b;
     struct skiff_op *lookup; /* the remote one */
@@ -37,7 +36,7 @@ static int64_t attr_long(const struct skiff_op *op, const char *name, int64_t fa
     return a && a->type == ATTR_LONG ? a->value.l : fallback;
 }
 
-static const char *add_var(struct remote *r, const char *name, enum dtype dtype,
+static const char *add_var(struct remote_lookup *r, const char *name, enum dtype dtype,
                            const struct shape *shape, int lod_level)
 {
     struct skiff_var *v = block_add_var(r->b, name);
@@ -48,12 +47,12 @@ static const char *add_var(struct remote *r, const char *name, enum dtype dtype,
     return v->name;
 }
 
-static bool remote_init(struct remote *r, struct skiff_program *p, struct skiff_op *lookup,
+static bool remote_init(struct remote_lookup *r, struct skiff_program *p, struct skiff_op *lookup,
                         int number)
 {
     struct arena *a = &p->arena;
     const struct skiff_var *w = block_find_var(program_root(p), op_in1(lookup, "W"));
-    *r = (struct remote){.p = p, .b = program_root(p), .lookup = lookup};
+    *r = (struct remote_lookup){.p = p, .b = program_root(p), .lookup = lookup};
     r->ids = op_in(lookup, "Ids");
     r->outs = op_out(lookup, "Outputs");
     if (!w || w->shape.ndim != 2 || w->dtype != DTYPE_FP32 || !r->ids || !r->outs ||
@@ -87,7 +86,7 @@ static int position(const struct skiff_block *b, const struct skiff_op *op)
 }
 
 /* pull_rows and one look-up per list of ids stand where the remote look-up stood. */
-static void replace_lookup(struct remote *r)
+static void replace_lookup(struct remote_lookup *r)
 {
     int at = position(r->b, r->lookup);
     const char *type = op_attr(r->lookup, "lookup_table_version")
@@ -112,7 +111,7 @@ static void replace_lookup(struct remote *r)
 }
 
 /* The list of ids that a gradient op of this table belongs to; -1: not one of ours. */
-static int gradient_list(const struct remote *r, const struct skiff_op *op)
+static int gradient_list(const struct remote_lookup *r, const struct skiff_op *op)
 {
     if (!op->kind || op->kind->fuse != FUSE_LOOKUP_GRAD || !same_name(op_in1(op, "W"), r->w) ||
         !attr_true(op, "is_sparse") || attr_long(op, "padding_idx", -1) != r->padding)
@@ -123,8 +122,8 @@ static int gradient_list(const struct remote *r, const struct skiff_op *op)
     return -1;
 }
 
-/* Does an op already moved to the local table write this name? */
-static bool is_local(const struct remote *r, const char *name)
+/* Does an op that was moved to the local table write this name? */
+static bool is_local(const struct remote_lookup *r, const char *name)
 {
     for (int i = 0; i < r->b->nops; i++) {
         const struct skiff_op *op = r->b->ops[i];
@@ -135,8 +134,8 @@ static bool is_local(const struct remote *r, const char *name)
     return false;
 }
 
-/* The sum that reads nothing but local parts, all of them read by nobody else. */
-static struct skiff_op *whole_sum(const struct remote *r, const char *part)
+/* The sum that reads only local parts, each of them read by nobody else. */
+static struct skiff_op *whole_sum(const struct remote_lookup *r, const char *part)
 {
     struct skiff_op *sum = NULL;
     for (int i = 0; i < r->b->nops; i++) {
@@ -154,8 +153,8 @@ static struct skiff_op *whole_sum(const struct remote *r, const char *part)
     return x && op_out1(sum, "Out") ? sum : NULL;
 }
 
-/* `op` writes `name`: from now on to a local variable, which rows_home brings home. */
-static void bring_home(struct remote *r, struct skiff_op *op, const char *name)
+/* `op` writes `name`: redirects it to a local variable, which rows_home maps back. */
+static void bring_home(struct remote_lookup *r, struct skiff_op *op, const char *name)
 {
     struct arena *a = &r->p->arena;
     const struct skiff_var *v = block_find_var(r->b, name);
@@ -171,10 +170,10 @@ static void bring_home(struct remote *r, struct skiff_op *op, const char *name)
     op_set_in(r->p, home, "Rows", 1, &r->rows);
     op_set_out(r->p, home, "Out", 1, &names[1]);
     op_set_long(r->p, home, "height", r->height);
-    op_set_int(r->p, home, "op_role", ROLE_OPTIMIZE); /* adds rows up, for all that others see */
+    op_set_int(r->p, home, "op_role", ROLE_OPTIMIZE); /* merges rows, as far as other ops can see */
 }
 
-static void move_gradients(struct remote *r)
+static void move_gradients(struct remote_lookup *r)
 {
     struct skiff_op **grads = arena_alloc(&r->p->arena, (size_t)(r->b->nops + 1) * sizeof *grads);
     struct skiff_op **sums = arena_alloc(&r->p->arena, (size_t)(r->b->nops + 1) * sizeof *sums);
@@ -202,7 +201,7 @@ static void move_gradients(struct remote *r)
     }
 }
 
-/* Would anybody notice if `send` came after `op` instead of before it? */
+/* Does any op notice if `send` moves from before `op` to after it? */
 static bool send_may_wait(const struct skiff_op *send, const struct skiff_op *op)
 {
     for (int i = 0; i < send->nins; i++)
@@ -237,7 +236,7 @@ int fuse_remote(struct skiff_program *p)
     int n = 0, moved = sends_after_products(b);
     for (int i = 0; i < b->nops; i++) {
         struct skiff_op *op = b->ops[i];
-        struct remote r;
+        struct remote_lookup r;
         if (!op->kind || op->kind->fuse != FUSE_REMOTE_LOOKUP || !remote_init(&r, p, op, n))
             continue;
         replace_lookup(&r);

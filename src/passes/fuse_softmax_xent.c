@@ -8,9 +8,9 @@
 
 #include "passes/fuse_parts.h"
 
-struct match {
+struct xent_match {
     struct skiff_op *softmax, *xent, *xent_grad, *softmax_grad;
-    struct skiff_op *place; /* softmax or xent: where the fused op stands */
+    struct skiff_op *anchor; /* softmax or xent: where the fused op stands */
     const char *x, *s, *label, *y;
 };
 
@@ -25,7 +25,7 @@ static bool last_axis(const struct skiff_op *softmax)
     return !axis || (axis->type == ATTR_INT && axis->value.i == -1);
 }
 
-static bool types_fit(const struct graph *g, const struct match *m)
+static bool types_fit(const struct graph *g, const struct xent_match *m)
 {
     const struct skiff_var *x = block_find_var(g->block, m->x),
                            *label = block_find_var(g->block, m->label);
@@ -36,7 +36,7 @@ static bool types_fit(const struct graph *g, const struct match *m)
 }
 
 /* What xent writes besides Y serves its gradient alone. */
-static bool helpers_private(const struct graph *g, const struct match *m)
+static bool helpers_private(const struct graph *g, const struct xent_match *m)
 {
     for (int i = 0; i < m->xent->nouts; i++)
         for (int j = 0; j < m->xent->outs[i].n; j++) {
@@ -47,8 +47,8 @@ static bool helpers_private(const struct graph *g, const struct match *m)
     return true;
 }
 
-/* The gradient op of this very cross entropy: all it reads besides the slots below are helpers that
- * this one writes. */
+/* The gradient op of this very cross entropy: all its inputs besides the slots below are helpers
+ * that the forward op writes. */
 static bool is_gradient_of(const struct skiff_op *grad, const struct skiff_op *xent)
 {
     for (int i = 0; i < grad->nins; i++) {
@@ -65,7 +65,7 @@ static bool is_gradient_of(const struct skiff_op *grad, const struct skiff_op *x
            ignored_label(grad) == ignored_label(xent);
 }
 
-static bool match_grads(const struct graph *g, struct match *m)
+static bool match_grads(const struct graph *g, struct xent_match *m)
 {
     m->softmax_grad = graph_reader(g, m->s, "Out", FUSE_SOFTMAX_GRAD);
     if (!m->softmax_grad)
@@ -81,21 +81,21 @@ static bool match_grads(const struct graph *g, struct match *m)
            !graph_written_between(g, m->label, from, to);
 }
 
-static bool match_place(const struct graph *g, struct match *m)
+static bool match_anchor(const struct graph *g, struct xent_match *m)
 {
     int softmax = graph_position(g, m->softmax), xent = graph_position(g, m->xent);
     if (!graph_written_between(g, m->label, softmax, xent) &&
         !graph_touched_between(g, m->y, softmax, xent))
-        m->place = m->softmax;
+        m->anchor = m->softmax;
     else if (!graph_written_between(g, m->x, softmax, xent) &&
              !graph_touched_between(g, m->s, softmax, xent))
-        m->place = m->xent;
-    return m->place;
+        m->anchor = m->xent;
+    return m->anchor;
 }
 
-static bool match_xent(const struct graph *g, struct skiff_op *xent, struct match *m)
+static bool match_xent(const struct graph *g, struct skiff_op *xent, struct xent_match *m)
 {
-    *m = (struct match){.xent = xent};
+    *m = (struct xent_match){.xent = xent};
     m->s = op_in1(xent, "X");
     m->label = op_in1(xent, "Label");
     m->y = op_out1(xent, "Y");
@@ -104,24 +104,24 @@ static bool match_xent(const struct graph *g, struct skiff_op *xent, struct matc
         return false;
     m->x = op_in1(m->softmax, "X");
     return m->x && types_fit(g, m) && match_grads(g, m) && helpers_private(g, m) &&
-           match_place(g, m);
+           match_anchor(g, m);
 }
 
-static void set_ignore(struct graph *g, struct skiff_op *op, const struct match *m, int role)
+static void set_ignore(struct graph *g, struct skiff_op *op, const struct xent_match *m, int role)
 {
     op_set_int(g->program, op, "ignore_index", ignored_label(m->xent));
     op_set_int(g->program, op, "op_role", role);
 }
 
-static void replace(struct graph *g, const struct match *m)
+static void replace(struct graph *g, const struct xent_match *m)
 {
-    struct skiff_op *fused = graph_replace(g, m->place, "fused_softmax_xent");
+    struct skiff_op *fused = graph_replace(g, m->anchor, "fused_softmax_xent");
     op_set_in(g->program, fused, "Logits", 1, &m->x);
     op_set_in(g->program, fused, "Label", 1, &m->label);
     op_set_out(g->program, fused, "Softmax", 1, &m->s);
     op_set_out(g->program, fused, "Y", 1, &m->y);
     set_ignore(g, fused, m, ROLE_FORWARD);
-    graph_drop(g, m->place == m->softmax ? m->xent : m->softmax);
+    graph_drop(g, m->anchor == m->softmax ? m->xent : m->softmax);
     if (!m->softmax_grad)
         return;
     const char *dy = op_in1(m->xent_grad, "Y@GRAD"), *dx = op_out1(m->softmax_grad, "X@GRAD");
@@ -140,7 +140,7 @@ int fuse_softmax_xent(struct graph *g)
     int fused = 0;
     for (int i = 0; i < g->block->nops; i++) {
         struct skiff_op *op = g->block->ops[i];
-        struct match m;
+        struct xent_match m;
         if (!op || !op->kind || op->kind->fuse != FUSE_XENT || !match_xent(g, op, &m))
             continue;
         replace(g, &m);

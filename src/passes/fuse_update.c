@@ -1,20 +1,21 @@
-/* Updates as early as they can be, and many tensors in one step.
+/* Runs updates as early as possible, and many tensors in one step.
  *
- * An optimizer op moves up to the op that makes its gradient, or that reads its parameter last. One
- * thread gives the same bits so. Several threads that share parameters (Hogwild) see each other's
- * work sooner: what a layer learns is there when its gradient is, not when that of all layers is;
- * with updates at the end of the step, two threads learnt worse from Criteo rows and went to NaN
- * more often (bench/README.md). And a gradient is used while it is in the cache.
+ * An optimizer op moves up to the op that computes its gradient or reads its parameter last. With
+ * one thread the bits stay the same. Several threads that share parameters (Hogwild) see each
+ * other's updates sooner: a layer's update is visible when its gradient is ready, not when the
+ * gradients of all layers are. With updates at the end of the step, two threads learnt worse from
+ * Criteo rows and reached NaN more often (bench/README.md). The gradient is also still in the
+ * cache.
  *
- * Then neighbouring optimizer ops of the same kind and settings become one op whose slots list all
- * their variables (the kernels loop over them). Neighbours only:
- * nothing can stand between them that reads what one of them writes. And what one of them writes no
- * other one touches: the joined op sizes all its outputs before it computes anything. */
+ * Then adjacent optimizer ops of the same kind and settings become one op whose slots list all
+ * their variables (the kernels loop over them). Only adjacent ops are joined, so that no op in
+ * between can read their outputs. A variable that one of them writes, no other one touches: the
+ * joined op sizes all its outputs before it computes anything. */
 #include <string.h>
 
 #include "passes/fuse_parts.h"
 
-/* Attributes that say nothing about what is computed. */
+/* Attributes that do not affect the computation. */
 static bool is_label(const char *name)
 {
     return !strncmp(name, "op_", 3);
@@ -69,7 +70,8 @@ struct touched {
     struct str_map read, written;
 };
 
-/* Adds the op's names, unless it writes what others touch or touches what others write. */
+/* Adds the op's names; false if it writes a variable that others touch, or touches one that others
+ * write. */
 static bool touched_add(struct touched *t, const struct skiff_op *op)
 {
     for (int side = 0; side < 2; side++) {
@@ -89,7 +91,7 @@ static bool touched_add(struct touched *t, const struct skiff_op *op)
     return true;
 }
 
-/* How many ops from position `first` on can be joined. */
+/* The number of ops from position `first` that can be joined. */
 static int count_joinable(const struct graph *g, int first)
 {
     const struct skiff_op *op = g->block->ops[first];

@@ -34,7 +34,7 @@ static void uses_add(struct graph *g, struct graph_uses *u, struct skiff_op *op,
     u->use[u->n++] = (struct graph_use){op, at};
 }
 
-static void note_op(struct graph *g, struct skiff_op *op, int at)
+static void record_op(struct graph *g, struct skiff_op *op, int at)
 {
     bool keep = at < 0 || (op->kind && (op->kind->flags & OP_RUNS_BLOCK));
     for (int side = 0; side < 2; side++) {
@@ -62,11 +62,11 @@ void graph_init(struct graph *g, struct skiff_program *p, const char *const *kee
     for (int i = 0; i < g->nops; i++) {
         bool fresh;
         id_map_add(&g->positions, (int64_t)(intptr_t)g->block->ops[i], &fresh);
-        note_op(g, g->block->ops[i], i);
+        record_op(g, g->block->ops[i], i);
     }
     for (int b = 1; b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++)
-            note_op(g, p->blocks[b]->ops[i], -1);
+            record_op(g, p->blocks[b]->ops[i], -1);
     for (int i = 0; i < nkeep; i++)
         name_of(g, keep[i])->kept = true;
     const struct str_map *vars = &g->block->vars;
@@ -178,7 +178,7 @@ struct skiff_op *graph_replace(struct graph *g, const struct skiff_op *at, const
 {
     int position = graph_position(g, at);
     struct skiff_op *op = block_insert_op(g->block, -1, type);
-    /* it was appended: bring it to its place; the op that stood there is gone */
+    /* it was appended: move it to its position; the op there is removed */
     g->block->ops[position] = op;
     g->block->nops--;
     return op;

@@ -1,10 +1,9 @@
-/* Who writes and who reads each variable of a program: what fusing passes ask before they replace
- * ops.
+/* Writers and readers of each variable of a program; fusing passes ask it before they replace ops.
  *
- * A snapshot. Positions are those of the ops when the graph was made; replaced and dropped ops keep
- * theirs until graph_sweep, and still count as readers and writers, which errs on the safe side.
- * A pass that replaces ops moves what they read or write to another place; it must ask
- * graph_written_between / graph_touched_between whether anybody in between would notice. */
+ * A snapshot. Positions are those of the ops when the graph was made. Replaced and dropped ops keep
+ * theirs until graph_sweep and still count as readers and writers, which errs on the safe side. A
+ * pass that moves the reads or writes of an op must ask graph_written_between /
+ * graph_touched_between whether an op in between would notice. */
 #ifndef PASSES_GRAPH_H
 #define PASSES_GRAPH_H
 
@@ -57,10 +56,10 @@ bool graph_written_between(const struct graph *g, const char *name, int a, int b
 /* The same, for readers too. */
 bool graph_touched_between(const struct graph *g, const char *name, int a, int b);
 
-/* A new op that stands where `at` stood; `at` is gone. */
+/* A new op at the position of `at`; `at` is removed. */
 struct skiff_op *graph_replace(struct graph *g, const struct skiff_op *at, const char *type);
 void graph_drop(struct graph *g, const struct skiff_op *op);
-/* Takes away what was dropped, after which the graph must be deinitialised. */
+/* Removes dropped ops; the graph must then be deinitialised. */
 void graph_sweep(struct graph *g);
 
 #endif

@@ -1,10 +1,11 @@
-/* Local SGD: what Paddle's LocalSGD makes of the programs of several ranks. Ranks train alone; in
- * every k-th run (and in all of the first `begin` ones) parameters become their mean over ranks:
+/* Local SGD: the effect of Paddle's LocalSGD on the programs of several ranks. Ranks train
+ * independently; in every k-th run (and in each of the first `begin` runs) parameters become their
+ * mean over ranks:
  *
  *     delta = snapshot - param, summed over ranks, / ranks
  *     param = snapshot = snapshot - delta
  *
- * The snapshot is the last mean, the same bits everywhere, so the next one is too. */
+ * The snapshot is the last mean, bit-identical on all ranks, so the next mean is, too. */
 #include "passes/collective.h"
 #include "passes/merge_grad.h"
 
@@ -21,7 +22,7 @@ static const char *snapshot_of(struct skiff_program *p, const struct skiff_var *
     v->dtype = param->dtype;
     v->has_tensor = true;
     v->shape = param->shape;
-    v->persistable = IS_TRUE;
+    v->persistable = PRESENCE_TRUE;
     v->stop_gradient = true;
     return v->name;
 }

@@ -1,4 +1,10 @@
-/* See merge_grad.h. */
+/* Gradient merge (merge_grad.h).
+ *
+ * For every pair [param, grad] of a backward op an accumulator is created in both programs, and an
+ * op that adds the gradient to it. A counter is incremented in each run; when it reaches k, a
+ * conditional block runs the moved ops (clipping, decay, updates) on the sums or means and resets
+ * the accumulators. Row gradients are accumulated as rows. A failed check leaves the program
+ * unchanged. */
 #include "passes/merge_grad.h"
 
 #include <stdlib.h>
@@ -12,7 +18,7 @@
 
 #define COND "gradient_merge_cond"
 
-/* ---- parts ---- */
+/* ---- building blocks ---- */
 
 struct skiff_op *pass_put_op(struct skiff_block *b, int at, const char *type, const char *x,
                              const char *y, const char *out, int role)
@@ -46,7 +52,7 @@ static const char *put_kept(struct skiff_program *p, const char *name, const str
     v->dtype = dtype;
     v->has_tensor = true;
     v->shape = *shape;
-    v->persistable = IS_TRUE;
+    v->persistable = PRESENCE_TRUE;
     v->stop_gradient = true;
     return v->name;
 }
@@ -71,7 +77,7 @@ const char *pass_put_truth(struct skiff_program *p, const char *name)
     return v->name;
 }
 
-/* Those of the names that the root has. */
+/* Those of the names that exist in the root. */
 static int names_in_root(const struct skiff_program *p, const struct str_map *names,
                          const char **out)
 {
@@ -89,7 +95,7 @@ void pass_put_branch(struct skiff_block *body, int at, const char *cond)
     str_map_init(&reads);
     str_map_init(&writes);
     control_uses(body, &reads, &writes);
-    const char **names = mem_must((reads.count + writes.count + 1) * sizeof *names);
+    const char **names = mem_alloc_or_die((reads.count + writes.count + 1) * sizeof *names);
     struct skiff_var *scope =
         block_add_var(program_root(p), arena_printf(&p->arena, "%s@SCOPE", cond));
     const char *scope_name = scope->name;
@@ -107,7 +113,7 @@ void pass_put_branch(struct skiff_block *body, int at, const char *cond)
     str_map_deinit(&writes);
 }
 
-/* ---- what there is ---- */
+/* ---- analysis ---- */
 
 struct skiff_block *merge_grad_block(const struct skiff_program *main)
 {
@@ -141,7 +147,7 @@ struct merge {
 
 /* ---- gradients ---- */
 
-/* Takes the [param, grad, ..] of an op: sums have them from now on. */
+/* Moves the [param, grad, ..] pairs of an op to its sums. */
 static void take_pairs(struct merge *m, struct skiff_op *op)
 {
     const struct op_attr_value *a = op_attr(op, "op_role_var");
@@ -244,7 +250,7 @@ static void use_sums(struct merge *m, struct skiff_op *op)
     }
 }
 
-/* Moves updates into the block; returns where the first of them was. */
+/* Moves updates into the block; returns the position of the first one. */
 static int move_updates(struct merge *m, struct skiff_block *body)
 {
     struct skiff_block *root = program_root(m->main);
@@ -271,7 +277,7 @@ static void put_means(struct merge *m, struct skiff_block *body)
     }
 }
 
-/* Counts runs at `at`, and says whether this is the k-th; returns how many ops that are. */
+/* Inserts ops at `at` that count runs and test for the k-th one; returns their number. */
 static int put_condition(struct merge *m, int at)
 {
     struct skiff_block *root = program_root(m->main);
@@ -305,9 +311,9 @@ static void merge(struct merge *m)
     pass_put_branch(body, at, COND);
 }
 
-/* ---- all of it ---- */
+/* ---- entry points ---- */
 
-/* Another minimize would be in the middle of the updates. */
+/* A second minimize would put gradients among the updates. */
 static bool has_gradients_between_updates(const struct skiff_block *b)
 {
     bool updated = false;
@@ -356,7 +362,7 @@ enum skiff_status skiff_gradient_merge(struct skiff_program *main, struct skiff_
     if (k_steps == 1)
         return SKIFF_OK;
     struct merge m = {.main = main, .startup = startup, .k = k_steps, .avg = avg};
-    m.pairs = mem_must((size_t)count_pairs(program_root(main)) * sizeof *m.pairs);
+    m.pairs = mem_alloc_or_die((size_t)count_pairs(program_root(main)) * sizeof *m.pairs);
     merge(&m);
     free(m.pairs);
     program_changed(main);

@@ -1,17 +1,18 @@
-/* Gradient merge: what GradientMergeOptimizer of Paddle 2.x makes of a training program, in place.
+/* Gradient merge: the effect of GradientMergeOptimizer of Paddle 2.x on a training program, in
+ * place.
  *
- *   main     gradients are added to accumulators; clipping, decay and updates move into a block
- *            that every k-th run takes, with the sums (or their means) as gradients
- *   startup  accumulators begin with zeros
+ *    main     gradients are added to accumulators; clipping, decay and updates move into a block
+ *             that runs in every k-th run, with the sums (or their means) as gradients
+ *    startup  accumulators start at zero
  *
- * Gradients that are rows stay rows, which Paddle refuses. Before collective_transpile, which then
- * sums over ranks in the k-th run alone. */
+ * Gradients that are rows stay rows (Paddle refuses them). Must run before collective_transpile,
+ * which then sums over ranks only in the k-th run. */
 #ifndef PASSES_MERGE_GRAD_H
 #define PASSES_MERGE_GRAD_H
 
 #include "program/program.h"
 
-/* The block that every k-th run takes; NULL: gradients are not merged. */
+/* The block of every k-th run; NULL: gradients are not merged. */
 struct skiff_block *merge_grad_block(const struct skiff_program *main);
 
 /* ---- parts, for passes that write such ops ---- */
@@ -21,7 +22,7 @@ struct skiff_op *pass_put_op(struct skiff_block *b, int at, const char *type, co
 /* A persistable number of one element in both programs, which startup sets. */
 const char *pass_put_counter(struct skiff_program *main, struct skiff_program *startup,
                              const char *name, enum dtype dtype, int64_t value);
-/* The op that runs `body` if `cond` holds, at the place `at` of the root. */
+/* The op that runs `body` if `cond` holds, at position `place` of the root. */
 void pass_put_branch(struct skiff_block *body, int at, const char *cond);
 /* A variable of the root that holds one bool. */
 const char *pass_put_truth(struct skiff_program *p, const char *name);

@@ -1,5 +1,9 @@
-/* minimize: backward, then clipping, decay and what update.c makes of an optimizer's row, in
- * Fluid's order: pairs sorted by parameter name; a distributed table first and by plain sgd. */
+/* minimize: backward, then clipping, decay and the update ops of update.c, in Fluid's order.
+ *
+ * Pairs [param, grad] are sorted by parameter name; a distributed table of 1.x comes first and is
+ * updated by plain sgd. The optimizer's row is looked up for the generation of the current program,
+ * because the optimizer may have been created for another one. A refused call leaves the program as
+ * it was (minimize_test.c). */
 #include "passes/minimize.h"
 
 #include <stdlib.h>
@@ -32,7 +36,7 @@ static const struct optimizer_kind *find_kind(struct skiff_net *net, const char 
     return NULL;
 }
 
-static void optimizer_release(void *opt)
+static void optimizer_detach(void *opt)
 {
     str_map_deinit(&((struct skiff_optimizer *)opt)->accumulators);
 }
@@ -55,14 +59,14 @@ struct skiff_optimizer *skiff_optimizer_create(struct skiff_net *net, const char
     opt->o = o ? *o : none;
     opt->rate_dtype = DTYPE_FP32;
     str_map_init(&opt->accumulators);
-    net_at_end(net, optimizer_release, opt);
+    net_at_end(net, optimizer_detach, opt);
     opt->rate = opt->o.learning_rate_var;
     opt->rate_program = net->frame->main;
-    return optimizer_settle_options(net, kind, &opt->o) ? opt : NULL;
+    return optimizer_complete_options(net, kind, &opt->o) ? opt : NULL;
 }
 
-/* 1.x: the table of distributed look-ups is updated by the servers' plain sgd: it gets that op and
- * leaves the list. */
+/* 1.x: the table of distributed look-ups is updated by the servers with plain sgd: it gets that op
+ * here and leaves the list. */
 static int take_out_table(struct skiff_optimizer *opt, struct param_grad *pairs, int n)
 {
     struct skiff_net *net = opt->net;
@@ -92,7 +96,8 @@ static int by_param_name(const void *a, const void *b)
                   ((const struct param_grad *)b)->param->name);
 }
 
-/* The row of the current program's generation; the optimizer may have been made on another one. */
+/* The row for the current program's generation; the optimizer may have been created for another
+ * one. */
 static bool fits_program(struct skiff_optimizer *opt)
 {
     const struct optimizer_kind *kind = find_kind(opt->net, opt->kind->info.type);
@@ -104,7 +109,7 @@ static void apply_pairs(struct skiff_optimizer *opt, const struct param_grad *gi
 {
     if (!fits_program(opt))
         return;
-    struct param_grad *pairs = mem_must((size_t)(n + 1) * sizeof *pairs);
+    struct param_grad *pairs = mem_alloc_or_die((size_t)(n + 1) * sizeof *pairs);
     if (n)
         memcpy(pairs, given, (size_t)n * sizeof *pairs);
     qsort(pairs, (size_t)n, sizeof *pairs, by_param_name);
@@ -126,7 +131,7 @@ enum skiff_status skiff_optimizer_apply(struct skiff_optimizer *opt,
 {
     if (!opt)
         return error_set(err, SKIFF_INVALID, "the optimizer is NULL: creating it failed");
-    struct param_grad *copy = mem_must((size_t)(n + 1) * sizeof *copy);
+    struct param_grad *copy = mem_alloc_or_die((size_t)(n + 1) * sizeof *copy);
     for (int i = 0; i < n; i++)
         copy[i] = (struct param_grad){pairs[i].param, pairs[i].grad};
     for (int i = 0; i < n; i++)
@@ -141,7 +146,7 @@ enum skiff_status skiff_optimizer_apply(struct skiff_optimizer *opt,
 
 /* ---- backward and gradients on a net ---- */
 
-/* Names without gradient: what the caller says and, for an optimizer, frozen parameters. */
+/* Names without gradient: those of the caller and, for an optimizer, frozen parameters. */
 static struct backward_options
 backward_options(struct skiff_net *net, const struct skiff_minimize_options *o, bool frozen_too)
 {

@@ -1,12 +1,12 @@
-/* Cutting a training program down: for inference by what the targets need, for testing by the roles
- * of the ops.
+/* Reduces a training program: for inference to the ops that the targets need, for testing by the
+ * roles of the ops.
  *
- * The cut works on a copy, backwards: an op stays when it writes something that is needed, and what
- * it reads is needed then. Sub-blocks are cut by what the op that runs them reads and writes.
- * Blocks that nobody runs any more go and the rest is numbered anew, in the order in which ops
- * refer to them. Blocks that a file lets run in a circle are not followed: a
- * sub-block comes after the block that holds its op. What was cut out of a sound program is
- * verified; a fault is then ours. */
+ * The reduction works on a copy, backwards: an op stays if it writes something that is needed, and
+ * its inputs become needed. Sub-blocks are reduced by the arguments of the op that runs them.
+ * Unused blocks are removed, and the rest is renumbered in the order in which ops refer to them.
+ * Blocks that run each other in a circle (in a malformed file) are not followed: a sub-block comes
+ * after the block that holds its op. The result for a valid program is verified; a fault is then an
+ * internal error. */
 #include "passes/prune.h"
 
 #include <stdlib.h>
@@ -57,8 +57,8 @@ static bool is_optimize(const struct skiff_op *op)
            op_role_of(op) & ROLE_OPTIMIZE;
 }
 
-/* What a sub-block is run for: the variables of the op that runs it, and the states that it hands
- * from one step to the next (recurrent), of which the op names only the first values. */
+/* Required results of a sub-block: the variables of the op that runs it, and the states passed from
+ * one step to the next (recurrent), of which the op names only the first values. */
 static void add_results(const struct skiff_op *op, struct str_map *to, const struct str_map *feeds)
 {
     const struct op_attr_value *states = op_attr(op, "states");
@@ -68,13 +68,13 @@ static void add_results(const struct skiff_op *op, struct str_map *to, const str
         str_map_put(to, states->value.strings[i], to);
 }
 
-/* Walks the block backwards; `needed` grows by the inputs of ops that stay. */
+/* Walks the block backwards; `needed` grows by the inputs of kept ops. */
 static void drop_ops(struct skiff_block *b, struct str_map *needed, const struct str_map *feeds)
 {
-    bool *keep = mem_must((size_t)(b->nops + 1) * sizeof *keep);
+    bool *keep = mem_alloc_or_die((size_t)(b->nops + 1) * sizeof *keep);
     for (int i = b->nops - 1; i >= 0; i--) {
         struct skiff_op *op = b->ops[i];
-        keep[i] = op->is_target == IS_TRUE || (writes_any(op, needed) && !is_optimize(op));
+        keep[i] = op->is_target == PRESENCE_TRUE || (writes_any(op, needed) && !is_optimize(op));
         if (keep[i])
             add_args(needed, op->ins, op->nins, feeds);
     }
@@ -84,7 +84,7 @@ static void drop_ops(struct skiff_block *b, struct str_map *needed, const struct
     free(keep);
 }
 
-/* The block, and the sub-blocks that are still run. */
+/* The block, and the sub-blocks that are still used. */
 static void drop_unneeded(struct skiff_block *b, struct str_map *needed,
                           const struct str_map *feeds, bool *done)
 {
@@ -106,7 +106,8 @@ static void drop_unneeded(struct skiff_block *b, struct str_map *needed,
 
 static void drop_roles(struct skiff_block *b)
 {
-    /* of a split program also the exchange with servers; its look-ups are forward ops and stay */
+    /* in a split program, the exchange with servers is removed, too; its look-ups are forward ops
+     * and stay */
     const int training = ROLE_BACKWARD | ROLE_OPTIMIZE | ROLE_LRSCHED | ROLE_RPC | ROLE_DIST;
     for (int i = b->nops - 1; i >= 0; i--) {
         int role = op_role_of(b->ops[i]);
@@ -130,39 +131,39 @@ static void drop_unused_vars(struct skiff_block *b)
 }
 
 /* Blocks in the order in which ops refer to them. */
-static void list_blocks(struct skiff_block *b, struct skiff_block **order, int *place, int *n)
+static void list_blocks(struct skiff_block *b, struct skiff_block **order, int *index, int *n)
 {
-    if (place[b->idx] >= 0)
+    if (index[b->idx] >= 0)
         return;
-    place[b->idx] = *n;
+    index[b->idx] = *n;
     order[(*n)++] = b;
     for (int i = 0; i < b->nops; i++) {
         struct skiff_block *sub = sub_block_of(b, b->ops[i]);
         if (sub)
-            list_blocks(sub, order, place, n);
+            list_blocks(sub, order, index, n);
     }
 }
 
-/* Numbers blocks anew; those that no op runs any more go. */
+/* Renumbers blocks; those that no op runs are removed. */
 static void compact_blocks(struct skiff_program *p)
 {
-    struct skiff_block **order = mem_must((size_t)(p->nblocks + 1) * sizeof *order);
-    int *place = mem_must((size_t)(p->nblocks + 1) * sizeof *place), n = 0;
+    struct skiff_block **order = mem_alloc_or_die((size_t)(p->nblocks + 1) * sizeof *order);
+    int *index = mem_alloc_or_die((size_t)(p->nblocks + 1) * sizeof *index), n = 0;
     for (int i = 0; i < p->nblocks; i++)
-        place[i] = -1;
-    list_blocks(program_root(p), order, place, &n);
+        index[i] = -1;
+    list_blocks(program_root(p), order, index, &n);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < order[i]->nops; k++) {
             const struct skiff_block *sub = sub_block_of(order[i], order[i]->ops[k]);
             if (sub)
                 op_set_attr(p, order[i]->ops[k], "sub_block", ATTR_BLOCK,
-                            &(struct attr_value){.i = place[sub->idx]});
+                            &(struct attr_value){.i = index[sub->idx]});
         }
     for (int i = 0; i < p->nblocks; i++) {
         int parent = p->blocks[i]->parent;
-        if (place[i] < 0) /* what a lost block holds beside the arena */
+        if (index[i] < 0) /* memory of a removed block outside the arena */
             str_map_deinit(&p->blocks[i]->vars);
-        p->blocks[i]->parent = parent < 0 || parent >= p->nblocks ? -1 : place[parent];
+        p->blocks[i]->parent = parent < 0 || parent >= p->nblocks ? -1 : index[parent];
     }
     for (int i = 0; i < n; i++) {
         order[i]->idx = i;
@@ -171,7 +172,7 @@ static void compact_blocks(struct skiff_program *p)
     }
     p->nblocks = n;
     free(order);
-    free(place);
+    free(index);
 }
 
 static void set_is_test(struct skiff_program *p)
@@ -181,7 +182,7 @@ static void set_is_test(struct skiff_program *p)
             struct skiff_op *op = p->blocks[i]->ops[k];
             if (op_attr(op, "is_test"))
                 op_set_bool(p, op, "is_test", true);
-            op->is_target = ABSENT;
+            op->is_target = PRESENCE_ABSENT;
         }
 }
 
@@ -195,7 +196,7 @@ static void neutral(struct skiff_program *p)
     p->current_namescope = "/";
 }
 
-/* The op that writes the variable last, optimizer ops passed over, is a target. */
+/* The last op, other than optimizer ops, that writes the variable is a target. */
 static enum skiff_status mark_writer_of(struct skiff_program *p, const char *target,
                                         struct skiff_error *err)
 {
@@ -208,13 +209,14 @@ static enum skiff_status mark_writer_of(struct skiff_program *p, const char *tar
         at--;
     str_map_deinit(&one);
     if (at >= 0)
-        b->ops[at]->is_target = IS_TRUE;
-    else if (!block_own_var(b, target)) /* what no op makes (a parameter) is there as it is */
+        b->ops[at]->is_target = PRESENCE_TRUE;
+    /* a variable that no op writes (a parameter) needs no target op */
+    else if (!block_own_var(b, target))
         return error_set(err, SKIFF_NOT_FOUND, "prune: there is no target variable %s", target);
     return SKIFF_OK;
 }
 
-/* target -> scale 1.0 -> save_infer_model/scale_<i>.tmp_<n>; conditions are fetched as they are. */
+/* target -> scale 1.0 -> save_infer_model/scale_<i>.tmp_<n>; bools are fetched as they are. */
 static enum skiff_status wrap_target(struct skiff_program *p, int i, const char *target,
                                      const char **out_name, struct skiff_error *err)
 {
@@ -234,13 +236,13 @@ static enum skiff_status wrap_target(struct skiff_program *p, int i, const char 
     struct skiff_var *out = block_add_var(b, name);
     out->dtype = v->dtype;
     out->has_tensor = true;
-    out->persistable = IS_FALSE;
+    out->persistable = PRESENCE_FALSE;
     struct skiff_op *op = block_insert_op(b, -1, "scale");
     op_set_in(p, op, "X", 1, &target);
     op_set_in(p, op, "ScaleTensor", 0, NULL);
     op_set_out(p, op, "Out", 1, &name);
     TRY(op_fill_defaults(p, op, err));
-    op->is_target = IS_TRUE;
+    op->is_target = PRESENCE_TRUE;
     *out_name = name;
     return infer_op(b, op, err);
 }
@@ -261,7 +263,7 @@ static void add_holder(struct skiff_program *p, const char *name, enum var_kind 
     struct skiff_var *v = block_add_var(program_root(p), name);
     v->kind = kind;
     v->has_tensor = false;
-    v->persistable = IS_TRUE;
+    v->persistable = PRESENCE_TRUE;
 }
 
 static enum skiff_status add_feed_fetch(struct skiff_program *p, const char *const *feeds,
@@ -301,8 +303,9 @@ static void remove_old_feeds(struct skiff_block *b)
     }
 }
 
-/* Keeps what the ops marked as targets need, down to the feeds. Sub-blocks of training programs
- * stay whole: gradient blocks read more of the forward ones than the ops that run them name. */
+/* Keeps the ops that the marked targets need, down to the feeds. Sub-blocks of training programs
+ * stay complete: gradient blocks read more of the forward blocks than the ops that run them
+ * name. */
 static void keep_needed(struct skiff_program *p, const char *const *feeds, int nfeeds,
                         bool whole_blocks)
 {
@@ -311,7 +314,7 @@ static void keep_needed(struct skiff_program *p, const char *const *feeds, int n
     str_map_init(&fed);
     for (int i = 0; i < nfeeds; i++)
         str_map_put(&fed, feeds[i], &fed);
-    bool *done = mem_must((size_t)p->nblocks * sizeof *done);
+    bool *done = mem_alloc_or_die((size_t)p->nblocks * sizeof *done);
     if (whole_blocks)
         drop_ops(program_root(p), &needed, &fed);
     else
@@ -329,7 +332,7 @@ static void forget_targets(struct skiff_program *p, enum presence mark)
             p->blocks[b]->ops[i]->is_target = mark;
 }
 
-struct cut {
+struct prune_request {
     const char *const *feeds;
     int nfeeds;
     const char *const *targets;
@@ -338,13 +341,13 @@ struct cut {
     int nupdates;
 };
 
-static enum skiff_status prune_clone(struct skiff_program *p, const struct cut *c,
+static enum skiff_status prune_clone(struct skiff_program *p, const struct prune_request *c,
                                      struct skiff_error *err)
 {
     const char **fetches = arena_alloc(&p->arena, (size_t)(c->ntargets + 1) * sizeof *fetches);
     neutral(p);
     remove_old_feeds(program_root(p));
-    forget_targets(p, IS_FALSE);
+    forget_targets(p, PRESENCE_FALSE);
     for (int i = 0; i < c->ntargets; i++)
         TRY(wrap_target(p, i, c->targets[i], &fetches[i], err));
     keep_needed(p, c->feeds, c->nfeeds, false);
@@ -365,33 +368,33 @@ static bool listed(const char *name, const char *const *names, int n)
     return false;
 }
 
-static enum skiff_status mark_targets(struct skiff_program *p, const struct cut *c,
+static enum skiff_status mark_targets(struct skiff_program *p, const struct prune_request *c,
                                       struct skiff_error *err)
 {
-    forget_targets(p, IS_FALSE);
+    forget_targets(p, PRESENCE_FALSE);
     for (int i = 0; i < c->ntargets; i++)
         if (!listed(c->targets[i], c->feeds, c->nfeeds))
             TRY(mark_writer_of(p, c->targets[i], err));
     return SKIFF_OK;
 }
 
-static enum skiff_status keep_targets(struct skiff_program *p, const struct cut *c,
+static enum skiff_status keep_targets(struct skiff_program *p, const struct prune_request *c,
                                       bool whole_blocks)
 {
     keep_needed(p, c->feeds, c->nfeeds, whole_blocks);
-    forget_targets(p, ABSENT);
+    forget_targets(p, PRESENCE_ABSENT);
     return SKIFF_OK;
 }
 
-static enum skiff_status cut_clone(struct skiff_program *p, const struct cut *c,
+static enum skiff_status cut_clone(struct skiff_program *p, const struct prune_request *c,
                                    struct skiff_error *err)
 {
     TRY(mark_targets(p, c, err));
     return keep_targets(p, c, false);
 }
 
-/* Optimizer ops are targets, too: the ones asked for, or all. */
-static enum skiff_status cut_training_clone(struct skiff_program *p, const struct cut *c,
+/* Optimizer ops are targets, too: the given ones, or all. */
+static enum skiff_status cut_training_clone(struct skiff_program *p, const struct prune_request *c,
                                             struct skiff_error *err)
 {
     const struct skiff_block *root = program_root(p);
@@ -402,16 +405,16 @@ static enum skiff_status cut_training_clone(struct skiff_program *p, const struc
             return error_set(err, SKIFF_INVALID,
                              "prune: op %lld of block 0, which has %d, is not an optimizer op",
                              (long long)at, root->nops);
-        root->ops[at]->is_target = IS_TRUE;
+        root->ops[at]->is_target = PRESENCE_TRUE;
     }
     for (int b = 0; !c->updates && b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++)
             if (is_optimize(p->blocks[b]->ops[i]))
-                p->blocks[b]->ops[i]->is_target = IS_TRUE;
+                p->blocks[b]->ops[i]->is_target = PRESENCE_TRUE;
     return keep_targets(p, c, true);
 }
 
-/* What was cut out of a sound program is sound. */
+/* The result for a valid program is valid. */
 static enum skiff_status verify_cut(const struct skiff_program *whole,
                                     const struct skiff_program *cut, struct skiff_error *err)
 {
@@ -423,11 +426,12 @@ static enum skiff_status verify_cut(const struct skiff_program *whole,
     return error_set(err, SKIFF_INTERNAL, "prune: %s", why.message);
 }
 
-typedef enum skiff_status cut_fn(struct skiff_program *p, const struct cut *c,
+typedef enum skiff_status cut_fn(struct skiff_program *p, const struct prune_request *c,
                                  struct skiff_error *err);
 
-static enum skiff_status cut_copy(const struct skiff_program *p, cut_fn *cut, const struct cut *c,
-                                  struct skiff_program **out, struct skiff_error *err)
+static enum skiff_status cut_copy(const struct skiff_program *p, cut_fn *cut,
+                                  const struct prune_request *c, struct skiff_program **out,
+                                  struct skiff_error *err)
 {
     struct skiff_program *copy = program_clone(p);
     enum skiff_status status = cut(copy, c, err);
@@ -445,7 +449,8 @@ static enum skiff_status cut_for_targets(const struct skiff_program *p, cut_fn *
                                          const char *const *targets, int ntargets,
                                          struct skiff_program **out, struct skiff_error *err)
 {
-    struct cut c = {.feeds = feeds, .nfeeds = nfeeds, .targets = targets, .ntargets = ntargets};
+    struct prune_request c = {
+        .feeds = feeds, .nfeeds = nfeeds, .targets = targets, .ntargets = ntargets};
     if (ntargets < 1)
         return error_set(err, SKIFF_INVALID, "prune: no targets are given");
     return cut_copy(p, cut, &c, out, err);
@@ -506,11 +511,11 @@ enum skiff_status skiff_program_cut_training(const struct skiff_program *p,
                                              const int64_t *updates, int nupdates,
                                              struct skiff_program **out, struct skiff_error *err)
 {
-    struct cut c = {.feeds = feeds,
-                    .nfeeds = nfeeds,
-                    .targets = targets,
-                    .ntargets = ntargets,
-                    .updates = updates,
-                    .nupdates = nupdates};
+    struct prune_request c = {.feeds = feeds,
+                              .nfeeds = nfeeds,
+                              .targets = targets,
+                              .ntargets = ntargets,
+                              .updates = updates,
+                              .nupdates = nupdates};
     return cut_copy(program_to_run(p), cut_training_clone, &c, out, err);
 }

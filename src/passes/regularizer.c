@@ -32,7 +32,7 @@ static struct skiff_var *decay_term(struct skiff_net *net, const struct skiff_re
     return decay;
 }
 
-/* keep: the gradient stays as it is, and the sum is a variable of its own. */
+/* keep: the gradient is not overwritten, and the sum is a new variable. */
 static struct skiff_var *add_decay(struct skiff_net *net, const struct skiff_regularizer *r,
                                    struct skiff_var *param, struct skiff_var *grad, bool keep)
 {

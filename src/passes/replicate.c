@@ -1,10 +1,10 @@
-/* One program for several devices, in place of one thread per device with copies of the parameters.
+/* One program for several devices, instead of one thread per device with copies of the parameters.
  *
- * Ops before the update stand once per device, with a suffix at the names of all that is not
- * persistable; parameters are shared. What the devices compute and the update reads (gradients) is
- * summed under its plain name, and then the update ops stand once. So there is nothing to keep
- * equal between devices, and the numbers are those of Paddle's average: the gradient of each
- * device's loss begins with 1/devices. */
+ * Ops before the update are repeated per device, with a suffix on all names that are not
+ * persistable; parameters are shared. Values that the devices compute and the update reads
+ * (gradients) are summed under their plain name, and the update ops appear once. So no copies need
+ * to be kept equal, and the numbers are those of Paddle's average: the gradient of each device's
+ * loss begins with 1/devices. */
 #include "passes/replicate.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ const char *replicate_name(const struct skiff_program *joint, const char *name, 
     return device_name(joint, name, device, arena);
 }
 
-/* What running asks for; nothing that lies in the other program's arena. */
+/* Settings for running, except what belongs to the other program's arena. */
 static void copy_var(struct skiff_program *to, const struct skiff_var *v, const char *name)
 {
     struct skiff_var *n = block_add_var(program_root(to), name);
@@ -85,7 +85,7 @@ static void copy_op(struct replication *r, const struct skiff_op *from, int devi
     }
 }
 
-/* What is done once for all devices: updates, and the exchange with servers or other ranks. */
+/* Ops that run once for all devices: updates, and the exchange with servers or other ranks. */
 static bool is_update(const struct skiff_op *op)
 {
     int role = op_role_of(op);
@@ -99,7 +99,7 @@ static void copy_vars(struct replication *r)
 {
     const struct str_map *vars = &program_root(r->from)->vars;
     for (size_t i = 0; i < vars->count;
-         i++) { /* persistables first: replicate_name asks for them */
+         i++) { /* persistable variables first, because replicate_name looks them up */
         const struct skiff_var *v = vars->entries[i].value;
         copy_var(r->to, v, v->name);
     }
@@ -118,8 +118,8 @@ static bool updates_read(const struct skiff_block *b, const char *name)
     return false;
 }
 
-/* Sum of the devices' gradients, under the plain name: whatever the devices compute and the update
- * (or, in a split program, what sends it) reads. */
+/* Sums the devices' gradients under the plain name, for every value that the devices compute and
+ * the update (or, in a split program, a send) reads. */
 static void join_gradients(struct replication *r)
 {
     const struct skiff_block *b = program_root(r->from);

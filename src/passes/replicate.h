@@ -14,8 +14,8 @@
 
 enum skiff_status replicate_program(const struct skiff_program *p, int devices, bool scale_one,
                                     struct skiff_program **out, struct skiff_error *err);
-/* The name in the joint program of what the original calls `name` on that device. A gradient that
- * the update reads is one for all devices: their sum. */
+/* The name in the joint program of the original's `name` on that device. A gradient that the update
+ * reads exists once, as the sum over the devices. */
 const char *replicate_name(const struct skiff_program *joint, const char *name, int device,
                            struct arena *arena);
 

@@ -1,14 +1,13 @@
-/* split_create: what trainers and servers agree on. See split_parts.h.
+/* split_create: the facts on which trainers and servers agree (split_parts.h).
  *
- * Nothing is negotiated between processes: each works out the same from the same program, lists and
- * config, and a hash over the result (split_hash) tells when two did not. The order of work: mode;
- * servers; which ops move, by their role; tables that are keyed by id; parameters with their
- * gradients (op_role_var names the pairs); placement; the names that gradients get; the counter of
- * a schedule.
+ * Processes negotiate nothing. Each derives the same plan from the same program, lists and config,
+ * and a hash of the plan (split_hash) detects differences. Order of work: mode; servers; the ops
+ * that move, by role; distributed tables; parameters with their gradients (op_role_var names the
+ * pairs); placement; the names of gradients; the counter of a schedule.
  *
- * What stays with the trainer: clipping, because it needs the gradients of all parameters, and
- * these are on several servers; every parameter that somebody reads other than by look-ups of block
- * 0. Rows of the others are pulled by id. */
+ * The trainer keeps clipping, because it needs the gradients of all parameters and these are on
+ * several servers. It also keeps every parameter that is read other than by look-ups of block 0;
+ * rows of the remaining parameters are pulled by id. */
 #include "passes/split.h"
 
 #include <stdlib.h>
@@ -19,8 +18,8 @@
 #include "program/rights.h"
 #include "program/infer.h"
 
-/* Clipping stays on the trainer, whether it was asked for by set_gradient_clip ("@CLIP") or by the
- * optimizer's grad_clip. */
+/* Clipping stays on the trainer, whether set by set_gradient_clip ("@CLIP") or by the optimizer's
+ * grad_clip. */
 static bool is_clip(const struct skiff_op *op)
 {
     const struct op_attr_value *scope = op_attr(op, "op_namescope");
@@ -91,14 +90,14 @@ static enum skiff_status sort_ops(struct skiff_split *s, struct skiff_error *err
 
 /* ---- tables and parameters ---- */
 
-/* lookup_table_v2 of a distributed table: 1.8 does not know it, tables of features do. */
+/* lookup_table_v2 of a distributed table: 1.8 does not support it, sparse tables do. */
 static bool is_table_lookup(const struct skiff_split *s, const struct skiff_op *op)
 {
     return op_is_lookup(op) &&
            (!strcmp(op->type, "lookup_table") || split_wants_features(s, op_in1(op, "W")));
 }
 
-/* All look-ups of a distributed table are alike. */
+/* All look-ups of a distributed table have the same settings. */
 static enum skiff_status check_table_reader(const struct skiff_split *s, int at,
                                             const struct skiff_op *op, struct skiff_error *err)
 {
@@ -143,8 +142,8 @@ static enum skiff_status find_tables(struct skiff_split *s, struct skiff_error *
     return SKIFF_OK;
 }
 
-/* Look-ups of the main block are the only readers, so that nobody needs the whole on the trainer.
- * Gradients of look-ups ask for the shape only. */
+/* Look-ups of the main block are the only readers, so the trainer does not need the complete table.
+ * Gradients of look-ups read its shape only. */
 static bool only_looked_up(const struct skiff_split *s, const char *name, const char *flag)
 {
     int lookups = 0;
@@ -221,7 +220,7 @@ static enum skiff_status find_params(struct skiff_split *s, struct skiff_error *
     }
     if (!s->nparams && !s->ntables)
         status = error_set(err, SKIFF_STATE,
-                           "the program updates no parameter: minimize must come before the split");
+                           "the program updates no parameter: call minimize before the split");
     for (int i = 0; status == SKIFF_OK && i < s->ntables; i++)
         if (!s->tables[i].update || !s->tables[i].grad)
             status = error_set(err, SKIFF_UNSUPPORTED,
@@ -232,7 +231,7 @@ out:
     return status;
 }
 
-static void note_params(struct skiff_split *s)
+static void record_params(struct skiff_split *s)
 {
     for (int i = 0; i < s->nendpoints; i++) {
         bool idle = !s->ntables;
@@ -243,12 +242,12 @@ static void note_params(struct skiff_split *s)
     }
 }
 
-static void note_tables(struct skiff_split *s)
+static void record_tables(struct skiff_split *s)
 {
     const struct skiff_block *b = program_root(s->main);
     for (int i = 0; i < s->ntables; i++) {
         const struct split_table *t = &s->tables[i];
-        if (!t->features && !split_table_rule(s) && strcmp(t->update->type, "sgd"))
+        if (!t->sparse_table && !split_table_rule(s) && strcmp(t->update->type, "sgd"))
             buf_printf(&s->notes,
                        "distribute lookup table only support sgd optimizer, change it's optimizer "
                        "to sgd instead of %s (table %s)\n",
@@ -325,7 +324,7 @@ static enum skiff_status set_rate(struct skiff_split *s, struct skiff_error *err
     return SKIFF_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- split_create ---- */
 
 static enum skiff_status set_mode(struct skiff_split *s, const struct skiff_split_job *job,
                                   struct skiff_error *err)
@@ -358,7 +357,7 @@ static enum skiff_status check_job(const struct skiff_split_job *job, struct ski
     return SKIFF_OK;
 }
 
-/* Slots and variables are there: the rest relies on it. */
+/* Checks that slots and variables exist: the remaining code relies on it. */
 static enum skiff_status check_program(const char *what, const struct skiff_program *p,
                                        struct skiff_error *err)
 {
@@ -379,12 +378,12 @@ static enum skiff_status work_out(struct skiff_split *s, const struct skiff_spli
     TRY(find_tables(s, err));
     TRY(sort_ops(s, err));
     TRY(find_params(s, err));
-    TRY(split_features(s, err));
-    note_tables(s);
-    TRY(split_place_params(s, err));
-    note_params(s);
+    TRY(split_sparse(s, err));
+    record_tables(s);
+    TRY(split_assign_params(s, err));
+    record_params(s);
     if (s->mode != SKIFF_SPLIT_GEO)
-        split_place_accumulators(s);
+        split_assign_accumulators(s);
     for (int i = 0; i < s->nparams; i++)
         if (s->mode != SKIFF_SPLIT_GEO && strcmp(s->params[i].sent, s->params[i].grad)) {
             build_rename_var(program_root(s->main), s->params[i].grad, s->params[i].sent);
@@ -393,20 +392,22 @@ static enum skiff_status work_out(struct skiff_split *s, const struct skiff_spli
     return set_rate(s, err);
 }
 
-/* Sends of a trainer: gradients, the rows of each plain table for each server, its step counter. */
+/* Number of sends of a trainer: gradients, the rows of each embedding parameter for each server,
+ * its step counter. */
 static const struct job_plan *make_plan(struct skiff_split *s)
 {
     bool meets = s->config.runtime_split_send_recv && s->config.half_async;
-    const char **features = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *features);
+    const char **sparse_table =
+        arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *sparse_table);
     int *shards = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *shards), plain = 0;
     int *widths = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *widths);
     bool *disk = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *disk);
     for (int i = 0; i < s->ntables; i++) {
-        features[i] = s->tables[i].features;
+        sparse_table[i] = s->tables[i].sparse_table;
         shards[i] = s->tables[i].shards;
         disk[i] = s->tables[i].disk;
         widths[i] = (int)s->tables[i].var->shape.dims[1];
-        plain += !features[i];
+        plain += !sparse_table[i];
     }
     struct job_plan plan = {
         .mode = s->mode,
@@ -417,7 +418,7 @@ static const struct job_plan *make_plan(struct skiff_split *s)
         .endpoints = s->endpoints,
         .tables = s->table_names,
         .ntables = s->ntables,
-        .features = features,
+        .sparse_table = sparse_table,
         .shards = shards,
         .widths = widths,
         .disk = disk,
@@ -432,7 +433,7 @@ static enum skiff_status create(const struct skiff_split_job *job,
                                 const struct split_dispatcher *dispatcher, bool inside,
                                 struct skiff_split **out, struct skiff_error *err);
 
-/* Each thread's rows are there before its next batch: the bare transpiler's async. */
+/* A thread's rows have arrived before its next batch: the async mode of the bare transpiler. */
 static enum skiff_status create_own(struct skiff_split *s, const struct skiff_split_job *job,
                                     struct skiff_error *err)
 {
@@ -451,7 +452,7 @@ static enum skiff_status create(const struct skiff_split_job *job,
                                 const struct split_dispatcher *dispatcher, bool inside,
                                 struct skiff_split **out, struct skiff_error *err)
 {
-    struct skiff_split *s = mem_must(sizeof *s);
+    struct skiff_split *s = mem_alloc_or_die(sizeof *s);
     arena_init(&s->arena);
     s->config = *config;
     s->dispatcher = dispatcher;
@@ -463,7 +464,7 @@ static enum skiff_status create(const struct skiff_split_job *job,
     enum skiff_status status = work_out(s, job, err);
     if (status == SKIFF_OK)
         status = create_own(s, job, err);
-    s->config.tables = NULL; /* the caller's */
+    s->config.tables = NULL; /* owned by the caller */
     if (status < 0) {
         split_destroy(s);
         return status;
@@ -481,7 +482,8 @@ enum skiff_status split_create_by(const struct skiff_split_job *job,
     if (!job->main || !job->startup)
         return error_set(err, SKIFF_INVALID, "split needs a %s program",
                          job->main ? "startup" : "main");
-    /* what servers get is made here, and may do everything: nothing else may come in */
+    /* the servers' programs are created here with all rights, so no op of an untrusted program may
+     * enter them */
     TRY(program_check_rights(job->main, -1, err));
     TRY(program_check_rights(job->startup, -1, err));
     return create(job, config, dispatcher, false, out, err);
@@ -520,7 +522,7 @@ const struct skiff_split *split_own(const struct skiff_split *s)
     return s->own;
 }
 
-const char *split_notes(const struct skiff_split *s)
+const char *split_warnings(const struct skiff_split *s)
 {
     return s->notes.len ? s->notes.data : "";
 }

@@ -1,7 +1,7 @@
 /* split: one training program becomes trainer programs and server programs, as Paddle 1.8's
  * DistributeTranspiler (and, for GEO, GeoSgdTranspiler) makes them: the same blocks on the same
  * servers, the same op lists, names and startup programs. Where 1.8.5 makes a program that cannot
- * work, a working one is made; docs/differences.md lists every such place.
+ * work, a working one is made; docs/reference/differences.md lists every such place.
  *
  *     struct skiff_split_config config = split_config_default();
  *     split_create(&job, &config, &s, err);
@@ -23,16 +23,19 @@
  * different servers (there are never more blocks than servers). */
 struct split_dispatcher {
     const char *name;
-    /* Index of the server for block `block` of variable `var`, the `step`-th block of all. */
+    /* Index of the server for block `block` of variable `var`; `step` counts the blocks of all
+     * variables. */
     int (*pick)(const char *var, int block, int step, int servers);
 };
-extern const struct split_dispatcher split_round_robin; /* one after the other */
-extern const struct split_dispatcher split_hash_name;   /* first block by a hash of the name that is
-                                                           the same everywhere, then onwards */
-const struct split_dispatcher *split_dispatcher_find(const char *name); /* NULL: no such one */
+extern const struct split_dispatcher split_round_robin; /* round robin */
+/* first block by a hash of the name (the same on every machine), then the following servers */
+extern const struct split_dispatcher split_hash_name;
+/* NULL if there is no such dispatcher */
+const struct split_dispatcher *split_dispatcher_find(const char *name);
 
 struct skiff_split_config split_config_default(void);
-/* What fleet's strategies set: SKIFF_SPLIT_SYNC is Sync (merged by the communicator), and so on. */
+/* Settings of fleet's strategies: SKIFF_SPLIT_SYNC is Sync (merged by the communicator), and so
+ * on. */
 struct skiff_split_config split_config_fleet(enum skiff_split_mode mode);
 /* ValueError of Paddle: SKIFF_INVALID with its text. */
 enum skiff_status split_config_set_sync_mode(struct skiff_split_config *c, bool value,
@@ -57,24 +60,25 @@ void split_destroy(struct skiff_split *s); /* NULL is fine */
 enum skiff_status split_adam_d2sum(struct skiff_program *main, struct skiff_program *startup,
                                    struct skiff_error *err);
 
-/* The split's; whoever keeps it longer takes a reference. */
+/* Owned by the split; take a reference to keep it longer. */
 const struct job_plan *split_plan(const struct skiff_split *s);
-/* GEO with distributed tables: the split between a trainer and the server inside it, which keeps
- * the rows that the trainer uses; that server's address. NULL: there is none. */
-#define SPLIT_OWN_ENDPOINT "127.0.0.1:1" /* a name: nobody listens there */
+/* GEO with distributed tables: the split between a trainer and the server inside it, which holds
+ * the rows that the trainer uses; that server's address. NULL if there is none. */
+#define SPLIT_OWN_ENDPOINT "127.0.0.1:1" /* a name only: nothing listens there */
 const struct skiff_split *split_own(const struct skiff_split *s);
-/* What the user should know, one line each ("" when there is nothing): an optimizer that was
- * replaced, a server without parameters. Lives as long as the split. */
-const char *split_notes(const struct skiff_split *s);
+/* Warnings for the user, one line each ("" if there are none): an optimizer that was replaced, a
+ * server without parameters. Lives as long as the split. */
+const char *split_warnings(const struct skiff_split *s);
 
-/* get_trainer_program and the trainer's startup program, for job.trainer_id; the caller's. In GEO
- * the startup ops do not fetch sparse tables, as in Paddle; whoever runs the "param_init" send must
- * do so. */
+/* get_trainer_program and the trainer's startup program, for job.trainer_id; owned by the caller.
+ * In GEO the startup ops do not fetch sparse tables, as in Paddle; the caller must run the
+ * "param_init" send. */
 enum skiff_status split_trainer(const struct skiff_split *s, struct skiff_program **main,
                                 struct skiff_program **startup, struct skiff_error *err);
-/* get_pserver_programs; the caller's. Init ops have the shape of the slice; where the same numbers
- * are wanted as on one machine, placement.offset says which part of the whole's stream a slice is.
- * plan: what the blocks of main are for; the caller's, too. NULL: not wanted. */
+/* get_pserver_programs; owned by the caller. Init ops have the shape of the slice; to get the
+ * numbers of a single machine, use placement.offset, the start of the slice in the complete
+ * variable's random stream. plan: the purpose of main's blocks, also owned by the caller; may be
+ * NULL. */
 enum skiff_status split_server(const struct skiff_split *s, const char *endpoint,
                                struct skiff_program **main, struct skiff_program **startup,
                                struct server_plan **plan, struct skiff_error *err);

@@ -70,9 +70,9 @@ const char *const *skiff_split_tables(const struct skiff_split *s, int *out_n)
     return split_plan(s)->tables;
 }
 
-const char *skiff_split_notes(const struct skiff_split *s)
+const char *skiff_split_warnings(const struct skiff_split *s)
 {
-    return split_notes(s);
+    return split_warnings(s);
 }
 
 int skiff_split_placements(const struct skiff_split *s)

@@ -104,7 +104,7 @@ static void name_blocks(struct skiff_split *s, struct split_param *p)
  * masking and rejecting. */
 static void shuffle(int *v, int n, uint32_t seed)
 {
-    struct mt32 *r = mem_must(sizeof *r);
+    struct mt32 *r = mem_alloc_or_die(sizeof *r);
     mt32_seed(r, seed);
     for (int i = n - 1; i > 0; i--) {
         uint32_t mask = (uint32_t)i, j;
@@ -147,7 +147,7 @@ static struct skiff_placement *add_placement(struct skiff_split *s)
 {
     if (s->nplaced == s->placed_cap) {
         s->placed_cap = s->placed_cap ? 2 * s->placed_cap : 32;
-        s->placed = mem_must_grow(s->placed, (size_t)s->placed_cap * sizeof *s->placed);
+        s->placed = mem_grow_or_die(s->placed, (size_t)s->placed_cap * sizeof *s->placed);
     }
     return &s->placed[s->nplaced++];
 }
@@ -172,7 +172,7 @@ static struct skiff_placement placement_of(const struct skiff_split *s, const st
                                     .remote = p->remote};
 }
 
-enum skiff_status split_place_params(struct skiff_split *s, struct skiff_error *err)
+enum skiff_status split_assign_params(struct skiff_split *s, struct skiff_error *err)
 {
     s->order = arena_alloc(&s->arena, (size_t)(s->nparams + 1) * sizeof *s->order);
     for (int i = 0; i < s->nparams; i++) {
@@ -220,8 +220,8 @@ static int by_slot(const void *a, const void *b)
                   (*(const struct op_arg *const *)b)->slot);
 }
 
-static void place_states(struct skiff_split *s, const struct skiff_op *op,
-                         const struct split_param *p, int server)
+static void assign_states(struct skiff_split *s, const struct skiff_op *op,
+                          const struct split_param *p, int server)
 {
     const struct split_block *block = split_block_on(p, server);
     const struct optimizer_kind *kind = split_optimizer(op);
@@ -243,7 +243,7 @@ static void place_states(struct skiff_split *s, const struct skiff_op *op,
         at.state = true;
         at.ndim = v->shape.ndim;
         at.dims = like ? block->shape.dims : v->shape.dims;
-        if (!like) { /* one value for all blocks */
+        if (!like) { /* one value shared by all blocks */
             at.is_slice = false;
             at.block = 0;
             at.offset = at.first_row = 0;
@@ -252,7 +252,7 @@ static void place_states(struct skiff_split *s, const struct skiff_op *op,
     }
 }
 
-void split_place_accumulators(struct skiff_split *s)
+void split_assign_accumulators(struct skiff_split *s)
 {
     const struct skiff_block *b = program_root(s->main);
     for (int server = 0; server < s->nendpoints; server++)
@@ -261,6 +261,6 @@ void split_place_accumulators(struct skiff_split *s)
                 continue;
             const struct split_param *p = split_find_param(s, op_in1(b->ops[i], "Param"));
             if (p && split_block_on(p, server))
-                place_states(s, b->ops[i], p, server);
+                assign_states(s, b->ops[i], p, server);
         }
 }

@@ -1,5 +1,6 @@
-/* How Fluid 1.8 writes ops and variables: every declared input is there, though it may be empty;
- * every attribute has a value; shapes are worked out as soon as an op is appended. */
+/* Builds ops and variables as Fluid 1.8 writes them: every declared input is listed, perhaps empty;
+ * every attribute has a value; shapes are inferred as soon as an op is appended. Trainer and server
+ * programs are compared with Fluid's op by op (tests/split), so these details matter. */
 #include <string.h>
 
 #include "passes/split_parts.h"
@@ -88,7 +89,7 @@ struct skiff_var *build_var(struct skiff_block *b, const char *name, enum var_ki
     v->dtype = dtype;
     v->has_tensor = true;
     v->shape = *shape;
-    v->persistable = persistable ? IS_TRUE : IS_FALSE;
+    v->persistable = persistable ? PRESENCE_TRUE : PRESENCE_FALSE;
     return v;
 }
 
@@ -110,7 +111,7 @@ struct skiff_var *build_clone_var(struct skiff_block *b, const struct skiff_var 
     v->has_tensor = from->has_tensor;
     v->shape = from->shape;
     v->lod_level = from->lod_level;
-    v->persistable = tensor ? IS_TRUE : from->persistable;
+    v->persistable = tensor ? PRESENCE_TRUE : from->persistable;
     v->need_check_feed = from->need_check_feed;
     return v;
 }

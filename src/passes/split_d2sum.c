@@ -1,6 +1,6 @@
 /* strategy.adam_d2sum: dense parameters under Adam are updated by Paddle's adam_d2sum rule. The
- * accumulators stay the variables that they are: Moment1 runs as its mom, Moment2 as g2sum, and
- * Beta1Pow, from 0 instead of beta1, as d2sum; Beta2Pow goes. */
+ * accumulators keep their variables: Moment1 is used as mom, Moment2 as g2sum, and Beta1Pow,
+ * starting at 0 instead of beta1, as d2sum; Beta2Pow is removed. */
 #include <string.h>
 
 #include "passes/split_parts.h"

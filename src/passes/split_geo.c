@@ -1,10 +1,10 @@
-/* GEO: trainers keep their whole program, optimizer and tables and all, and tell after each batch
+/* GEO: trainers keep their complete program, with optimizer and tables, and report after each batch
  * which rows they touched (one `send` of the ids, send_varnames = the tables). Every few batches
  * the communicator sends differences (X.delta); servers add them (sum).
  *
- * Distributed tables have rows by any id, on the servers and in the trainer, whose own part is what
- * a job without servers has: a server inside its process (s->own). Look-ups and gradients go there,
- * and the communicator exchanges differences between it and the job's servers. */
+ * Distributed tables have rows by any id, on the servers and in the trainer. The trainer's part is
+ * a server inside its process (s->own), as in a job without servers. Look-ups and gradients go
+ * there, and the communicator exchanges differences between it and the job's servers. */
 #include <string.h>
 
 #include "passes/split_parts.h"
@@ -45,7 +45,7 @@ static void add_pair(struct skiff_block *b, const char *id, const char *w, struc
     names_add(&b->program->arena, tables, w);
 }
 
-/* The look-ups of distributed tables are not in the trainer's program any more. */
+/* The look-ups of distributed tables have been removed from the trainer's program. */
 static void list_table_lookups(const struct skiff_split *s, struct skiff_block *b,
                                struct names_list *ids, struct names_list *tables)
 {
@@ -106,7 +106,7 @@ enum skiff_status split_geo_finish_startup(const struct skiff_split *s,
     for (int i = 0; i < s->nparams; i++)
         build_var(b, delta_name(b, s->params[i].name), delta_kind(&s->params[i]),
                   s->params[i].var->dtype, &s->params[i].var->shape, false);
-    block_add_var(b, init)->persistable = IS_FALSE;
+    block_add_var(b, init)->persistable = PRESENCE_FALSE;
     struct skiff_op *op = build_op(b, -1, "send");
     build_in1(b, op, "X", init);
     build_out1(b, op, "Out", split_control_var(b, 1));
@@ -137,7 +137,7 @@ static enum skiff_status add_slice(struct geo_server *v, const struct split_para
     build_out1(b, op, "Out", k->param);
     v->blocks[v->nblocks++] = b->idx;
     names_add(a, &v->grads, arena_printf(a, "%s:%d", pair[1], b->idx));
-    struct plan_unit *u = server_plan_add(v->plan, k->param, pair[1], b->idx, false);
+    struct plan_slice *u = server_plan_add(v->plan, k->param, pair[1], b->idx, false);
     u->sparse = p->looked_up;
     plan_names_add(v->plan, &u->pushed, pair[1]);
     plan_names_add(v->plan, &u->vars, k->param);
@@ -146,7 +146,7 @@ static enum skiff_status add_slice(struct geo_server *v, const struct split_para
     return build_done(b, op, err);
 }
 
-/* Rows by id: what arrives is added to them, and nobody runs the block. */
+/* Rows by id: received differences are added to them, and nobody runs the block. */
 static enum skiff_status add_table(const struct skiff_split *s, struct geo_server *v,
                                    const struct split_table *t, struct skiff_error *err)
 {
@@ -163,7 +163,7 @@ static enum skiff_status add_table(const struct skiff_split *s, struct geo_serve
     v->blocks[v->nblocks++] = b->idx;
     names_add(a, &v->grads, arena_printf(a, "%s:%d", pair[1], b->idx));
     names_add(a, &v->sparse, arena_printf(a, "%s:%s", pair[1], t->name));
-    struct plan_unit *u = server_plan_add(v->plan, t->name, pair[1], b->idx, true);
+    struct plan_slice *u = server_plan_add(v->plan, t->name, pair[1], b->idx, true);
     u->sparse = true;
     plan_names_add(v->plan, &u->pushed, pair[1]);
     plan_names_add(v->plan, &u->vars, t->name);

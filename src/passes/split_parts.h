@@ -1,8 +1,8 @@
-/* Inside of split: what is known after split_create, and what the files of the pass share.
+/* State of split_create, shared by the files of the pass. Internal to split.
  *
- * split_create works out everything that trainers and servers must agree on, once, on copies of the
+ * split_create derives all facts on which trainers and servers must agree, once, on copies of the
  * two programs ("base"): which ops move to the servers, which parameters are cut and where their
- * blocks go, how gradients are called. Building a trainer or server program then only reads it. */
+ * blocks go, how gradients are named. Building a trainer or server program then only reads it. */
 #ifndef PASSES_SPLIT_PARTS_H
 #define PASSES_SPLIT_PARTS_H
 
@@ -25,7 +25,7 @@ struct split_block {
 };
 
 struct split_param {
-    const char *name, *grad; /* as the user's program calls them */
+    const char *name, *grad; /* names in the user's program */
     const char *sent;        /* the gradient's name in the trainer's program */
     const struct skiff_var *var, *grad_var;
     bool rows;      /* the gradient is SelectedRows */
@@ -41,11 +41,11 @@ struct split_table { /* is_distributed: rows live on server id % servers */
     const struct skiff_op *update;
     int64_t padding;    /* padding_idx of its look-ups */
     const char *prefix; /* of its prefetch variables; "" for the first table, as in Paddle */
-    /* of a table of features; features NULL: a plain one */
-    const char *features;     /* its settings (table/table_config.h) */
+    /* of a sparse table; features NULL: a distributed table without accessor */
+    const char *sparse_table; /* its settings (table/table_config.h) */
     const char *show, *click; /* variables of ShowClickEntry; NULL: none */
     int shards, push_dim;     /* shard_num; floats of a pushed row */
-    bool cvm;                 /* gradients have show and click in front */
+    bool cvm;                 /* gradients begin with show and click */
     bool disk;                /* rows may be on disk */
 };
 
@@ -54,8 +54,8 @@ struct skiff_split {
     struct skiff_split_config config;
     const struct split_dispatcher *dispatcher;
     enum skiff_split_mode mode;
-    bool sync;         /* the trainer's ops hold the barriers */
-    bool merge;        /* servers add up one gradient per trainer */
+    bool sync;         /* the trainer's program has barrier ops */
+    bool merge;        /* servers sum one gradient per trainer */
     bool merge_tables; /* the same for distributed tables */
     bool count_steps;  /* async: the learning rate follows the trainers' step counters */
     int trainer_id, trainers;
@@ -65,19 +65,20 @@ struct skiff_split {
     bool *is_update, *is_rate; /* by position in block 0 of main: optimizer's, lr schedule's */
     struct split_param *params;
     int nparams;
-    int *order; /* params as they are sent: their own order, or shuffled when nothing is cut */
+    /* params in the order in which they are sent: their own, or shuffled if nothing is cut */
+    int *order;
     struct split_table *tables;
     const char **table_names;
     int ntables;
     const char *counter;            /* step counter of this trainer (count_steps) */
-    struct names_list counters;     /* of all trainers */
-    struct skiff_placement *placed; /* on its way into the plan */
+    struct names_list counters;     /* the sum over all trainers */
+    struct skiff_placement *placed; /* the plan being built */
     int nplaced, placed_cap;
     const struct job_plan *plan;
     struct buf notes;
     /* GEO with distributed tables: trainers keep the rows that they use in a server inside their
-     * own process; this is the split of it, of which the tables are `inside`: their rows begin with
-     * 0 (what the job's servers have is added to them), and the program's own rule updates them. */
+     * own process. This is its split, whose tables are `inside`: their rows start at 0 (the values
+     * of the job's servers are added to them), and the program's own rule updates them. */
     struct skiff_split *own;
     bool inside;
 };
@@ -95,7 +96,7 @@ void build_in1(struct skiff_block *b, struct skiff_op *op, const char *slot, con
 void build_out1(struct skiff_block *b, struct skiff_op *op, const char *slot, const char *name);
 /* Empty inputs, default attributes, shapes. */
 enum skiff_status build_done(struct skiff_block *b, struct skiff_op *op, struct skiff_error *err);
-/* Attributes of another op; the name scope is not taken over. */
+/* Copies the attributes of another op, except the name scope. */
 void build_copy_attrs(struct skiff_block *b, struct skiff_op *to, const struct skiff_op *from);
 void build_role(struct skiff_block *b, struct skiff_op *op, int role, const char *param,
                 const char *grad);
@@ -120,8 +121,8 @@ split_clone(const struct skiff_program *p); /* at the root scope, forward role *
 
 enum skiff_status split_parse_endpoints(struct skiff_split *s, const char *text,
                                         struct skiff_error *err);
-enum skiff_status split_place_params(struct skiff_split *s, struct skiff_error *err);
-void split_place_accumulators(struct skiff_split *s);
+enum skiff_status split_assign_params(struct skiff_split *s, struct skiff_error *err);
+void split_assign_accumulators(struct skiff_split *s);
 const struct split_param *split_find_param(const struct skiff_split *s, const char *name);
 /* The block of a parameter that lives on a server; NULL. */
 const struct split_block *split_block_on(const struct split_param *p, int server);
@@ -134,14 +135,14 @@ static inline bool split_compensates(const struct skiff_split *s, const struct s
 struct shape split_accumulator_shape(const struct split_param *p, const struct split_block *block,
                                      const struct skiff_var *accumulator);
 
-/* ---- what the pass looks for ---- */
+/* ---- queries about ops ---- */
 
-/* The row of an optimizer's op; NULL: it is none. */
+/* The row of an optimizer's op; NULL for other ops. */
 static inline const struct optimizer_kind *split_optimizer(const struct skiff_op *op)
 {
     return op->kind ? optimizer_kind_find(op->type, (int)op->kind->generations) : NULL;
 }
-/* An optimizer's op, also one that is not known here: by its slots. */
+/* An optimizer's op, recognised by its slots even if its type is unknown. */
 static inline bool op_is_update(const struct skiff_op *op)
 {
     return op_in1(op, "Param") && (op_in1(op, "LearningRate") || split_optimizer(op));
@@ -163,40 +164,40 @@ static inline int64_t op_padding(const struct skiff_op *op) /* -1: none */
 /* Puts distributed_lookup_table in place of the look-ups of a remote parameter. */
 enum skiff_status split_merge_lookups(const struct skiff_split *s, struct skiff_block *b,
                                       const struct split_param *p, struct skiff_error *err);
-/* The same for a table of features, whose rows are on the servers by id. */
+/* The same for a sparse table, whose rows are on the servers by id. */
 enum skiff_status split_features_lookups(const struct skiff_split *s, struct skiff_block *b,
                                          const struct split_table *t, struct skiff_error *err);
-/* split_ids, prefetch, merge_ids in place of a distributed table's look-ups; its gradient goes out
- * with `control` as output of the send (NULL: none). */
+/* Replaces a distributed table's look-ups by split_ids, prefetch and merge_ids; its gradient is
+ * sent with `control` as output of the send (NULL: none). */
 enum skiff_status split_table_lookups(const struct skiff_split *s, struct skiff_block *b,
                                       const struct split_table *t, const char *control,
                                       struct skiff_error *err);
-/* Is a distributed table updated by the program's own optimizer? On servers of 1.x by sgd. */
+/* Does the program's own optimizer update the distributed table? On servers of 1.x, sgd does. */
 static inline bool split_table_rule(const struct skiff_split *s)
 {
     return s->main->generation == GEN_2X || s->mode == SKIFF_SPLIT_GEO || s->inside;
 }
-/* Names of what is exchanged for a table with server i. */
+/* Names of the variables exchanged with server i for a table. */
 const char *split_table_ids(const struct split_table *t, int i, struct arena *a);
 const char *split_table_rows(const struct split_table *t, int i, struct arena *a);
 const char *split_table_grad(const struct skiff_split *s, const struct split_table *t, int trainer,
                              int i, struct arena *a);
-/* Under which differences of its rows arrive, to be added. */
+/* The name under which differences of its rows arrive, to be added. */
 const char *split_table_delta(const struct split_table *t, struct arena *a);
 
-/* ---- split_features.c: tables of features ---- */
+/* ---- split_sparse.c: sparse tables ---- */
 
-/* Is the table one of features, as the config has it? */
+/* Is the table a sparse table according to the config? */
 bool split_wants_features(const struct skiff_split *s, const char *table);
-/* Settings of those tables, checked; Paddle's words for what is wrong. After find_params. */
-enum skiff_status split_features(struct skiff_split *s, struct skiff_error *err);
+/* Settings of those tables, checked; errors have Paddle's words. After find_params. */
+enum skiff_status split_sparse(struct skiff_split *s, struct skiff_error *err);
 /* distributed_push_sparse and send in place of the gradients of a table's look-ups. */
 enum skiff_status split_features_push(const struct skiff_split *s, struct skiff_block *b,
                                       const struct split_table *t, const char *control,
                                       struct skiff_error *err);
-/* Gradients of tables of features that nobody reads: their ops and variables go. */
+/* Removes unread gradients of sparse tables, ops and variables. */
 void split_features_drop(const struct skiff_split *s, struct skiff_block *b);
-/* What trainers push comes under this name, to all servers. */
+/* The name of pushed rows, for all servers. */
 const char *split_features_grad(const struct split_table *t, struct arena *a);
 
 /* ---- split_trainer.c, split_startup.c, split_server.c, split_geo.c ---- */
@@ -207,12 +208,12 @@ enum skiff_status split_trainer_main(const struct skiff_split *s, struct skiff_p
                                      struct skiff_error *err);
 enum skiff_status split_trainer_startup(const struct skiff_split *s, struct skiff_program **out,
                                         struct skiff_error *err);
-/* Variables that only the optimizer's ops use: the trainer has none of them. */
+/* Variables that only the optimizer's ops use; the trainer has none of them. */
 void split_optimizer_vars(const struct skiff_split *s, struct str_map *out);
 enum skiff_status split_server_startup(const struct skiff_split *s, int server,
                                        const struct skiff_program *main, struct skiff_program **out,
                                        struct skiff_error *err);
-/* The plan of the server gets its units while its program is written. */
+/* Units are added to the server's plan while its program is written. */
 enum skiff_status split_server_main(const struct skiff_split *s, struct server_plan *plan,
                                     struct skiff_program **out, struct skiff_error *err);
 enum skiff_status split_geo_trainer_main(const struct skiff_split *s, struct skiff_program **out,

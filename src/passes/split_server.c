@@ -2,51 +2,52 @@
  *   the learning rate's ops (if there is a schedule), with their own sub-blocks,
  *   one block per parameter slice:  sum of the trainers' gradients, scale by 1/trainers,
  *                                   regularizer, [DC-ASGD], optimizer,
- *   per distributed table: its update, then a block that looks rows up, and one that saves; tables
- *   of features stand in the plan alone.
+ *   per distributed table: its update, then a block that looks rows up, and one that saves; sparse
+ *   tables stand in the plan alone.
  * In the modes without barriers the gradient that arrived is used as it is. */
 #include <string.h>
 
 #include "passes/split_parts.h"
 
-struct server {
+struct server_builder {
     const struct skiff_split *s;
     int index;
-    struct server_plan *plan; /* says what is written here; the last unit is the block's */
+    /* the plan being written; its last unit belongs to the current block */
+    struct server_plan *plan;
     struct skiff_program *p;
     struct skiff_block *root;
-    struct str_map here; /* what the user's program calls it -> what it is called here */
+    struct str_map here; /* name in the user's program -> name here */
     struct names_list inputs, grad_to_block, sparse_grads, prefetch;
     int32_t *blocks; /* optimize_blocks */
     int nblocks, save_block, ntemps;
 };
 
-static struct arena *arena_of(struct server *v)
+static struct arena *arena_of(struct server_builder *v)
 {
     return &v->p->arena;
 }
 
-static void note_block(struct server *v, const struct skiff_block *b)
+static void record_block(struct server_builder *v, const struct skiff_block *b)
 {
     v->blocks[v->nblocks++] = b->idx;
 }
 
-static void note_grad(struct server *v, const char *grad, const struct skiff_block *b)
+static void record_grad(struct server_builder *v, const char *grad, const struct skiff_block *b)
 {
     names_add(arena_of(v), &v->grad_to_block, arena_printf(arena_of(v), "%s:%d", grad, b->idx));
 }
 
 /* ---- the plan ---- */
 
-static struct plan_unit *unit_of(struct server *v)
+static struct plan_slice *unit_of(struct server_builder *v)
 {
-    return &v->plan->units[v->plan->nunits - 1];
+    return &v->plan->slices[v->plan->nslices - 1];
 }
 
-static void plan_param(struct server *v, const struct split_param *p, const struct split_block *k,
-                       const struct skiff_block *b)
+static void plan_param(struct server_builder *v, const struct split_param *p,
+                       const struct split_block *k, const struct skiff_block *b)
 {
-    struct plan_unit *u = server_plan_add(v->plan, k->param, k->merged, b->idx, false);
+    struct plan_slice *u = server_plan_add(v->plan, k->param, k->merged, b->idx, false);
     u->sparse = p->rows;
     u->compensate = v->s->config.enable_dc_asgd;
     u->merge_ops = v->s->merge ? 2 : 0;
@@ -56,19 +57,20 @@ static void plan_param(struct server *v, const struct split_param *p, const stru
                        arena_printf(arena_of(v), "%s.trainer_%d", k->merged, t));
 }
 
-static void plan_var(struct server *v, const char *name)
+static void plan_var(struct server_builder *v, const char *name)
 {
     plan_names_add(v->plan, &unit_of(v)->vars, name);
 }
 
-static void plan_row_var(struct server *v, const char *name)
+static void plan_row_var(struct server_builder *v, const char *name)
 {
     plan_names_add(v->plan, &unit_of(v)->rows, name);
 }
 
 /* ---- variables ---- */
 
-static void add_gradient(struct server *v, const struct split_param *p, const struct split_block *k)
+static void add_gradient(struct server_builder *v, const struct split_param *p,
+                         const struct split_block *k)
 {
     const struct skiff_var *g = p->grad_var;
     build_var(v->root, k->merged, g->kind, g->dtype, &k->shape, true);
@@ -84,7 +86,7 @@ static void add_gradient(struct server *v, const struct split_param *p, const st
     }
 }
 
-static void add_param_vars(struct server *v)
+static void add_param_vars(struct server_builder *v)
 {
     const struct skiff_split *s = v->s;
     for (int i = 0; i < s->nparams; i++) {
@@ -102,9 +104,9 @@ static void add_param_vars(struct server *v)
     }
 }
 
-/* The name here of what the user's program calls `name`; a variable that is not
- * here yet is made. */
-static const char *local_name(struct server *v, const char *name)
+/* The name in this program of the user's variable `name`; creates the variable if it does not exist
+ * yet. */
+static const char *local_name(struct server_builder *v, const char *name)
 {
     const char *here = str_map_get(&v->here, name);
     const struct skiff_var *from = here ? NULL : block_own_var(program_root(v->s->main), name);
@@ -115,7 +117,7 @@ static const char *local_name(struct server *v, const char *name)
 
 /* ---- copies of ops ---- */
 
-static void copy_side(struct server *v, struct skiff_block *to, struct skiff_op *op,
+static void copy_side(struct server_builder *v, struct skiff_block *to, struct skiff_op *op,
                       const struct skiff_op *from, const struct skiff_block *local, bool input)
 {
     const struct op_arg *args = input ? from->ins : from->outs;
@@ -130,11 +132,11 @@ static void copy_side(struct server *v, struct skiff_block *to, struct skiff_op 
     }
 }
 
-static enum skiff_status copy_op(struct server *v, struct skiff_block *to,
+static enum skiff_status copy_op(struct server_builder *v, struct skiff_block *to,
                                  const struct skiff_op *from, const struct skiff_block *local,
                                  struct skiff_error *err);
 
-static enum skiff_status copy_sub_block(struct server *v, struct skiff_block *parent,
+static enum skiff_status copy_sub_block(struct server_builder *v, struct skiff_block *parent,
                                         struct skiff_op *op, const char *attr, int idx,
                                         struct skiff_error *err)
 {
@@ -148,7 +150,7 @@ static enum skiff_status copy_sub_block(struct server *v, struct skiff_block *pa
     return SKIFF_OK;
 }
 
-static enum skiff_status copy_op(struct server *v, struct skiff_block *to,
+static enum skiff_status copy_op(struct server_builder *v, struct skiff_block *to,
                                  const struct skiff_op *from, const struct skiff_block *local,
                                  struct skiff_error *err)
 {
@@ -167,7 +169,7 @@ static enum skiff_status copy_op(struct server *v, struct skiff_block *to,
     return build_done(to, op, err);
 }
 
-static enum skiff_status add_rate_block(struct server *v, struct skiff_error *err)
+static enum skiff_status add_rate_block(struct server_builder *v, struct skiff_error *err)
 {
     const struct skiff_block *from = program_root(v->s->main);
     struct skiff_block *b = NULL;
@@ -176,7 +178,7 @@ static enum skiff_status add_rate_block(struct server *v, struct skiff_error *er
             continue;
         if (!b) {
             b = program_add_block(v->p, v->p->nblocks - 1);
-            note_block(v, b);
+            record_block(v, b);
             v->plan->rate_block = b->idx;
         }
         TRY(copy_op(v, b, from->ops[i], NULL, err));
@@ -186,7 +188,7 @@ static enum skiff_status add_rate_block(struct server *v, struct skiff_error *er
 
 /* ---- one slice ---- */
 
-static enum skiff_status add_merge(struct server *v, struct skiff_block *b,
+static enum skiff_status add_merge(struct server_builder *v, struct skiff_block *b,
                                    const struct split_block *k, struct skiff_error *err)
 {
     int n = v->s->trainers;
@@ -204,9 +206,10 @@ static enum skiff_status add_merge(struct server *v, struct skiff_block *b,
     return build_done(b, op, err);
 }
 
-static enum skiff_status add_binary(struct server *v, struct skiff_block *b, const char *type,
-                                    const char *x, const char *y, const struct skiff_var *like,
-                                    const char **out, struct skiff_error *err)
+static enum skiff_status add_binary(struct server_builder *v, struct skiff_block *b,
+                                    const char *type, const char *x, const char *y,
+                                    const struct skiff_var *like, const char **out,
+                                    struct skiff_error *err)
 {
     *out = arena_printf(arena_of(v), "tmp_dc_output_%d", v->ntemps++);
     build_var_like(b, *out, like, false);
@@ -217,8 +220,8 @@ static enum skiff_status add_binary(struct server *v, struct skiff_block *b, con
     return build_done(b, op, err);
 }
 
-/* g + (w - w_bak) * g * g, w_bak being what the sender pulled last. */
-static enum skiff_status add_delay_compensation(struct server *v, struct skiff_block *b,
+/* g + (w - w_bak) * g * g, where w_bak is the value that the sender pulled last. */
+static enum skiff_status add_delay_compensation(struct server_builder *v, struct skiff_block *b,
                                                 const struct split_block *k, const char **grad,
                                                 struct skiff_error *err)
 {
@@ -245,16 +248,16 @@ static enum skiff_status add_delay_compensation(struct server *v, struct skiff_b
     return add_binary(v, b, "elementwise_add", g, twice, param, grad, err);
 }
 
-/* The gradient that the optimizer reads: the merged one, or what the regularizer made of it under
- * a name of its own (sparse gradients). */
-static const char *update_grad(struct server *v, const struct skiff_op *op,
+/* The gradient that the optimizer reads: the merged one, or the regularizer's result, which has a
+ * name of its own for sparse gradients. */
+static const char *update_grad(struct server_builder *v, const struct skiff_op *op,
                                const struct split_block *k)
 {
     const char *name = op_in1(op, "Grad");
     return name && !str_map_has(&v->here, name) && block_own_var(v->root, name) ? name : k->merged;
 }
 
-static void add_update_inputs(struct server *v, struct skiff_block *b, struct skiff_op *op,
+static void add_update_inputs(struct server_builder *v, struct skiff_block *b, struct skiff_op *op,
                               const struct skiff_op *from, const struct split_param *p,
                               const struct split_block *k)
 {
@@ -274,7 +277,7 @@ static void add_update_inputs(struct server *v, struct skiff_block *b, struct sk
     }
 }
 
-static enum skiff_status add_update(struct server *v, struct skiff_block *b,
+static enum skiff_status add_update(struct server_builder *v, struct skiff_block *b,
                                     const struct skiff_op *from, const struct split_param *p,
                                     const struct split_block *k, struct skiff_error *err)
 {
@@ -299,13 +302,14 @@ static enum skiff_status add_update(struct server *v, struct skiff_block *b,
     return SKIFF_OK;
 }
 
-static enum skiff_status add_param_block(struct server *v, int parent, const struct split_param *p,
-                                         const struct split_block *k, struct skiff_error *err)
+static enum skiff_status add_param_block(struct server_builder *v, int parent,
+                                         const struct split_param *p, const struct split_block *k,
+                                         struct skiff_error *err)
 {
     const struct skiff_block *from = program_root(v->s->main);
     struct skiff_block *b = program_add_block(v->p, parent);
-    note_block(v, b);
-    note_grad(v, k->merged, b);
+    record_block(v, b);
+    record_grad(v, k->merged, b);
     plan_param(v, p, k, b);
     if (v->s->merge)
         TRY(add_merge(v, b, k, err));
@@ -320,7 +324,8 @@ static enum skiff_status add_param_block(struct server *v, int parent, const str
     return SKIFF_OK;
 }
 
-static enum skiff_status add_param_blocks(struct server *v, int parent, struct skiff_error *err)
+static enum skiff_status add_param_blocks(struct server_builder *v, int parent,
+                                          struct skiff_error *err)
 {
     const struct skiff_block *from = program_root(v->s->main);
     for (int i = 0; i < from->nops; i++) {
@@ -336,11 +341,11 @@ static enum skiff_status add_param_blocks(struct server *v, int parent, struct s
 
 /* ---- distributed tables ---- */
 
-static void plan_table(struct server *v, const struct split_table *t, const struct skiff_block *b,
-                       const char *grad)
+static void plan_table(struct server_builder *v, const struct split_table *t,
+                       const struct skiff_block *b, const char *grad)
 {
     const struct skiff_split *s = v->s;
-    struct plan_unit *u = server_plan_add(v->plan, t->name, grad, b->idx, true);
+    struct plan_slice *u = server_plan_add(v->plan, t->name, grad, b->idx, true);
     u->sparse = t->grad_var->kind == VAR_SELECTED_ROWS;
     u->merge_ops = s->merge_tables ? 1 : 0;
     plan_names_add(v->plan, &u->pushed, grad);
@@ -355,8 +360,8 @@ static void plan_table(struct server *v, const struct split_table *t, const stru
     plan_row_var(v, t->name);
 }
 
-/* What the table's update reads: what arrived, or the sum over the trainers. */
-static enum skiff_status table_gradient(struct server *v, struct skiff_block *b,
+/* The gradient that the table's update reads: the received one, or the sum over the trainers. */
+static enum skiff_status table_gradient(struct server_builder *v, struct skiff_block *b,
                                         const struct split_table *t, const char **out,
                                         struct skiff_error *err)
 {
@@ -381,7 +386,7 @@ static enum skiff_status table_gradient(struct server *v, struct skiff_block *b,
 }
 
 /* Accumulators of a table's rule, with rows as the table's where they have any. */
-static void add_table_states(struct server *v, struct skiff_block *b, struct skiff_op *op,
+static void add_table_states(struct server_builder *v, struct skiff_block *b, struct skiff_op *op,
                              const struct split_table *t, const struct shape *rows)
 {
     const struct skiff_block *main = program_root(v->s->main);
@@ -404,7 +409,7 @@ static void add_table_states(struct server *v, struct skiff_block *b, struct ski
     build_copy_attrs(b, op, t->update);
 }
 
-static enum skiff_status add_table_update(struct server *v, struct skiff_block *b,
+static enum skiff_status add_table_update(struct server_builder *v, struct skiff_block *b,
                                           const struct split_table *t, struct skiff_error *err)
 {
     struct shape shape = t->var->shape;
@@ -422,11 +427,12 @@ static enum skiff_status add_table_update(struct server *v, struct skiff_block *
     if (own_rule)
         add_table_states(v, b, op, t, &shape);
     build_out1(b, op, "ParamOut", t->name);
-    note_grad(v, grad, b);
+    record_grad(v, grad, b);
     return build_done(b, op, err);
 }
 
-static enum skiff_status add_table_prefetch(struct server *v, const struct skiff_block *update,
+static enum skiff_status add_table_prefetch(struct server_builder *v,
+                                            const struct skiff_block *update,
                                             const struct split_table *t, struct skiff_error *err)
 {
     struct skiff_block *b = program_add_block(v->p, update->idx);
@@ -444,7 +450,7 @@ static enum skiff_status add_table_prefetch(struct server *v, const struct skiff
     return build_done(b, op, err);
 }
 
-static enum skiff_status add_table_save(struct server *v, struct skiff_block *b,
+static enum skiff_status add_table_save(struct server_builder *v, struct skiff_block *b,
                                         const struct split_table *t, struct skiff_error *err)
 {
     struct skiff_op *op = build_op(b, -1, "save");
@@ -453,28 +459,28 @@ static enum skiff_status add_table_save(struct server *v, struct skiff_block *b,
     return build_done(b, op, err);
 }
 
-/* A table of features has neither ops nor variables: the server's own rules work on it. */
-static void plan_features(struct server *v, const struct split_table *t)
+/* A sparse table has neither ops nor variables: the server's own rules update it. */
+static void plan_features(struct server_builder *v, const struct split_table *t)
 {
     const char *grad = split_features_grad(t, arena_of(v));
-    struct plan_unit *u = server_plan_add(v->plan, t->name, grad, -1, true);
+    struct plan_slice *u = server_plan_add(v->plan, t->name, grad, -1, true);
     u->sparse = true;
-    u->features = arena_strdup(&v->plan->arena, t->features);
+    u->sparse_table = arena_strdup(&v->plan->arena, t->sparse_table);
     plan_names_add(v->plan, &u->pushed, grad);
     plan_var(v, t->name);
     plan_row_var(v, t->name);
 }
 
-static enum skiff_status add_tables(struct server *v, int parent, struct skiff_error *err)
+static enum skiff_status add_tables(struct server_builder *v, int parent, struct skiff_error *err)
 {
     struct skiff_block *update = NULL;
     for (int i = 0; i < v->s->ntables; i++) {
-        if (v->s->tables[i].features) {
+        if (v->s->tables[i].sparse_table) {
             plan_features(v, &v->s->tables[i]);
             continue;
         }
         update = program_add_block(v->p, parent);
-        note_block(v, update);
+        record_block(v, update);
         TRY(add_table_update(v, update, &v->s->tables[i], err));
         TRY(add_table_prefetch(v, update, &v->s->tables[i], err));
     }
@@ -483,17 +489,17 @@ static enum skiff_status add_tables(struct server *v, int parent, struct skiff_e
     struct skiff_block *save = program_add_block(v->p, update->idx);
     struct skiff_var *path = block_add_var(v->root, "kLookupTablePath");
     path->kind = VAR_RAW;
-    path->persistable = IS_TRUE;
+    path->persistable = PRESENCE_TRUE;
     v->save_block = save->idx;
     for (int i = 0; i < v->s->ntables; i++)
-        if (!v->s->tables[i].features)
+        if (!v->s->tables[i].sparse_table)
             TRY(add_table_save(v, save, &v->s->tables[i], err));
     return SKIFF_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- split_server ---- */
 
-static enum skiff_status add_service(struct server *v, struct skiff_error *err)
+static enum skiff_status add_service(struct server_builder *v, struct skiff_error *err)
 {
     const struct skiff_split_config *c = &v->s->config;
     struct skiff_op *op = build_op(v->root, -1, "listen_and_serv");
@@ -516,7 +522,7 @@ static enum skiff_status add_service(struct server *v, struct skiff_error *err)
     return build_done(v->root, op, err);
 }
 
-static enum skiff_status fill_server(struct server *v, struct skiff_error *err)
+static enum skiff_status fill_server(struct server_builder *v, struct skiff_error *err)
 {
     add_param_vars(v);
     TRY(add_rate_block(v, err));
@@ -525,15 +531,15 @@ static enum skiff_status fill_server(struct server *v, struct skiff_error *err)
     int parent = v->p->nblocks - 1;
     TRY(add_param_blocks(v, parent, err));
     TRY(add_tables(v, parent, err));
-    if (!v->nblocks) /* nothing lives here; a server has at least one block */
-        note_block(v, program_add_block(v->p, v->p->nblocks - 1));
+    if (!v->nblocks) /* no parameter on this server; a server has at least one block */
+        record_block(v, program_add_block(v->p, v->p->nblocks - 1));
     return add_service(v, err);
 }
 
 enum skiff_status split_server_main(const struct skiff_split *s, struct server_plan *plan,
                                     struct skiff_program **out, struct skiff_error *err)
 {
-    struct server v = {
+    struct server_builder v = {
         .s = s, .index = plan->index, .plan = plan, .p = program_create(), .save_block = -1};
     int most = program_root(s->main)->nops + s->ntables + 2;
     v.p->generation = s->main->generation;

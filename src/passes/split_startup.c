@@ -1,9 +1,9 @@
 /* Startup programs.
  *
- * The trainer's: the user's, less what initialises the optimizer's variables; tables are not made
- * but only declared (fake_init); then every other parameter is received from the servers, slice by
- * slice, and joined.
- * The server's: the user's init ops of what lives here, with the shapes of the slices. */
+ * The trainer's: the user's program without the initialisation of the optimizer's variables. Remote
+ * tables are only declared (fake_init); every other parameter is received from the servers, slice
+ * by slice, and joined. The server's: the user's init ops of the variables on this server, with the
+ * shapes of the slices. */
 #include <string.h>
 
 #include "passes/split_parts.h"
@@ -139,7 +139,7 @@ enum skiff_status split_trainer_startup(const struct skiff_split *s, struct skif
 
 /* ---- server ---- */
 
-/* The variable of the server that takes the place of `name`; NULL: it does not live here. */
+/* The server's variable for `name`; NULL if it is not on this server. */
 static struct skiff_var *local_var(const struct skiff_split *s, int server, struct skiff_block *b,
                                    const char *name)
 {
@@ -162,7 +162,7 @@ static void set_shape(struct skiff_program *p, struct skiff_op *op, const struct
         op_set_longs(p, op, "shape", shape->ndim, shape->dims);
 }
 
-/* Constants given element by element (assign_value): the slice's part. */
+/* For constants given element by element (assign_value): the slice's part. */
 static void cut_values(struct skiff_program *p, struct skiff_op *op, int64_t whole, int64_t offset,
                        int64_t n)
 {
@@ -185,7 +185,7 @@ static void cut_values(struct skiff_program *p, struct skiff_op *op, int64_t who
     }
 }
 
-/* Makes an init op of the whole one of the slice. */
+/* Changes an init op of the complete variable to one of the slice. */
 static enum skiff_status cut_init(const struct skiff_split *s, int server, struct skiff_block *b,
                                   struct skiff_op *op, const struct skiff_op *from,
                                   const char *name, struct skiff_error *err)
@@ -216,7 +216,7 @@ static enum skiff_status cut_init(const struct skiff_split *s, int server, struc
     return SKIFF_OK;
 }
 
-/* How an init op of the user's startup program touches this server. */
+/* The effect of an init op of the user's startup program on this server. */
 struct init_reach {
     int here, elsewhere; /* outputs */
     bool reads_elsewhere, writes_only_inputs;
@@ -257,7 +257,7 @@ static void copy_args(const struct skiff_split *s, int server, struct skiff_bloc
     }
 }
 
-/* Rows of this table come from elsewhere. */
+/* The rows of this table are initialised elsewhere. */
 static bool starts_empty(const struct skiff_split *s, const struct skiff_op *from)
 {
     for (int i = 0; s->inside && i < s->ntables; i++)
@@ -278,8 +278,8 @@ static enum skiff_status start_empty(struct skiff_block *b, const struct skiff_o
     return build_done(b, op, err);
 }
 
-/* An op that only rearranges what it reads (coalesce_tensor) is not needed where a part of that
- * lives elsewhere. */
+/* An op that only rearranges its inputs (coalesce_tensor) is dropped if a part of them is on
+ * another server. */
 static enum skiff_status copy_init(const struct skiff_split *s, int server, struct skiff_block *b,
                                    const struct skiff_op *from, struct skiff_error *err)
 {
@@ -302,7 +302,7 @@ static enum skiff_status copy_init(const struct skiff_split *s, int server, stru
     return build_done(b, op, err);
 }
 
-/* DC-ASGD: what each trainer is taken to have pulled at the start. */
+/* DC-ASGD: the initial value of each trainer's last pull. */
 static enum skiff_status init_backups(const struct skiff_split *s, int server,
                                       struct skiff_block *b, struct skiff_error *err)
 {

@@ -1,11 +1,11 @@
-/* How a trainer gets the rows of a table that it does not hold.
+/* Look-ups of tables that a trainer does not hold.
  *
- * A table cut by rows (remote): all its look-ups become one distributed_lookup_table, placed right
- * after the last op that makes their ids. Where a row of it is needed before that, each look-up is
- * replaced where it stands. A table of features is looked up by the same op, with `shards`.
+ * A table cut by rows (remote): all its look-ups become one distributed_lookup_table, right after
+ * the last op that computes their ids. If a row is needed before that, each look-up is replaced at
+ * its own position. A sparse table is looked up by the same op, with `shards`.
  *
- * A distributed table (server = id % servers): split_ids, prefetch and merge_ids stand for all its
- * look-ups; the gradient's rows are cut by id too. */
+ * A distributed table (server = id % servers): split_ids, prefetch and merge_ids replace all its
+ * look-ups; the rows of the gradient are cut by id, too. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +14,14 @@
 
 struct lookups {
     struct skiff_block *b;
-    struct skiff_op **ops; /* look-ups of one table that can be made together */
+    struct skiff_op **ops; /* look-ups of one table that can be combined */
     int n;
     const char **ids, **outs;
 };
 
 static void lookups_init(struct lookups *l, struct skiff_block *b)
 {
-    *l = (struct lookups){.b = b, .ops = mem_must(((size_t)b->nops + 1) * sizeof *l->ops)};
+    *l = (struct lookups){.b = b, .ops = mem_alloc_or_die(((size_t)b->nops + 1) * sizeof *l->ops)};
 }
 
 static void lookups_deinit(struct lookups *l)
@@ -46,8 +46,8 @@ static void lookups_remove(struct lookups *l)
         block_remove_ops(l->b, block_position(l->b, l->ops[i]), 1);
 }
 
-/* The place behind all ids, in the block without the look-ups; -1 when a row is read before. */
-static int lookups_place(const struct lookups *l)
+/* The position after all ids, in the block without the look-ups; -1 if a row is read earlier. */
+static int lookups_index(const struct lookups *l)
 {
     int at = 0;
     for (int i = 0; i < l->n; i++) {
@@ -63,16 +63,16 @@ static int lookups_place(const struct lookups *l)
 
 /* ---- one op for all look-ups ---- */
 
-struct remote { /* where the rows of a table are */
+struct table_location { /* location of a table's rows */
     const char *table;
     int n; /* slices */
     const char **names, **endpoints;
     int64_t *rows; /* of each; NULL: by id */
-    int shards;    /* by id: of a table of features */
+    int shards;    /* by id: a sparse table */
 };
 
 static enum skiff_status insert_lookup(const struct skiff_split *s, struct lookups *l, int at,
-                                       const struct remote *r, struct skiff_error *err)
+                                       const struct table_location *r, struct skiff_error *err)
 {
     struct skiff_program *pr = l->b->program;
     const struct skiff_op *first = l->ops[0];
@@ -111,7 +111,7 @@ static bool next_group(struct lookups *l, const char *table)
 }
 
 static enum skiff_status replace_one_by_one(const struct skiff_split *s, struct lookups *l,
-                                            const struct remote *r, struct skiff_error *err)
+                                            const struct table_location *r, struct skiff_error *err)
 {
     for (int i = 0; i < l->n; i++) {
         struct lookups one = {.b = l->b, .ops = &l->ops[i], .n = 1};
@@ -125,11 +125,11 @@ static enum skiff_status replace_one_by_one(const struct skiff_split *s, struct 
 
 static bool can_join(struct lookups *l)
 {
-    struct skiff_op **kept = mem_must((size_t)l->b->nops * sizeof *kept);
+    struct skiff_op **kept = mem_alloc_or_die((size_t)l->b->nops * sizeof *kept);
     int n = l->b->nops;
     memcpy(kept, l->b->ops, (size_t)n * sizeof *kept);
     lookups_remove(l);
-    bool can = lookups_place(l) >= 0;
+    bool can = lookups_index(l) >= 0;
     memcpy(l->b->ops, kept, (size_t)n * sizeof *kept);
     l->b->nops = n;
     free(kept);
@@ -137,7 +137,7 @@ static bool can_join(struct lookups *l)
 }
 
 static enum skiff_status merge_lookups(const struct skiff_split *s, struct skiff_block *b,
-                                       const struct remote *r, struct skiff_error *err)
+                                       const struct table_location *r, struct skiff_error *err)
 {
     struct lookups l;
     enum skiff_status status = SKIFF_OK;
@@ -149,7 +149,7 @@ static enum skiff_status merge_lookups(const struct skiff_split *s, struct skiff
             continue;
         }
         lookups_remove(&l);
-        status = insert_lookup(s, &l, lookups_place(&l), r, err);
+        status = insert_lookup(s, &l, lookups_index(&l), r, err);
     }
     lookups_deinit(&l);
     return status;
@@ -159,11 +159,12 @@ enum skiff_status split_merge_lookups(const struct skiff_split *s, struct skiff_
                                       const struct split_param *p, struct skiff_error *err)
 {
     struct arena *a = &b->program->arena;
-    struct remote r = {.table = p->name,
-                       .n = p->nblocks,
-                       .names = arena_alloc(a, (size_t)p->nblocks * sizeof *r.names),
-                       .endpoints = arena_alloc(a, (size_t)p->nblocks * sizeof *r.endpoints),
-                       .rows = arena_alloc(a, (size_t)p->nblocks * sizeof *r.rows)};
+    struct table_location r = {.table = p->name,
+                               .n = p->nblocks,
+                               .names = arena_alloc(a, (size_t)p->nblocks * sizeof *r.names),
+                               .endpoints =
+                                   arena_alloc(a, (size_t)p->nblocks * sizeof *r.endpoints),
+                               .rows = arena_alloc(a, (size_t)p->nblocks * sizeof *r.rows)};
     for (int i = 0; i < p->nblocks; i++) {
         r.names[i] = p->blocks[i].param;
         r.endpoints[i] = s->endpoints[p->blocks[i].server];
@@ -176,11 +177,11 @@ enum skiff_status split_features_lookups(const struct skiff_split *s, struct ski
                                          const struct split_table *t, struct skiff_error *err)
 {
     struct arena *a = &b->program->arena;
-    struct remote r = {.table = t->name,
-                       .n = s->nendpoints,
-                       .names = arena_alloc(a, (size_t)s->nendpoints * sizeof *r.names),
-                       .endpoints = s->endpoints,
-                       .shards = t->shards};
+    struct table_location r = {.table = t->name,
+                               .n = s->nendpoints,
+                               .names = arena_alloc(a, (size_t)s->nendpoints * sizeof *r.names),
+                               .endpoints = s->endpoints,
+                               .shards = t->shards};
     for (int i = 0; i < r.n; i++)
         r.names[i] = t->name;
     return merge_lookups(s, b, &r, err);
@@ -284,7 +285,7 @@ enum skiff_status split_table_lookups(const struct skiff_split *s, struct skiff_
     int first = block_position(b, l.ops[0]);
     lookups_name(&l);
     lookups_remove(&l);
-    int at = lookups_place(&l);
+    int at = lookups_index(&l);
     enum skiff_status status;
     if (at < 0)
         status = error_set(err, SKIFF_UNSUPPORTED,

@@ -1,18 +1,19 @@
-/* The trainer's main program: forward and backward as they were; gradients leave as soon as they
- * are there; parameters come back; the optimizer is gone.
+/* The trainer's main program: forward and backward are unchanged; gradients are sent as soon as
+ * they are computed; parameters are received; the optimizer is removed.
  *
  *   after the op that writes a gradient   [split_byref | split_selected_rows]  send
  *   at the end                            [send of the step counter]  [send_barrier]
  *                                         recv ...  [fetch_barrier]  concat ...
+ *
  * With runtime_split_send_recv the sends name the slices (send_varnames, sections) and cut at run
- * time; then there is nothing to cut or to join by ops. */
+ * time, so no ops cut or join. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "passes/split_parts.h"
 
-struct trainer {
+struct trainer_builder {
     const struct skiff_split *s;
     struct skiff_program *p;
     struct skiff_block *b;
@@ -24,23 +25,23 @@ struct trainer {
 const char *split_control_var(struct skiff_block *b, int n)
 {
     struct skiff_var *v = block_add_var(b, arena_printf(&b->program->arena, "__control_var@%d", n));
-    v->persistable = IS_FALSE;
+    v->persistable = PRESENCE_FALSE;
     return v->name;
 }
 
-static const char *next_control(struct trainer *t)
+static const char *next_control(struct trainer_builder *t)
 {
     return split_control_var(t->b, t->ncontrol++);
 }
 
-static bool by_runtime(const struct trainer *t)
+static bool by_runtime(const struct trainer_builder *t)
 {
     return t->s->config.runtime_split_send_recv;
 }
 
 /* ---- gradients out ---- */
 
-static void make_block_vars(struct trainer *t, const struct split_param *p)
+static void make_block_vars(struct trainer_builder *t, const struct split_param *p)
 {
     for (int i = 0; p->nblocks > 1 && i < p->nblocks; i++) {
         const struct split_block *k = &p->blocks[i];
@@ -49,7 +50,7 @@ static void make_block_vars(struct trainer *t, const struct split_param *p)
     }
 }
 
-static const char **block_names(struct trainer *t, const struct split_param *p, bool grads)
+static const char **block_names(struct trainer_builder *t, const struct split_param *p, bool grads)
 {
     const char **names = arena_alloc(&t->p->arena, (size_t)p->nblocks * sizeof *names);
     for (int i = 0; i < p->nblocks; i++)
@@ -57,7 +58,7 @@ static const char **block_names(struct trainer *t, const struct split_param *p, 
     return names;
 }
 
-static void set_endpoints(struct trainer *t, struct skiff_op *op, const char *attr,
+static void set_endpoints(struct trainer_builder *t, struct skiff_op *op, const char *attr,
                           const struct split_param *p)
 {
     const char **names = arena_alloc(&t->p->arena, (size_t)p->nblocks * sizeof *names);
@@ -66,7 +67,7 @@ static void set_endpoints(struct trainer *t, struct skiff_op *op, const char *at
     op_set_strings(t->p, op, attr, p->nblocks, names);
 }
 
-static void set_sections(struct trainer *t, struct skiff_op *op, const char *attr,
+static void set_sections(struct trainer_builder *t, struct skiff_op *op, const char *attr,
                          enum attr_type type, const struct split_param *p)
 {
     int64_t *rows = arena_alloc(&t->p->arena, (size_t)p->nblocks * sizeof *rows);
@@ -81,8 +82,8 @@ static void set_sections(struct trainer *t, struct skiff_op *op, const char *att
         op_set_ints(t->p, op, attr, p->nblocks, rows32);
 }
 
-static enum skiff_status cut_gradient(struct trainer *t, int at, const struct split_param *p,
-                                      struct skiff_error *err)
+static enum skiff_status cut_gradient(struct trainer_builder *t, int at,
+                                      const struct split_param *p, struct skiff_error *err)
 {
     struct skiff_op *op = build_op(t->b, at, p->rows ? "split_selected_rows" : "split_byref");
     build_in1(t->b, op, "X", p->sent);
@@ -95,8 +96,8 @@ static enum skiff_status cut_gradient(struct trainer *t, int at, const struct sp
     return build_done(t->b, op, err);
 }
 
-/* What the servers call the slices: with the trainer's number where they add up. */
-static void name_sent(struct trainer *t, struct skiff_op *op, const struct split_param *p)
+/* The servers' names of the slices: with the trainer's number if the servers sum. */
+static void name_sent(struct trainer_builder *t, struct skiff_op *op, const struct split_param *p)
 {
     const char **names = arena_alloc(&t->p->arena, (size_t)p->nblocks * sizeof *names);
     for (int i = 0; i < p->nblocks; i++)
@@ -107,7 +108,7 @@ static void name_sent(struct trainer *t, struct skiff_op *op, const struct split
     set_sections(t, op, "sections", ATTR_LONGS, p);
 }
 
-static enum skiff_status send_gradient(struct trainer *t, const struct split_param *p,
+static enum skiff_status send_gradient(struct trainer_builder *t, const struct split_param *p,
                                        const char *control, struct skiff_error *err)
 {
     int at = block_last_writer(t->b, p->sent) + 1;
@@ -130,7 +131,7 @@ static enum skiff_status send_gradient(struct trainer *t, const struct split_par
     return build_done(t->b, op, err);
 }
 
-static enum skiff_status send_gradients(struct trainer *t, struct skiff_error *err)
+static enum skiff_status send_gradients(struct trainer_builder *t, struct skiff_error *err)
 {
     const struct skiff_split *s = t->s;
     t->sent = arena_alloc(&t->p->arena, (size_t)(s->nparams + 1) * sizeof *t->sent);
@@ -144,7 +145,7 @@ static enum skiff_status send_gradients(struct trainer *t, struct skiff_error *e
 }
 
 /* Async with a learning rate schedule: "one more step" to every server. */
-static enum skiff_status send_counter(struct trainer *t, struct skiff_error *err)
+static enum skiff_status send_counter(struct trainer_builder *t, struct skiff_error *err)
 {
     const struct skiff_split *s = t->s;
     if (!s->counter)
@@ -163,7 +164,7 @@ static enum skiff_status send_counter(struct trainer *t, struct skiff_error *err
     return build_done(t->b, op, err);
 }
 
-static enum skiff_status send_barrier(struct trainer *t, const char *control,
+static enum skiff_status send_barrier(struct trainer_builder *t, const char *control,
                                       struct skiff_error *err)
 {
     const struct skiff_split *s = t->s;
@@ -179,7 +180,7 @@ static enum skiff_status send_barrier(struct trainer *t, const char *control,
 
 /* ---- parameters in ---- */
 
-static enum skiff_status recv_param(struct trainer *t, const struct split_param *p,
+static enum skiff_status recv_param(struct trainer_builder *t, const struct split_param *p,
                                     const char *after, struct names_list *received,
                                     struct skiff_error *err)
 {
@@ -201,7 +202,7 @@ static enum skiff_status recv_param(struct trainer *t, const struct split_param 
     return build_done(t->b, op, err);
 }
 
-static enum skiff_status fetch_barrier(struct trainer *t, const char *after,
+static enum skiff_status fetch_barrier(struct trainer_builder *t, const char *after,
                                        const struct names_list *received, struct skiff_error *err)
 {
     const struct skiff_split *s = t->s;
@@ -214,7 +215,7 @@ static enum skiff_status fetch_barrier(struct trainer *t, const char *after,
     return build_done(t->b, op, err);
 }
 
-static enum skiff_status join_blocks(struct trainer *t, const struct split_param *p,
+static enum skiff_status join_blocks(struct trainer_builder *t, const struct split_param *p,
                                      struct skiff_error *err)
 {
     struct skiff_op *op = build_op(t->b, -1, "concat");
@@ -225,7 +226,7 @@ static enum skiff_status join_blocks(struct trainer *t, const struct split_param
     return build_done(t->b, op, err);
 }
 
-static enum skiff_status recv_params(struct trainer *t, const char *barrier,
+static enum skiff_status recv_params(struct trainer_builder *t, const char *barrier,
                                      struct skiff_error *err)
 {
     const struct skiff_split *s = t->s;
@@ -244,7 +245,7 @@ static enum skiff_status recv_params(struct trainer *t, const char *barrier,
     return SKIFF_OK;
 }
 
-/* ---- what goes away ---- */
+/* ---- removals ---- */
 
 void split_optimizer_vars(const struct skiff_split *s, struct str_map *out)
 {
@@ -267,7 +268,7 @@ void split_optimizer_vars(const struct skiff_split *s, struct str_map *out)
     }
 }
 
-static void drop_optimizer(struct trainer *t, struct skiff_op *const *gone, int ngone)
+static void drop_optimizer(struct trainer_builder *t, struct skiff_op *const *gone, int ngone)
 {
     struct str_map unused;
     for (int i = 0; i < ngone; i++)
@@ -279,7 +280,7 @@ static void drop_optimizer(struct trainer *t, struct skiff_op *const *gone, int 
     str_map_deinit(&unused);
 }
 
-static enum skiff_status exchange(struct trainer *t, struct skiff_error *err)
+static enum skiff_status exchange(struct trainer_builder *t, struct skiff_error *err)
 {
     const struct skiff_split *s = t->s;
     bool half = by_runtime(t) && s->config.half_async;
@@ -296,7 +297,7 @@ static enum skiff_status exchange(struct trainer *t, struct skiff_error *err)
     TRY(recv_params(t, barrier, err));
     for (int i = 0; i < s->ntables; i++) {
         const struct split_table *table = &s->tables[i];
-        if (!table->features) {
+        if (!table->sparse_table) {
             TRY(split_table_lookups(s, t->b, table, tables[i], err));
             continue;
         }
@@ -306,8 +307,8 @@ static enum skiff_status exchange(struct trainer *t, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-/* A schedule whose counter the servers add up (split.c) counts the trainer's own steps again. */
-static enum skiff_status count_here(struct trainer *t, struct skiff_error *err)
+/* A schedule whose counter the servers sum (split.c) counts the trainer's own steps again. */
+static enum skiff_status count_here(struct trainer_builder *t, struct skiff_error *err)
 {
     for (int i = 0; i < t->b->nops; i++) {
         const struct skiff_op *sum = t->b->ops[i];
@@ -328,9 +329,9 @@ static enum skiff_status count_here(struct trainer *t, struct skiff_error *err)
 enum skiff_status split_trainer_main(const struct skiff_split *s, struct skiff_program **out,
                                      struct skiff_error *err)
 {
-    struct trainer t = {.s = s, .p = split_clone(s->main)};
+    struct trainer_builder t = {.s = s, .p = split_clone(s->main)};
     t.b = program_root(t.p);
-    struct skiff_op **gone = mem_must(((size_t)t.b->nops + 1) * sizeof *gone);
+    struct skiff_op **gone = mem_alloc_or_die(((size_t)t.b->nops + 1) * sizeof *gone);
     int ngone = 0;
     for (int i = 0; i < t.b->nops; i++)
         if (s->is_update[i] || (s->is_rate[i] && !s->config.tables_only))

@@ -1,10 +1,10 @@
-/* Update ops: what a row of rules/optimizer_list.h becomes in a program. The learning rate, a
- * variable per parameter and accumulator, one op per parameter.
+/* Update ops: turns a row of rules/optimizer_list.h into ops. The learning rate, a variable per
+ * parameter and accumulator, one op per parameter.
  *
- * The order decides names (learning_rate_0, fc_0.w_0_moment1_0 are drawn from counters) and with
- * them what is in people's files, so it is kept even where another one would do: 1.x draws the
- * accumulators' names before the rate's, 2.x after it. A rate that is the user's own variable
- * belongs to one program; one that we make is made again for every program that is minimized. */
+ * The order determines names (learning_rate_0 and fc_0.w_0_moment1_0 are drawn from counters), and
+ * users' files contain these names, so the order must not change: 1.x draws the accumulators' names
+ * before the rate's, 2.x after it. A rate variable supplied by the user belongs to one program; a
+ * rate created here is created again for every program that is minimized. */
 #include "passes/minimize.h"
 
 #include <math.h>
@@ -40,8 +40,8 @@ static const char *range_text(enum skiff_setting_range range)
     return range == SKIFF_RANGE_SHARE ? "in [0,1)" : ">= 0";
 }
 
-bool optimizer_settle_options(struct skiff_net *net, const struct optimizer_kind *kind,
-                              struct skiff_optimizer_options *o)
+bool optimizer_complete_options(struct skiff_net *net, const struct optimizer_kind *kind,
+                                struct skiff_optimizer_options *o)
 {
     for (const struct skiff_optimizer_setting *s = kind->info.settings; s->name; s++) {
         double *v = (double *)(void *)((char *)o + s->offset);
@@ -63,9 +63,9 @@ bool optimizer_settle_options(struct skiff_net *net, const struct optimizer_kind
 
 /* ---- learning rate ---- */
 
-/* A float64 variable starts with the number itself, not with the float32 of the op's `value`. Not
- * the powers of eager adam: Paddle multiplies them by a float64 beta there, the op here by a
- * float32 one, and 1 - beta2^t would not belong to 1 - beta2 any more. */
+/* A float64 variable is filled with the number itself, not with the float32 of the op's `value`.
+ * The powers of eager adam are an exception: Paddle multiplies them by a float64 beta there, the op
+ * here by a float32 one, and 1 - beta2^t would no longer match 1 - beta2. */
 static void start_exactly(struct skiff_optimizer *opt, const struct skiff_var *v, double value)
 {
     struct skiff_program *startup = opt->net->frame->startup;
@@ -102,7 +102,7 @@ void optimizer_make_rate(struct skiff_optimizer *opt)
     opt->rate_program = net->frame->main;
 }
 
-/* What the parameter's attribute and the optimizer's lr_ratio say. */
+/* The parameter's own learning rate and the optimizer's lr_ratio. */
 static float rate_factor(const struct skiff_optimizer *opt, const struct skiff_var *param)
 {
     float factor = param->param ? param->param->learning_rate : 1.0f;
@@ -203,7 +203,7 @@ static void make_accumulators(struct skiff_optimizer *opt, const struct skiff_va
 
 enum { MAX_PARTS = 40, MAX_VARS = 12, MAX_NUMBERS = 2 };
 
-/* An op in the making: parts, and what they point to. */
+/* An op under construction: its parts, and the arrays that they point to. */
 struct update {
     struct part parts[MAX_PARTS];
     struct skiff_var *vars[MAX_VARS];

@@ -1,4 +1,6 @@
-/* The public face of programs, blocks and variables (<skiff/build.h>). */
+/* Public functions for programs, blocks and variables (<skiff/build.h>): thin wrappers of the
+ * functions of program.h, and the conversion between public and internal forms of types and
+ * shapes. */
 #include "program/api.h"
 
 #include <stdlib.h>
@@ -14,7 +16,7 @@ int skiff_program_generation(const struct skiff_program *p)
     return (int)p->generation;
 }
 
-/* The version goes along: it is what a file is told apart by. */
+/* Sets the version, too: files are distinguished by it. */
 void skiff_program_set_generation(struct skiff_program *p, int generation)
 {
     enum generation g = generation == 2 ? GEN_2X : GEN_1X;
@@ -93,7 +95,7 @@ enum skiff_status skiff_program_parse(const void *bytes, size_t n, const char *w
     static const char head[] = "program ";
     if (n < sizeof(head) - 1 || memcmp(bytes, head, sizeof(head) - 1))
         return program_decode(bytes, n, what, out, err);
-    char *text = mem_must(n + 1);
+    char *text = mem_alloc_or_die(n + 1);
     memcpy(text, bytes, n);
     enum skiff_status status = program_parse(text, what, out, err);
     free(text);
@@ -274,12 +276,12 @@ void skiff_var_set_lod_level(struct skiff_var *v, int level)
 
 bool skiff_var_need_check_feed(const struct skiff_var *v)
 {
-    return v->need_check_feed == IS_TRUE;
+    return v->need_check_feed == PRESENCE_TRUE;
 }
 
 void skiff_var_set_need_check_feed(struct skiff_var *v, bool on)
 {
-    v->need_check_feed = on ? IS_TRUE : IS_FALSE;
+    v->need_check_feed = on ? PRESENCE_TRUE : PRESENCE_FALSE;
     program_changed(v->program);
 }
 

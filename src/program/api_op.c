@@ -1,4 +1,7 @@
-/* The public face of ops, attributes and the registry (<skiff/build.h>). */
+/* Public functions for ops, attributes and the registry (<skiff/build.h>). Attributes cross the
+ * interface as struct skiff_attr, whose lists have one width per kind; other widths are converted
+ * in the program's arena. Setting an attribute converts numbers to the declared type and refuses
+ * what does not fit. skiff_op_finish fills defaults and infers shapes, as a layer would. */
 #include "program/api.h"
 
 #include <stdlib.h>
@@ -142,8 +145,8 @@ static int64_t number_whole(const struct skiff_attr *a)
     return real ? (int64_t)a->f : a->i;
 }
 
-/* One number as the inner value of type `to`. Whole types refuse fractions and
- * what does not fit. */
+/* One number as the inner value of type `to`. Integer types refuse fractions and numbers out of
+ * range. */
 static bool number_convert(const struct skiff_attr *a, enum attr_type to, struct attr_value *out)
 {
     double real = number_real(a);
@@ -402,7 +405,7 @@ static enum skiff_status infer_keeping(struct skiff_block *b, struct skiff_op *o
     for (int s = 0; s < op->nouts; s++)
         n += op->outs[s].n;
     bool keep = b->program->generation == GEN_1X;
-    int *types = mem_must((size_t)(n + 1) * sizeof(*types));
+    int *types = mem_alloc_or_die((size_t)(n + 1) * sizeof(*types));
     if (keep)
         outputs_types(b, op, types, false);
     enum skiff_status status = infer_op(b, op, err);

@@ -1,4 +1,4 @@
-/* Inside of the program room: what program.c, op.c, pb.c, text.c and grad.c share. */
+/* Inside of the program module: what program.c, op.c, pb.c, text.c and grad.c share. */
 #ifndef PROGRAM_BUILD_H
 #define PROGRAM_BUILD_H
 

@@ -1,7 +1,7 @@
-/* What differs between two programs, in words, for tests and for people who move programs.
+/* Describes the differences between two programs, for tests and for users who migrate programs.
  *
- * Variables are matched by name, slots and attributes by name, ops by position; the first
- * differences are told and all are counted. */
+ * Variables are matched by name, slots and attributes by name, ops by position. The first
+ * differences are described and all are counted. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,57 +9,57 @@
 #include "program/build.h"
 #include "program/text.h"
 
-enum { TOLD = 40 }; /* differences that are described; the others are only counted */
+enum { REPORTED = 40 }; /* differences that are described; the others are only counted */
 
 struct diff {
     struct buf *out;
     int count;
-    char place[300]; /* what the lines begin with */
+    char prefix[300]; /* prefix of the lines */
 };
 
-static void tell(struct diff *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void report(struct diff *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void tell(struct diff *d, const char *format, ...)
+static void report(struct diff *d, const char *format, ...)
 {
     char text[600];
-    if (d->count++ >= TOLD)
+    if (d->count++ >= REPORTED)
         return;
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    buf_printf(d->out, "%s%s\n", d->place, text);
+    buf_printf(d->out, "%s%s\n", d->prefix, text);
 }
 
-static void tell_flag(struct diff *d, const char *what, enum presence a, enum presence b)
+static void report_flag(struct diff *d, const char *what, enum presence a, enum presence b)
 {
-    if ((a == IS_TRUE) != (b == IS_TRUE))
-        tell(d, "%s is %s in a, %s in b", what, a == IS_TRUE ? "True" : "False",
-             b == IS_TRUE ? "True" : "False");
+    if ((a == PRESENCE_TRUE) != (b == PRESENCE_TRUE))
+        report(d, "%s is %s in a, %s in b", what, a == PRESENCE_TRUE ? "True" : "False",
+               b == PRESENCE_TRUE ? "True" : "False");
 }
 
 static void diff_var(struct diff *d, const struct skiff_var *a, const struct skiff_var *b)
 {
     char sa[160], sb[160];
     if (a->kind != b->kind)
-        tell(d, "kind is %s (%d) in a, %s (%d) in b", var_kind_name(a->kind), (int)a->kind,
-             var_kind_name(b->kind), (int)b->kind);
+        report(d, "kind is %s (%d) in a, %s (%d) in b", var_kind_name(a->kind), (int)a->kind,
+               var_kind_name(b->kind), (int)b->kind);
     if (a->has_tensor != b->has_tensor) {
-        tell(d, "only %s describes a tensor", a->has_tensor ? "a" : "b");
+        report(d, "only %s describes a tensor", a->has_tensor ? "a" : "b");
     } else if (a->has_tensor) {
         if (a->dtype != b->dtype)
-            tell(d, "type is %s (%d) in a, %s (%d) in b", dtype_name(a->dtype), (int)a->dtype,
-                 dtype_name(b->dtype), (int)b->dtype);
+            report(d, "type is %s (%d) in a, %s (%d) in b", dtype_name(a->dtype), (int)a->dtype,
+                   dtype_name(b->dtype), (int)b->dtype);
         if (!shape_equal(&a->shape, &b->shape))
-            tell(d, "shape is %s in a, %s in b", shape_text(&a->shape, sa),
-                 shape_text(&b->shape, sb));
+            report(d, "shape is %s in a, %s in b", shape_text(&a->shape, sa),
+                   shape_text(&b->shape, sb));
         if (a->lod_level != b->lod_level)
-            tell(d, "lod level is %d in a, %d in b", a->lod_level, b->lod_level);
+            report(d, "lod level is %d in a, %d in b", a->lod_level, b->lod_level);
     }
-    tell_flag(d, "persistable", a->persistable, b->persistable);
-    tell_flag(d, "need_check_feed", a->need_check_feed, b->need_check_feed);
-    tell_flag(d, "is_parameter", a->is_parameter, b->is_parameter);
-    tell_flag(d, "stop_gradient", a->has_stop_gradient, b->has_stop_gradient);
+    report_flag(d, "persistable", a->persistable, b->persistable);
+    report_flag(d, "need_check_feed", a->need_check_feed, b->need_check_feed);
+    report_flag(d, "is_parameter", a->is_parameter, b->is_parameter);
+    report_flag(d, "stop_gradient", a->has_stop_gradient, b->has_stop_gradient);
 }
 
 static void diff_vars(struct diff *d, const struct skiff_block *a, const struct skiff_block *b)
@@ -67,17 +67,17 @@ static void diff_vars(struct diff *d, const struct skiff_block *a, const struct 
     for (size_t i = 0; i < a->vars.count; i++) {
         const struct skiff_var *v = a->vars.entries[i].value;
         const struct skiff_var *w = block_own_var(b, v->name);
-        snprintf(d->place, sizeof(d->place), "block %d, variable %.200s: ", a->idx, v->name);
+        snprintf(d->prefix, sizeof(d->prefix), "block %d, variable %.200s: ", a->idx, v->name);
         if (w)
             diff_var(d, v, w);
         else
-            tell(d, "only in a");
+            report(d, "only in a");
     }
     for (size_t i = 0; i < b->vars.count; i++) {
         const struct skiff_var *w = b->vars.entries[i].value;
-        snprintf(d->place, sizeof(d->place), "block %d, variable %.200s: ", b->idx, w->name);
+        snprintf(d->prefix, sizeof(d->prefix), "block %d, variable %.200s: ", b->idx, w->name);
         if (!block_own_var(a, w->name))
-            tell(d, "only in b");
+            report(d, "only in b");
     }
 }
 
@@ -85,12 +85,12 @@ static void diff_slot(struct diff *d, const char *side, const struct op_arg *a,
                       const struct op_arg *b)
 {
     if (a->n != b->n) {
-        tell(d, "%s %s has %d variables in a, %d in b", side, a->slot, a->n, b->n);
+        report(d, "%s %s has %d variables in a, %d in b", side, a->slot, a->n, b->n);
         return;
     }
     for (int i = 0; i < a->n; i++)
         if (strcmp(a->names[i], b->names[i]) != 0) {
-            tell(d, "%s %s[%d] is %s in a, %s in b", side, a->slot, i, a->names[i], b->names[i]);
+            report(d, "%s %s[%d] is %s in a, %s in b", side, a->slot, i, a->names[i], b->names[i]);
             return;
         }
 }
@@ -111,12 +111,12 @@ static void diff_args(struct diff *d, const struct skiff_op *a, const struct ski
         if (y)
             diff_slot(d, side, x, y);
         else
-            tell(d, "%s %s (%d variables) is only in a", side, x->slot, x->n);
+            report(d, "%s %s (%d variables) is only in a", side, x->slot, x->n);
     }
     for (int i = 0; i < nb; i++) {
         const struct op_arg *y = input ? &b->ins[i] : &b->outs[i];
         if (!arg_of(a, input, y->slot))
-            tell(d, "%s %s (%d variables) is only in b", side, y->slot, y->n);
+            report(d, "%s %s (%d variables) is only in b", side, y->slot, y->n);
     }
 }
 
@@ -129,8 +129,8 @@ static void diff_attr(struct diff *d, const struct op_attr_value *a, const struc
     struct buf x = BUF_INIT, y = BUF_INIT;
     text_attr(&x, a->type, &a->value);
     text_attr(&y, b->type, &b->value);
-    tell(d, "attribute %s is %.200s (%s) in a, %.200s (%s) in b", a->name, x.data,
-         attr_type_name(a->type), y.data, attr_type_name(b->type));
+    report(d, "attribute %s is %.200s (%s) in a, %.200s (%s) in b", a->name, x.data,
+           attr_type_name(a->type), y.data, attr_type_name(b->type));
     buf_deinit(&x);
     buf_deinit(&y);
 }
@@ -144,32 +144,32 @@ static void diff_attrs(struct diff *d, const struct skiff_op *a, const struct sk
         if (other)
             diff_attr(d, &a->attrs[i], other);
         else
-            tell(d, "attribute %s is only in a", a->attrs[i].name);
+            report(d, "attribute %s is only in a", a->attrs[i].name);
     }
     for (int i = 0; i < b->nattrs; i++)
         if (strcmp(b->attrs[i].name, "op_callstack") != 0 && !op_attr(a, b->attrs[i].name))
-            tell(d, "attribute %s is only in b", b->attrs[i].name);
+            report(d, "attribute %s is only in b", b->attrs[i].name);
 }
 
-/* Ops one by one; after the first whose type differs the lists have come apart, and only their
- * lengths are told. */
+/* Compares ops by position; after the first differing type only the lengths are compared, because
+ * the lists are no longer aligned. */
 static void diff_ops(struct diff *d, const struct skiff_block *a, const struct skiff_block *b)
 {
     for (int i = 0; i < a->nops && i < b->nops; i++) {
         const struct skiff_op *x = a->ops[i], *y = b->ops[i];
-        snprintf(d->place, sizeof(d->place), "block %d, op %d (%.100s): ", a->idx, i, x->type);
+        snprintf(d->prefix, sizeof(d->prefix), "block %d, op %d (%.100s): ", a->idx, i, x->type);
         if (strcmp(x->type, y->type) != 0) {
-            tell(d, "b has %s here; later ops are not compared", y->type);
+            report(d, "b has %s here; later ops are not compared", y->type);
             break;
         }
         diff_args(d, x, y, true);
         diff_args(d, x, y, false);
         diff_attrs(d, x, y);
-        tell_flag(d, "is_target", x->is_target, y->is_target);
+        report_flag(d, "is_target", x->is_target, y->is_target);
     }
-    snprintf(d->place, sizeof(d->place), "block %d: ", a->idx);
+    snprintf(d->prefix, sizeof(d->prefix), "block %d: ", a->idx);
     if (a->nops != b->nops)
-        tell(d, "%d ops in a, %d in b", a->nops, b->nops);
+        report(d, "%d ops in a, %d in b", a->nops, b->nops);
 }
 
 int program_diff(const struct skiff_program *a, const struct skiff_program *b, struct buf *out)
@@ -178,17 +178,17 @@ int program_diff(const struct skiff_program *a, const struct skiff_program *b, s
     struct text_locale locale;
     text_locale_enter(&locale);
     if (a->generation != b->generation)
-        tell(&d, "a is a program of Paddle %d.x, b of %d.x", (int)a->generation,
-             (int)b->generation);
+        report(&d, "a is a program of Paddle %d.x, b of %d.x", (int)a->generation,
+               (int)b->generation);
     if (a->nblocks != b->nblocks)
-        tell(&d, "%d blocks in a, %d in b", a->nblocks, b->nblocks);
+        report(&d, "%d blocks in a, %d in b", a->nblocks, b->nblocks);
     for (int i = 0; i < a->nblocks && i < b->nblocks; i++) {
         const struct skiff_block *x = a->blocks[i], *y = b->blocks[i];
-        snprintf(d.place, sizeof(d.place), "block %d: ", i);
+        snprintf(d.prefix, sizeof(d.prefix), "block %d: ", i);
         if (x->parent != y->parent)
-            tell(&d, "parent is %d in a, %d in b", x->parent, y->parent);
+            report(&d, "parent is %d in a, %d in b", x->parent, y->parent);
         if (x->forward_idx != y->forward_idx)
-            tell(&d, "forward block is %d in a, %d in b", x->forward_idx, y->forward_idx);
+            report(&d, "forward block is %d in a, %d in b", x->forward_idx, y->forward_idx);
         diff_ops(&d, x, y);
         diff_vars(&d, x, y);
     }

@@ -1,3 +1,6 @@
+/* Gradient ops made from a kind's grad line (grad.c): slots, names and attributes with and without
+ * a type of their own, gradients that are not wanted, wrong lines. The last test follows the lines
+ * of all registered ops. */
 #include "program/testing.h"
 
 #include "program/grad.h"

@@ -2,9 +2,9 @@
  * or to values (running).
  *
  * One rule for both: a second, static analysis could disagree with it
- * (docs/decisions/0002-plans.md). While building, dims may be -1 and results go to variables; while
- * running all are known, and results size the outputs. An output that is also an input keeps its
- * contents and lod. */
+ * (docs/internals/decisions/0002-plans.md). While building, dims may be -1 and results go to
+ * variables; while running all are known, and results size the outputs. An output that is also an
+ * input keeps its contents and lod. */
 #include "program/infer.h"
 
 #include <stdarg.h>
@@ -135,7 +135,7 @@ static struct skiff_var *out_var(const struct infer *c, int slot, int i)
     return v ? v : block_add_var((struct skiff_block *)c->block, name);
 }
 
-/* A shape that cannot be is left to those who make room: they say what is wrong with it. */
+/* An impossible shape is passed on: tensor_resize refuses it with a message. */
 static void supply(const struct infer *c, struct tensor *t, enum dtype dtype,
                    const struct shape *shape)
 {
@@ -266,7 +266,7 @@ enum skiff_status infer_run(struct infer *c, struct skiff_error *err)
 enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skiff_error *err,
                              const char *format, ...)
 {
-    char text[512], shape[160] = "", place[256] = "";
+    char text[512], shape[160] = "", position[256] = "";
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
@@ -274,10 +274,10 @@ enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skif
     if (slot >= 0) {
         const struct shape *s = infer_in(c, slot, i);
         const char *name = infer_in_name(c, slot, i);
-        snprintf(place, sizeof(place), ", input %s (%s)%s%s", c->kind->ins[slot].name,
+        snprintf(position, sizeof(position), ", input %s (%s)%s%s", c->kind->ins[slot].name,
                  *name ? name : "absent", s ? " " : "", s ? shape_text(s, shape) : "");
     }
-    return error_set(err, SKIFF_SHAPE, "op %s%s: %s", c->kind->type, place, text);
+    return error_set(err, SKIFF_SHAPE, "op %s%s: %s", c->kind->type, position, text);
 }
 
 bool op_grad_may_lack(const struct skiff_block *b, const struct skiff_op *op, int slot,

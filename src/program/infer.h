@@ -15,7 +15,7 @@ struct infer {
     const struct skiff_op *op;
     /* running */
     struct kernel *kernel;
-    /* Puts memory into an output that has none; may leave it. NULL: the system's is taken. */
+    /* Gives memory to an output that has none; may decline. NULL: memory comes from the system. */
     void (*supply)(void *supplier, struct tensor *t, size_t bytes);
     void *supplier;
 };
@@ -30,7 +30,7 @@ bool infer_in_is_rows(const struct infer *c, int slot, int i);
 int infer_in_lod_level(const struct infer *c, int slot, int i);
 const struct lod *infer_in_lod(const struct infer *c, int slot, int i); /* NULL while building */
 const char *infer_in_name(const struct infer *c, int slot, int i);      /* for messages */
-bool infer_wants(const struct infer *c, int slot, int i); /* is that output asked for? */
+bool infer_wants(const struct infer *c, int slot, int i); /* is that output requested? */
 
 /* Set type and shape of an output. Does nothing when the output is absent. While running it also
  * makes room; when the output is the input of the same name (in place) its contents stay if the
@@ -45,7 +45,7 @@ enum skiff_status infer_out_rows(struct infer *c, int slot, int i, enum dtype dt
 void infer_out_kind(struct infer *c, int slot, int i, enum var_kind kind);
 /* Output takes lod of that input (lod_level while building). Default without this call: no lod. */
 void infer_share_lod(struct infer *c, int in_slot, int in_i, int out_slot, int out_i);
-/* Lod level while building only; at run time the kernel makes the lod. */
+/* Lod level, while building only; when running, the kernel makes the lod. */
 void infer_lod_level(struct infer *c, int out_slot, int out_i, int level);
 /* Output = type, shape and lod of an input; the most usual rule. SelectedRows in -> SelectedRows
  * out. */
@@ -54,9 +54,8 @@ enum skiff_status infer_same(struct infer *c, int in_slot, int out_slot, struct 
 enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skiff_error *err,
                              const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* May input `name` (of op->ins[slot]) be declared nowhere? The op that runs a gradient block brings
- * gradients that come from the step after it (recurrent_grad); who can do without has the slot
- * optional. */
+/* May input `name` (of op->ins[slot]) be declared in no block? An op that runs a gradient block
+ * provides gradients of the following step (recurrent_grad); they are in optional slots. */
 bool op_grad_may_lack(const struct skiff_block *b, const struct skiff_op *op, int slot,
                       const char *name);
 

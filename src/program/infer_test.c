@@ -1,3 +1,6 @@
+/* One shape rule in both settings (infer.c): while building it fills variables, which it creates if
+ * they are missing; while running it sizes values, also in place and for selected rows. Then
+ * scratch memory, and the messages of kernels (kernel.c). */
 #include "program/testing.h"
 
 #include "program/infer.h"
@@ -72,7 +75,7 @@ static void running(void **state)
     assert_int_equal(infer_run(&c, &err), SKIFF_SHAPE); /* nothing written yet */
     struct shape shape = SHAPE(2, 3);
     assert_int_equal(value_as_tensor(&x, DTYPE_FP32, &shape, &err), SKIFF_OK);
-    assert_int_equal(lod_make(&x.tensor.lod, 1, (int64_t[]){2}, &err), SKIFF_OK);
+    assert_int_equal(lod_build(&x.tensor.lod, 1, (int64_t[]){2}, &err), SKIFF_OK);
     assert_int_equal(infer_run(&c, &err), SKIFF_OK);
     assert_true(shape_equal(&y.tensor.shape, &shape));
     assert_ptr_equal(y.tensor.lod, x.tensor.lod);

@@ -1,3 +1,10 @@
+/* The plan of a job: copying, hashing and searching it.
+ *
+ * A plan is deep-copied into its own arena and never changes afterwards, so it may be read by any
+ * thread; the reference count is atomic. The hash (64-bit FNV-1a) covers every value on which all
+ * processes must agree: mode, counts, the placement of each slice, the tables and their settings.
+ * Processes compare it when they connect. Searches are linear: a plan has some hundred slices, and
+ * callers search it when they prepare a run, not in a step. */
 #include "program/job_plan.h"
 
 #include <stdio.h>
@@ -6,7 +13,7 @@
 
 #include "base/mem.h"
 
-/* ---- the hash: FNV-1a over the text of everything that must agree ---- */
+/* ---- the hash, over the text of everything that must agree ---- */
 
 static void hash_text(uint64_t *h, const char *text)
 {
@@ -36,13 +43,13 @@ static uint64_t hash_of(const struct job_plan *p)
         hash_placement(&h, &p->placement[i]);
     for (int i = 0; i < p->ntables; i++) {
         hash_text(&h, p->tables[i]);
-        if (p->features[i])
-            hash_text(&h, p->features[i]);
+        if (p->sparse_table[i])
+            hash_text(&h, p->sparse_table[i]);
     }
     return h;
 }
 
-/* ---- life ---- */
+/* ---- create, ref, unref ---- */
 
 static const char *const *copy_texts(struct arena *a, const char *const *from, int n)
 {
@@ -55,12 +62,12 @@ static const char *const *copy_texts(struct arena *a, const char *const *from, i
 static void copy_features(struct job_plan *to, const struct job_plan *from)
 {
     size_t n = (size_t)from->ntables;
-    const char **features = arena_alloc(&to->arena, (n + 1) * sizeof *features);
+    const char **sparse_table = arena_alloc(&to->arena, (n + 1) * sizeof *sparse_table);
     for (size_t i = 0; i < n; i++) {
-        const char *text = from->features ? from->features[i] : NULL;
-        features[i] = text ? arena_strdup(&to->arena, text) : NULL;
+        const char *text = from->sparse_table ? from->sparse_table[i] : NULL;
+        sparse_table[i] = text ? arena_strdup(&to->arena, text) : NULL;
     }
-    to->features = features;
+    to->sparse_table = sparse_table;
     int *shards = arena_alloc(&to->arena, (n + 1) * sizeof *shards);
     int *widths = arena_alloc(&to->arena, (n + 1) * sizeof *widths);
     bool *disk = arena_alloc(&to->arena, (n + 1) * sizeof *disk);
@@ -92,7 +99,7 @@ static void copy_placement(struct job_plan *to, const struct job_plan *from)
 
 const struct job_plan *job_plan_create(const struct job_plan *from)
 {
-    struct job_plan *p = mem_must(sizeof *p);
+    struct job_plan *p = mem_alloc_or_die(sizeof *p);
     *p = *from;
     p->refs = 1;
     arena_init(&p->arena);
@@ -106,7 +113,8 @@ const struct job_plan *job_plan_create(const struct job_plan *from)
 
 const struct job_plan *job_plan_ref(const struct job_plan *p)
 {
-    struct job_plan *counted = (struct job_plan *)p; /* the count is not the plan */
+    /* the reference count is not part of the plan */
+    struct job_plan *counted = (struct job_plan *)p;
     __atomic_add_fetch(&counted->refs, 1, __ATOMIC_RELAXED);
     return p;
 }
@@ -120,7 +128,7 @@ void job_plan_unref(const struct job_plan *p)
     free(counted);
 }
 
-/* ---- who has what ---- */
+/* ---- queries ---- */
 
 int job_plan_server(const struct job_plan *p, const char *endpoint)
 {
@@ -141,7 +149,7 @@ bool job_plan_has_table(const struct job_plan *p, const char *name)
 bool job_plan_has_features(const struct job_plan *p, const char *name)
 {
     for (int i = 0; i < p->ntables; i++)
-        if (p->features[i] && !strcmp(p->tables[i], name))
+        if (p->sparse_table[i] && !strcmp(p->tables[i], name))
             return true;
     return false;
 }
@@ -172,7 +180,8 @@ static int by_block(const void *a, const void *b)
 
 const struct skiff_placement **job_plan_slices(const struct job_plan *p, const char *origin, int *n)
 {
-    const struct skiff_placement **found = mem_must((size_t)(p->nplacement + 1) * sizeof *found);
+    const struct skiff_placement **found =
+        mem_alloc_or_die((size_t)(p->nplacement + 1) * sizeof *found);
     *n = 0;
     for (int i = 0; i < p->nplacement; i++)
         if (!strcmp(p->placement[i].origin, origin) && (p->placement[i].is_slice || !*n))

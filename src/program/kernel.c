@@ -30,9 +30,9 @@ enum skiff_status kernel_out_resize(struct kernel *k, int slot, int i, enum dtyp
 }
 
 /* Scratch is a chain of chunks, newest first; pieces are cut from the newest. A chunk begins with a
- * header of 64 bytes that links to the one before it. A new chunk is as large as everything asked
- * for since the last reset, so from the next run on one chunk is enough; the older ones are freed
- * by the first call after a reset (used = 0), when nobody can hold pieces of them. */
+ * header of 64 bytes that links to the previous chunk. A new chunk is as large as everything
+ * requested since the last reset, so from the next run on one chunk is enough. The first call after
+ * a reset (used = 0) frees the older chunks; nobody can hold pieces of them then. */
 struct scratch_head {
     void *older;
     size_t older_used; /* bytes cut from all older chunks */
@@ -57,15 +57,15 @@ static enum skiff_status scratch_grow(struct kernel_scratch_space *s, size_t byt
                                       struct skiff_error *err)
 {
     struct scratch_head head = {0};
-    size_t cap, room;
+    size_t cap, capacity;
     if (s->p && s->used) {
         head.older = s->p;
         head.older_used = ((struct scratch_head *)s->p)->older_used + s->used;
     }
-    if (!mem_add(head.older_used, bytes, &cap) || !mem_add(cap, SCRATCH_ALIGN, &room))
+    if (!mem_add(head.older_used, bytes, &cap) || !mem_add(cap, SCRATCH_ALIGN, &capacity))
         return error_set(err, SKIFF_RANGE, "scratch of %zu bytes is too large", bytes);
     void *p;
-    TRY(mem_alloc(room, "scratch", &p, err));
+    TRY(mem_alloc(capacity, "scratch", &p, err));
     if (s->p && !s->used)
         kernel_scratch_deinit(s);
     *(struct scratch_head *)p = head;
@@ -122,13 +122,14 @@ enum skiff_status kernel_fail(const struct kernel *k, enum skiff_status code,
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    struct buf place = BUF_INIT;
+    struct buf position = BUF_INIT;
     if (k->op) {
-        describe_args(&place, k->op->ins, k->op->nins, "input");
-        if (place.len == 0)
-            describe_args(&place, k->op->outs, k->op->nouts, "output");
+        describe_args(&position, k->op->ins, k->op->nins, "input");
+        if (position.len == 0)
+            describe_args(&position, k->op->outs, k->op->nouts, "output");
     }
-    error_set(err, code, "op %s%.400s: %s", k->kind->type, place.data ? place.data : "", text);
-    buf_deinit(&place);
+    error_set(err, code, "op %s%.400s: %s", k->kind->type, position.data ? position.data : "",
+              text);
+    buf_deinit(&position);
     return code;
 }

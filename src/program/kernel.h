@@ -14,27 +14,27 @@ struct kernel_slot {
 
 struct skiff_scope;
 
-/* Who runs programs: ops speak to it (ops/host_ops.c). Functions may be NULL; several threads may
- * call them at once. */
+/* The host of a running program, as ops see it (ops/host_ops.c). Functions may be NULL; several
+ * threads may call them at once. */
 struct run_host {
     void *user;
     void (*print)(void *user, const char *text);
-    /* The host's function of a number (py_func); entries of in and out may be NULL. */
+    /* Calls the host function with this number (py_func); entries of in and out may be NULL. */
     enum skiff_status (*call)(void *user, int id, const struct skiff_tensor *const *in, int nin,
                               struct skiff_tensor *const *out, int nout, struct skiff_error *err);
 };
 
-/* What the executor offers to kernels. One per running thread. */
+/* The services of the executor for kernels. One per running thread. */
 struct row_home; /* below */
 
 struct run_env {
-    uint64_t run;                        /* number of this run, among all of the executor */
+    uint64_t run;                        /* run number, unique within the executor */
     struct skiff_scope *scope;           /* of the run, for listen_and_serv */
-    const struct skiff_program *program; /* the one that is run (after fusing) */
+    const struct skiff_program *program; /* the program that runs (after fusing) */
     /* Runs a block of the program as part of this step (while, conditional_block). */
     enum skiff_status (*run_block)(struct run_env *env, int block, struct skiff_error *err);
-    /* Keep / bring back all variables that `block` itself owns (while and its gradient). The object
-     * is opaque. */
+    /* Save / restore all variables that `block` itself owns (while and its gradient). The object is
+     * opaque. */
     enum skiff_status (*save_block)(struct run_env *env, int block, void **out,
                                     struct skiff_error *err);
     enum skiff_status (*restore_block)(struct run_env *env, int block, void *saved,
@@ -47,24 +47,26 @@ struct run_env {
     struct mt64 *generator;      /* the default generator of 2.x (paddle.seed) */
     int32_t program_seed;
     bool is_test;
-    bool defer_rows; /* optimizers may leave rows behind (value.h: lag); false: they sweep */
-    bool trains;     /* the program has optimizers: rows behind that it reads are settled; false:
-                        they are shown to it (value.h) */
+    /* optimizers may defer rows (value.h: lag); false: they update all rows in every step */
+    bool defer_rows;
+    /* the program has optimizers, so deferred rows that it reads are flushed; false: they are
+     * computed for reading only (value.h) */
+    bool trains;
     /* Parameters are parts of larger ones: a gradient without rows is a step all the same, because
-     * rows of the whole lie elsewhere. */
+     * the remaining rows of the complete parameter are on other servers. */
     bool empty_is_step;
-    /* Is this output a part of a larger variable? Then *offset of the whole's *whole
-     * elements lie before it, and random ops give it the numbers that it would have there.
-     * NULL: all are wholes. */
+    /* Is this output a part of a larger variable? Then *offset elements of the complete variable's
+     * *whole elements precede it, and random ops generate the numbers of this range. NULL: all
+     * outputs are complete. */
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
     void *part_user;
-    /* Where the parameter's rows lie, for rules without states that take rows one by one (sgd);
-     * NULL: in its variable. */
+    /* Address of the parameter's rows, for stateless rules that take rows one by one (sgd); NULL:
+     * in its variable. */
     const struct row_home *home;
 };
 
-/* Rows by id that lie elsewhere than in a variable. Any ids; fn gets blocks of rows in the order of
- * the ids: rows[i] is that of ids[first + i]. */
+/* Rows by id that are not stored in a variable. Ids may be any; fn gets blocks of rows in the order
+ * of the ids: rows[i] belongs to ids[first + i]. */
 typedef void row_block_fn(void *self, size_t first, size_t n, float *const *rows);
 struct row_home {
     void *user;
@@ -125,14 +127,14 @@ static inline bool kernel_in_is_rows(const struct kernel *k, int slot, int i)
     struct skiff_tensor *v = kernel_in_value(k, slot, i);
     return v && v->kind == VALUE_ROWS;
 }
-/* Brings rows of a table that the kernel is about to read up to date. */
-static inline void kernel_read_rows(const struct kernel *k, struct lag *lag, const int64_t *ids,
-                                    size_t n)
+/* Flushes deferred updates of the rows of a table that the kernel is about to read. */
+static inline void kernel_read_rows(const struct kernel *k, struct deferred *deferred,
+                                    const int64_t *ids, size_t n)
 {
     if (k->env && k->env->trains)
-        lag->class->settle_rows(lag, ids, n);
+        deferred->class->flush_rows(deferred, ids, n);
     else
-        lag->class->show_rows(lag, ids, n);
+        deferred->class->show_rows(deferred, ids, n);
 }
 /* Name of the variable, for messages; "" when absent. */
 const char *kernel_in_name(const struct kernel *k, int slot, int i);
@@ -141,20 +143,20 @@ const char *kernel_out_name(const struct kernel *k, int slot, int i);
 /* For OP_OWN_SHAPE kernels: size an output now. Does nothing when it is absent. */
 enum skiff_status kernel_out_resize(struct kernel *k, int slot, int i, enum dtype dtype,
                                     const struct shape *shape, struct skiff_error *err);
-/* Values of a later run; find gives what `value`, bound to a slot of the kernel, will be then, or
- * NULL when that is not known. */
+/* Values of a later run: find returns the value that `value`, bound to a slot of the kernel, will
+ * have then, or NULL if that is not known. */
 struct kernel_later {
-    uint64_t run; /* its number (run_env) */
+    uint64_t run; /* its run number (run_env) */
     bool trains;  /* the run before it ends a step of its job */
     void *user;
     const struct tensor *(*find)(void *user, const struct skiff_tensor *value);
 };
 
-/* Scratch bytes that live until the kernel returns; 64-byte aligned. Several calls give separate
- * pieces. */
+/* Scratch bytes that live until the kernel returns; 64-byte aligned. Each call returns a separate
+ * piece. */
 enum skiff_status kernel_scratch(struct kernel *k, size_t bytes, void **out,
                                  struct skiff_error *err);
-/* Before each run of a kernel: gives all pieces back; the memory is kept. */
+/* Called before each run of a kernel: releases all pieces; the memory is kept. */
 static inline void kernel_scratch_reset(struct kernel_scratch_space *s)
 {
     s->used = 0;

@@ -1,5 +1,10 @@
 /* Ops: slots and attributes. Lists live in the program's arena and grow by doubling; what a list
- * outgrows stays in the arena until the program dies, which is small beside the names. */
+ * outgrows stays in the arena until the program is destroyed, which is small beside the names.
+ *
+ * Lists have no field for their capacity: it is the power of two at or above n. Names may be shared
+ * with another op (grad.c), so a list that changes is copied first. Defaults of attributes are
+ * filled in by op_fill_defaults, from the op's row in the registry. One thread changes a
+ * program. */
 #include <string.h>
 
 #include "program/build.h"
@@ -29,8 +34,8 @@ void op_push_arg(struct skiff_program *p, struct op_arg **list, int *n, const st
 {
     bool full = *n == 0 || (*n >= 4 && (*n & (*n - 1)) == 0);
     if (full) {
-        int room = *n ? *n * 2 : 4;
-        struct op_arg *grown = arena_alloc(&p->arena, (size_t)room * sizeof(*grown));
+        int capacity = *n ? *n * 2 : 4;
+        struct op_arg *grown = arena_alloc(&p->arena, (size_t)capacity * sizeof(*grown));
         if (*n)
             memcpy(grown, *list, (size_t)*n * sizeof(*grown));
         *list = grown;

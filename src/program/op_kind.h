@@ -1,7 +1,6 @@
-/* What an op kind is. One row per op type (and meaning, where 1.x and 2.x differ); op families in
- * src/ops fill tables of these, op_list.h there names the families, and the registry finds rows by
- * type and generation. Everybody else reads flags and calls slots of the row; nobody switches on an
- * op's name. */
+/* What an op kind is. One row per op type (and per meaning, where 1.x and 2.x differ). Op families
+ * in src/ops fill tables of these rows, op_list.h there lists the families, and the registry finds
+ * rows by type and generation. All other modules read flags and call the slots of a row. */
 #ifndef PROGRAM_OP_KIND_H
 #define PROGRAM_OP_KIND_H
 
@@ -11,8 +10,8 @@ enum slot_flag {
     SLOT_LIST = 1,     /* duplicable: any number of variables */
     SLOT_OPTIONAL = 2, /* dispensable: may be absent or empty */
     SLOT_EXTRA =
-        4, /* intermediate output: there for the gradient op; may be absent when not wanted */
-    SLOT_ROWWISE = 8, /* the kernel copes with rows that lag behind (calls settle_rows itself) */
+        4, /* intermediate output: exists for the gradient op; may be absent if not wanted */
+    SLOT_ROWWISE = 8, /* the kernel supports deferred rows (it calls flush_rows itself) */
     SLOT_INPLACE =
         16, /* output that carries state: aliases the input of the same name less "Out" */
     SLOT_ONLY_2X = 64, /* declared by 2.x only: layers do not list it in 1.x programs */
@@ -94,22 +93,24 @@ enum op_flag {
     OP_OPTIMIZER = 2,  /* updates Param from Grad */
     OP_OWN_SHAPE = 4,  /* output shapes depend on data: infer is for building only, the kernel sizes
                           its outputs */
-    OP_RANDOM = 8,     /* draws from an engine; never merged, moved or dropped */
+    OP_RANDOM = 8,     /* draws random numbers; never merged, moved or dropped */
     OP_SIDE_EFFECT =
-        16,           /* acts outside of the program (files, other processes): in programs that come
-               from files only when allowed (rights.h) */
-    OP_INTERNAL = 32, /* made by fusing passes; never in a file */
-    OP_METRIC = 64,   /* keeps statistics in its in/out state (auc) */
-    OP_ROWS_OK = 128, /* accepts SelectedRows inputs; otherwise the executor refuses them with a
+        /* acts outside the program (files, other processes): in programs from files it must be
+         * allowed (rights.h) */
+    16,
+    OP_INTERNAL = 32,  /* made by fusing passes; never in a file */
+    OP_METRIC = 64,    /* keeps statistics in its in/out state (auc) */
+    OP_ROWS_OK = 128,  /* accepts SelectedRows inputs; otherwise the executor refuses them with a
                             clear error */
     OP_ARRAY_OK = 256, /* same for tensor arrays */
     OP_NO_GRAD_NEEDED =
         512, /* has no gradient by nature (metrics, comparisons): cuts the backward walk silently */
     OP_EMPTY_OK = 1024, /* runs with inputs that have not been written yet (VALUE_NONE) */
     OP_DISTRIBUTED =
-        2048,             /* part of a split program (trainers and servers), made by passes/split */
-    OP_FILES = 4096,      /* reads or writes the file that one of OP_FILE_ATTRS names */
-    OP_RANKS = 8192,      /* all ranks of a ring do it together, in the same order */
+        2048,        /* part of a split program (trainers and servers), made by passes/split */
+    OP_FILES = 4096, /* reads or writes the file that one of OP_FILE_ATTRS names */
+    /* a collective op: all ranks of a ring run it together, in the same order */
+    OP_RANKS = 8192,
     OP_ZERO_GRAD = 16384, /* its gradient is zero by nature (sign, floor) */
 };
 
@@ -118,7 +119,7 @@ enum op_flag {
         "file_path", "dir" \
     }
 
-/* What fusing passes look for, so that they need not know names. */
+/* Roles that fusing passes look for, so that they need not know op names. */
 enum op_fuse_class {
     FUSE_NONE,
     FUSE_LOOKUP, /* row look-up: W, Ids -> Out */
@@ -142,7 +143,7 @@ enum op_fuse_class {
     FUSE_SUM,           /* sum of a list (gradient accumulation) */
     FUSE_UPDATE,        /* optimizer op */
     FUSE_REMOTE_LOOKUP, /* rows of a table that servers hold, for a list of Ids */
-    FUSE_SEND,          /* gives gradients to servers */
+    FUSE_SEND,          /* sends gradients to servers */
     FUSE_SUM_RANKS,     /* sum over the ranks of a ring: X -> Out */
     FUSE_STREAM,        /* waits for a stream: Out = X */
 };
@@ -183,9 +184,9 @@ struct op_kind {
      * kernel_scratch). */
     enum skiff_status (*run)(struct kernel *k, struct skiff_error *err);
 
-    /* Between two runs: values that inputs will have in the run after the next one to come are
-     * known. Begins what takes time. A hint: run gives the same without it. */
-    void (*ahead)(struct kernel *k, const struct kernel_later *later);
+    /* Called between two runs, when the values of the next run's inputs are known. Starts slow work
+     * early. It is a hint: run gives the same result without it. */
+    void (*prefetch)(struct kernel *k, const struct kernel_later *later);
 
     /* VarDesc type of outputs while building, where it is not LOD_TENSOR (sparse gradients). */
     void (*infer_kind)(struct infer *c);
@@ -193,7 +194,7 @@ struct op_kind {
 
 /* The registry (registry.c). Tables come from src/ops/op_list.c. */
 const struct op_kind *op_kind_find(const char *type, enum generation g); /* NULL: no such op */
-const char *op_kind_nearest(const char *type); /* for messages; NULL: nothing is near */
+const char *op_kind_nearest(const char *type); /* for messages; NULL if no name is near */
 int op_kind_count(void);
 const struct op_kind *op_kind_at(int i);                         /* every row */
 int op_kind_slot(const struct op_slot *slots, const char *name); /* position, or -1 */

@@ -37,7 +37,7 @@ static void *arena_hook_alloc(void *arena, size_t bytes)
 
 static void arena_hook_free(void *arena, void *p) {}
 
-struct reading {
+struct pb_reader {
     struct skiff_program *program;
     const char *what;
     int nblocks;
@@ -66,7 +66,7 @@ static struct unknown_fields keep_buf(struct skiff_program *p, struct buf *b)
     return u;
 }
 
-static void add_unknown(struct reading *r, struct buf *b, const ProtobufCMessage *m)
+static void add_unknown(struct pb_reader *r, struct buf *b, const ProtobufCMessage *m)
 {
     for (unsigned i = 0; i < m->n_unknown_fields; i++) {
         const ProtobufCMessageUnknownField *f = &m->unknown_fields[i];
@@ -77,7 +77,7 @@ static void add_unknown(struct reading *r, struct buf *b, const ProtobufCMessage
     }
 }
 
-static struct unknown_fields keep_unknown(struct reading *r, const ProtobufCMessage *m)
+static struct unknown_fields keep_unknown(struct pb_reader *r, const ProtobufCMessage *m)
 {
     struct buf b = BUF_INIT;
     if (m->n_unknown_fields == 0)
@@ -90,10 +90,10 @@ static struct unknown_fields keep_unknown(struct reading *r, const ProtobufCMess
 
 static enum presence presence_of(protobuf_c_boolean has, protobuf_c_boolean value)
 {
-    return !has ? ABSENT : value ? IS_TRUE : IS_FALSE;
+    return !has ? PRESENCE_ABSENT : value ? PRESENCE_TRUE : PRESENCE_FALSE;
 }
 
-/* Which of several equal keys counts: the last. keep[i] is false for the others. */
+/* Of several equal keys the last one counts. keep[i] is false for the others. */
 static void find_last(char **keys, size_t n, bool *keep)
 {
     enum { FEW = 48 };
@@ -115,7 +115,7 @@ static void find_last(char **keys, size_t n, bool *keep)
     str_map_deinit(&seen);
 }
 
-static enum skiff_status read_tensor(struct reading *r, struct skiff_var *v,
+static enum skiff_status read_tensor(struct pb_reader *r, struct skiff_var *v,
                                      const PB(VarType__TensorDesc) * t)
 {
     if (!t)
@@ -152,8 +152,8 @@ static PB(VarType__TensorDesc) * *plain_tensor(PB(VarType) * t, int kind)
     }
 }
 
-/* Whatever sub-messages of the type are left once the one that belongs to the kind is taken. */
-static void keep_rest(struct reading *r, struct skiff_var *v, PB(VarType) * t)
+/* Keeps the sub-messages of the type other than the one of its kind. */
+static void keep_rest(struct pb_reader *r, struct skiff_var *v, PB(VarType) * t)
 {
     struct buf b = BUF_INIT;
     const struct {
@@ -177,7 +177,7 @@ static void keep_rest(struct reading *r, struct skiff_var *v, PB(VarType) * t)
     v->type_rest_len = rest.len;
 }
 
-static enum skiff_status read_type(struct reading *r, struct skiff_var *v, PB(VarType) * t)
+static enum skiff_status read_type(struct pb_reader *r, struct skiff_var *v, PB(VarType) * t)
 {
     v->kind = (enum var_kind)t->type;
     v->type_unknown = keep_unknown(r, &t->base);
@@ -202,7 +202,7 @@ static enum skiff_status read_type(struct reading *r, struct skiff_var *v, PB(Va
     return SKIFF_OK;
 }
 
-static enum skiff_status read_var(struct reading *r, struct skiff_block *b, const PB(VarDesc) * d)
+static enum skiff_status read_var(struct pb_reader *r, struct skiff_block *b, const PB(VarDesc) * d)
 {
     if (block_own_var(b, d->name))
         return error_set(r->err, SKIFF_FORMAT, "%s: block %d has variable %s twice", r->what,
@@ -215,7 +215,7 @@ static enum skiff_status read_var(struct reading *r, struct skiff_block *b, cons
     v->need_check_feed = presence_of(d->has_need_check_feed, d->need_check_feed);
     v->is_parameter = presence_of(d->has_is_parameter, d->is_parameter);
     v->has_stop_gradient = presence_of(d->has_stop_gradient, d->stop_gradient);
-    v->stop_gradient = v->has_stop_gradient == IS_TRUE;
+    v->stop_gradient = v->has_stop_gradient == PRESENCE_TRUE;
     if (d->n_attrs || d->base.n_unknown_fields) {
         struct buf rest = BUF_INIT;
         for (size_t i = 0; i < d->n_attrs; i++)
@@ -226,7 +226,7 @@ static enum skiff_status read_var(struct reading *r, struct skiff_block *b, cons
     return read_type(r, v, d->type);
 }
 
-static void read_args(struct reading *r, struct op_arg **list, int *n, PB(OpDesc__Var) * *from,
+static void read_args(struct pb_reader *r, struct op_arg **list, int *n, PB(OpDesc__Var) * *from,
                       size_t nfrom)
 {
     if (nfrom == 0)
@@ -257,7 +257,7 @@ static struct scalar read_scalar(const PB(Scalar) * s)
     return out;
 }
 
-static struct attr_value read_list(struct reading *r, const PB(OpDesc__Attr) * a)
+static struct attr_value read_list(struct pb_reader *r, const PB(OpDesc__Attr) * a)
 {
     switch ((enum attr_type)a->type) {
     case ATTR_INTS:
@@ -292,7 +292,7 @@ static struct attr_value read_list(struct reading *r, const PB(OpDesc__Attr) * a
     }
 }
 
-static struct attr_value read_value(struct reading *r, const PB(OpDesc__Attr) * a)
+static struct attr_value read_value(struct pb_reader *r, const PB(OpDesc__Attr) * a)
 {
     switch ((enum attr_type)a->type) {
     case ATTR_INT:
@@ -319,7 +319,7 @@ static struct attr_value read_value(struct reading *r, const PB(OpDesc__Attr) * 
     }
 }
 
-static enum skiff_status read_attr(struct reading *r, struct skiff_op *op,
+static enum skiff_status read_attr(struct pb_reader *r, struct skiff_op *op,
                                    const PB(OpDesc__Attr) * a)
 {
     struct op_attr_value out = {.name = a->name, .type = (enum attr_type)a->type};
@@ -348,7 +348,7 @@ static enum skiff_status read_attr(struct reading *r, struct skiff_op *op,
     return SKIFF_OK;
 }
 
-static enum skiff_status read_op(struct reading *r, struct skiff_block *b, const PB(OpDesc) * d)
+static enum skiff_status read_op(struct pb_reader *r, struct skiff_block *b, const PB(OpDesc) * d)
 {
     struct skiff_op *op = arena_alloc(&r->program->arena, sizeof(*op));
     op->program = r->program;
@@ -372,7 +372,7 @@ static enum skiff_status read_op(struct reading *r, struct skiff_block *b, const
     return SKIFF_OK;
 }
 
-static enum skiff_status read_block(struct reading *r, const PB(BlockDesc) * d)
+static enum skiff_status read_block(struct pb_reader *r, const PB(BlockDesc) * d)
 {
     int i = r->program->nblocks;
     if (d->idx != i)
@@ -397,7 +397,7 @@ static enum skiff_status read_block(struct reading *r, const PB(BlockDesc) * d)
     return SKIFF_OK;
 }
 
-static void read_versions(struct reading *r, const PB(ProgramDesc) * d)
+static void read_versions(struct pb_reader *r, const PB(ProgramDesc) * d)
 {
     struct skiff_program *p = r->program;
     if (d->version) {
@@ -426,7 +426,7 @@ static void read_versions(struct reading *r, const PB(ProgramDesc) * d)
     }
 }
 
-static enum skiff_status read_program(struct reading *r, const void *bytes, size_t n)
+static enum skiff_status read_program(struct pb_reader *r, const void *bytes, size_t n)
 {
     struct skiff_program *p = r->program;
     ProtobufCAllocator hooks = {arena_hook_alloc, arena_hook_free, &p->arena};
@@ -458,7 +458,7 @@ enum skiff_status program_decode(const void *bytes, size_t n, const char *what,
     enum { MAX_BYTES = 1 << 30 }; /* counts fit an int, and so does protobuf */
     if (n > MAX_BYTES)
         return error_set(err, SKIFF_FORMAT, "%s: %zu bytes are too many for a program", what, n);
-    struct reading r = {.program = program_create_bare(), .what = what, .err = err};
+    struct pb_reader r = {.program = program_create_bare(), .what = what, .err = err};
     enum skiff_status status = read_program(&r, bytes, n);
     if (status < 0) {
         program_destroy(r.program);
@@ -471,7 +471,7 @@ enum skiff_status program_decode(const void *bytes, size_t n, const char *what,
 
 /* ---- writing: messages in a passing arena, which borrow from the program ---- */
 
-/* Hands bytes of fields to a message as its unknown fields, behind those it has. */
+/* Adds bytes of fields to a message as its unknown fields, after the known ones. */
 static void give_bytes(struct arena *a, ProtobufCMessage *m, const uint8_t *bytes, size_t len)
 {
     size_t pos = 0;
@@ -505,8 +505,8 @@ static void give_unknown(struct arena *a, ProtobufCMessage *m, struct unknown_fi
 
 static void put_presence(enum presence p, protobuf_c_boolean *has, protobuf_c_boolean *value)
 {
-    *has = p != ABSENT;
-    *value = p == IS_TRUE;
+    *has = p != PRESENCE_ABSENT;
+    *value = p == PRESENCE_TRUE;
 }
 
 static PB(VarType__TensorDesc) * write_tensor(struct arena *a, const struct skiff_var *v)
@@ -544,7 +544,7 @@ static void write_type(struct arena *a, const struct skiff_var *v, PB(VarType) *
 /* Files of 2.x say which variables are parameters and which have no gradient. */
 static enum presence flag_of(enum presence read, bool known, bool is_2x)
 {
-    return read == ABSENT && is_2x && known ? IS_TRUE : read;
+    return read == PRESENCE_ABSENT && is_2x && known ? PRESENCE_TRUE : read;
 }
 
 static PB(VarDesc) * write_var(struct arena *a, const struct skiff_var *v, bool is_2x)

@@ -1,3 +1,7 @@
+/* The protobuf form (pb.c): recorded programs survive a round trip, and messages made
+ * by hand test what Paddle never writes: wrong indices, too many dimensions, repeated keys, unknown
+ * fields at every level (which must survive protobuf, a clone and the text form), and truncated or
+ * changed bytes (which must give a program or an error that names the file). */
 #define _GNU_SOURCE 1
 
 #include "program/testing.h"
@@ -37,8 +41,8 @@ static void contents(void **state)
     struct shape shape = SHAPE(13, 1);
     assert_true(shape_equal(&w->shape, &shape));
     assert_true(var_persistable(w));
-    assert_int_equal(block_own_var(b, "x")->persistable, IS_FALSE);
-    assert_int_equal(block_own_var(b, "fc_0.w_0@GRAD")->persistable, ABSENT);
+    assert_int_equal(block_own_var(b, "x")->persistable, PRESENCE_FALSE);
+    assert_int_equal(block_own_var(b, "fc_0.w_0@GRAD")->persistable, PRESENCE_ABSENT);
     const struct skiff_op *mul = b->ops[0];
     assert_string_equal(mul->type, "mul");
     assert_string_equal(op_in1(mul, "Y"), "fc_0.w_0");

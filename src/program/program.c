@@ -20,10 +20,10 @@ enum { VERSION_1_8_5 = 1008005 };
 struct skiff_program *program_create_bare(void)
 {
     static uint64_t last_id; /* atomic */
-    struct skiff_program *p = mem_must(sizeof(*p));
+    struct skiff_program *p = mem_alloc_or_die(sizeof(*p));
     p->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
     p->refs = 1;
-    p->mark = mem_must(sizeof(*p->mark));
+    p->mark = mem_alloc_or_die(sizeof(*p->mark));
     p->mark->refs = 1;
     arena_init(&p->arena);
     p->generation = GEN_1X;

@@ -58,7 +58,11 @@ struct unknown_fields {
     size_t len;
 };
 
-enum presence { ABSENT = 0, IS_FALSE = 1, IS_TRUE = 2 }; /* an optional bool of the file */
+enum presence {
+    PRESENCE_ABSENT = 0,
+    PRESENCE_FALSE = 1,
+    PRESENCE_TRUE = 2
+}; /* an optional bool of the file */
 
 /* What Python's Parameter class knows and VarDesc does not (1.x). NULL for a plain variable. */
 struct param_info {
@@ -72,7 +76,7 @@ struct param_info {
 
 struct skiff_var {
     const char *name;
-    struct skiff_program *program; /* that it belongs to */
+    struct skiff_program *program; /* the block that it belongs to */
     enum var_kind kind;
     enum dtype dtype; /* of the tensor part, where the kind has one */
     bool has_tensor;  /* whether the type carries a tensor description */
@@ -80,7 +84,7 @@ struct skiff_var {
     int lod_level;
     enum presence persistable, need_check_feed, is_parameter, has_stop_gradient;
     bool stop_gradient; /* working flag of layers/backward; data vars have it set */
-    bool clips_error;   /* backward clips its gradient to: */
+    bool clips_error;   /* backward clips its gradient to this range */
     float error_min, error_max;
     struct param_info *param;
     struct skiff_op *producer; /* last op that writes it while building; NULL at first */
@@ -92,7 +96,7 @@ struct skiff_var {
 
 static inline bool var_persistable(const struct skiff_var *v)
 {
-    return v->persistable == IS_TRUE;
+    return v->persistable == PRESENCE_TRUE;
 }
 
 struct op_arg { /* one slot with its variables */
@@ -113,7 +117,7 @@ struct op_kind;
 
 struct skiff_op {
     const char *type;
-    struct skiff_program *program; /* that it belongs to */
+    struct skiff_program *program; /* the block that it belongs to */
     /* bound once, when the op is appended or the program is loaded; NULL: unknown type */
     const struct op_kind *kind;
     struct op_arg *ins, *outs;
@@ -136,22 +140,24 @@ struct skiff_block {
 /* Which meaning of an op type a program carries. */
 enum generation { GEN_1X = 1, GEN_2X = 2 };
 
-/* What it may do outside of itself (rights.h). */
+/* Rights of the program (rights.h). */
 struct program_rights {
-    const char *origin; /* what it was read from; NULL: built by this process, may do everything */
-    const char *ops;    /* allowed all the same: "save,load"; NULL: none */
-    const char *dir;    /* below which their files lie, without links; NULL: nowhere */
-    bool job;           /* ops that act through a job are allowed: it was split here */
+    /* the file it was read from; NULL: built by this process, may do everything */
+    const char *origin;
+    const char *ops; /* ops allowed in spite of that: "save,load"; NULL: none */
+    const char *dir; /* folder of their files, without links; NULL: none */
+    /* ops that act through a job are allowed: the program was split by this process */
+    bool job;
 };
 
 struct skiff_program {
     struct arena arena;
     struct skiff_block **blocks;
     int nblocks, blocks_cap;
-    /* Another one after every change: with `id` it tells whether what was made of the program still
-     * fits. Functions that change programs count it up (but program_run_as, which leaves the
-     * program as it is); who writes to fields of variables by hand, while building, changes ops as
-     * well. */
+    /* Changes with every modification; together with `id` it tells whether data derived from the
+     * program is still valid. All functions that change programs increment it (except
+     * program_run_as, which does not change the program). Code that writes to fields of variables
+     * while building also changes ops. */
     uint64_t version;
     uint64_t id;               /* of no other program of this process, before or after */
     struct program_mark *mark; /* tells others that the program has gone */
@@ -173,9 +179,10 @@ struct skiff_program {
     int ncurrent_role_var;
     const char *current_namescope; /* op_namescope; "/" at first */
     struct program_rights rights;
-    struct job *job;               /* of a split program (job.h); a reference; NULL: local */
-    struct skiff_program *runs_as; /* who runs this one runs that one; a reference; NULL: itself */
-    int refs;                      /* atomic */
+    struct job *job; /* of a split program (job.h); a reference; NULL: local */
+    /* the program that runs in place of this one; a reference; NULL: itself */
+    struct skiff_program *runs_as;
+    int refs; /* atomic */
 };
 
 struct skiff_program *program_create(void);    /* one empty block 0; version 1008005, GEN_1X */
@@ -183,13 +190,14 @@ void program_destroy(struct skiff_program *p); /* gives one reference back; NULL
 struct skiff_program *program_ref(struct skiff_program *p);
 struct skiff_program *program_clone(const struct skiff_program *p); /* deep; runs as itself */
 
-/* Something has changed: every function below that changes a program calls it. */
+/* Marks the program as changed; every function below that changes a program calls it. */
 static inline void program_changed(struct skiff_program *p)
 {
     p->version++;
 }
 
-/* Outlives its program, for those who keep what they made of it (plans): have they still a use? */
+/* Outlives its program, for objects derived from it (plans): tells them whether the program still
+ * exists. */
 struct program_mark {
     int refs;  /* atomic */
     bool gone; /* atomic */
@@ -200,8 +208,8 @@ bool program_mark_gone(const struct program_mark *m);
 
 /* Takes a reference; clones get one too. NULL: local again. */
 void program_set_job(struct skiff_program *p, struct job *job);
-/* From now on whoever runs p runs `as` (a program that was split is run as its trainer's), which
- * must not lead back to p. Takes a reference. NULL: p itself again. */
+/* From now on, running p runs `as` (for a split program, the trainer's), which must not lead back
+ * to p. Takes a reference. NULL: p itself again. */
 void program_run_as(struct skiff_program *p, struct skiff_program *as);
 const struct skiff_program *program_to_run(const struct skiff_program *p);
 

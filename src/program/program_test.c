@@ -1,3 +1,6 @@
+/* Programs in memory (program.c, op.c, attr.c): blocks, variables, op lists, slots, attributes and
+ * defaults. A clone must share nothing with its original, and every function that changes a program
+ * must change its version. */
 #include "program/testing.h"
 
 #include "program/op_kind.h"

@@ -14,14 +14,13 @@ static struct str_map by_type[2]; /* GEN_1X, GEN_2X */
 static const struct op_kind **rows;
 static int nrows;
 
-/* Two rows for one type and generation are a fault of the tables (a family listed twice, say): one
- * of them would never be found, and which one depends on their order. Nothing can run on such a
- * build. */
+/* Two rows for one type and generation are a bug in the tables (a family listed twice, say): one of
+ * them would never be found, and which one depends on their order. Such a build aborts. */
 static void row_put(struct str_map *m, const struct op_kind *k)
 {
     if (str_map_has(m, k->type)) {
         fprintf(stderr,
-                "skiff: op %s stands twice in the tables of src/ops for the programs of %s.x; is a "
+                "skiff: op %s is listed twice in the tables of src/ops for programs of %s.x; is a "
                 "family listed twice in op_list.h?\n",
                 k->type, m == &by_type[0] ? "1" : "2");
         abort();
@@ -35,7 +34,7 @@ static void registry_build(void)
     for (const struct op_kind *const *f = op_families; *f; f++)
         for (const struct op_kind *k = *f; k->type; k++)
             n++;
-    rows = mem_must((size_t)(n ? n : 1) * sizeof(*rows));
+    rows = mem_alloc_or_die((size_t)(n ? n : 1) * sizeof(*rows));
     str_map_init(&by_type[0]);
     str_map_init(&by_type[1]);
     for (const struct op_kind *const *f = op_families; *f; f++)

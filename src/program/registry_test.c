@@ -32,7 +32,7 @@ static void no_type_stands_twice(void **state)
         for (int j = 0; j < i; j++)
             if (strcmp(row[i]->type, row[j]->type) == 0 &&
                 generations_of(row[i]) & generations_of(row[j]))
-                fail_msg("op %s stands twice in the tables", row[i]->type);
+                fail_msg("op %s is listed twice in the tables", row[i]->type);
     assert_int_equal(op_kind_count(), n);
 }
 

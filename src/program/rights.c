@@ -1,5 +1,9 @@
-/* Rights (rights.h). Where a path leads is found by resolving as much of it as is there, links and
- * all; what is not there yet are plain names behind it, which can lead nowhere else. */
+/* Rights of programs (rights.h): a program that comes from a file may compute, but needs permission
+ * for ops that read or write files or talk to a job.
+ *
+ * They are checked before a run, for all blocks that the run can reach, and again when a kernel
+ * opens its file. A path is resolved as far as it exists, including symbolic links; the part that
+ * does not exist yet consists of plain names, which cannot lead elsewhere. */
 #include "program/rights.h"
 
 #include <errno.h>
@@ -68,7 +72,7 @@ static enum skiff_status check_word(const char *word, bool *files, struct skiff_
         near_try(&near, k->type);
     }
     return error_set(err, SKIFF_INVALID,
-                     "cannot allow op %s: no op of that name acts outside of its program%s%s", word,
+                     "cannot allow op %s: no op of that name acts outside its program%s%s", word,
                      near.best ? "; the nearest that does is " : "", near.best ? near.best : "");
 }
 
@@ -76,7 +80,7 @@ static enum skiff_status check_list(const char *ops, bool *files, struct skiff_e
 {
     size_t n;
     for (const char *word; (word = next_word(&ops, &n));) {
-        char *name = mem_must(n + 1);
+        char *name = mem_alloc_or_die(n + 1);
         memcpy(name, word, n);
         enum skiff_status status = check_word(name, files, err);
         free(name);
@@ -100,7 +104,7 @@ enum skiff_status program_allow(struct skiff_program *p, const char *ops, const 
     if (real && (stat(real, &st) < 0 || !S_ISDIR(st.st_mode))) {
         free(real);
         return error_set(err, SKIFF_INVALID,
-                         "%s: is no folder; a program's files must lie below one", dir);
+                         "%s: not a folder; a program's files must lie below one", dir);
     }
     p->rights.ops = arena_strdup(&p->arena, ops ? ops : "");
     p->rights.dir = real ? arena_strdup(&p->arena, real) : NULL;
@@ -123,11 +127,11 @@ static bool leads_up(const char *path)
     return false;
 }
 
-/* The longest part of `path` that is there, without links, and how many letters of `path` it is.
- * NULL with an error: something on the way is a link to nowhere, a file, or not to be looked at. */
+/* The longest existing part of `path`, without links, and its length in `path`. NULL with an error:
+ * a component is a dangling link, a file, or not readable. */
 static char *resolve_head(const char *path, size_t *out_n, struct skiff_error *err)
 {
-    char *part = mem_must_strdup(path), *head;
+    char *part = mem_strdup_or_die(path), *head;
     size_t n = strlen(path);
     struct stat st;
     while (!(head = realpath(n ? part : *path == '/' ? "/" : ".", NULL))) {
@@ -160,7 +164,7 @@ enum skiff_status program_file(const struct skiff_program *p, const char *path, 
     const struct program_rights *r = &p->rights;
     size_t n;
     if (!r->origin) {
-        *out = mem_must_strdup(path);
+        *out = mem_strdup_or_die(path);
         return SKIFF_OK;
     }
     char *head = resolve_head(path, &n, err);
@@ -195,7 +199,7 @@ static const char *file_of(const struct skiff_op *op, int i)
                                                                                      : "";
 }
 
-/* All of them, whichever its kernel takes: one that it does not know must not hide the other. */
+/* All of them, even those that the kernel ignores: an unknown one must not hide the other. */
 static enum skiff_status check_files(const struct skiff_program *p, const struct skiff_op *op,
                                      struct skiff_error *err)
 {
@@ -230,7 +234,7 @@ static enum skiff_status check_op(const struct skiff_program *p, const struct sk
     if (!listed(p->rights.ops, op->type))
         return error_set(
             err, SKIFF_UNSUPPORTED,
-            "acts outside of the program (%s%s), which comes from %s: refused. If you trust it, "
+            "acts outside the program (%s%s), which was read from %s: refused. If you trust it, "
             "allow the op%s: skiff_program_allow or skiff_model_allow in C, program.allow_ops(...) "
             "in Python, --allow-ops %s on the command line",
             files ? "file " : "other processes", path, p->rights.origin,
@@ -238,8 +242,8 @@ static enum skiff_status check_op(const struct skiff_program *p, const struct sk
     return check_files(p, op, err);
 }
 
-/* Marks a block and those that its ops run. Circles and wrong numbers are the plan's to refuse.
- * False: they lie too deep for the plan's stack and ours. */
+/* Marks a block and the blocks that its ops run. Cycles and wrong indices are left to the plan,
+ * which refuses them. False: they are nested too deeply. */
 static bool mark_blocks(const struct skiff_program *p, int block, int depth, bool *marked)
 {
     bool fits = depth <= BLOCK_DEPTH_MAX;
@@ -272,7 +276,7 @@ enum skiff_status program_check_rights(const struct skiff_program *p, int block,
     enum skiff_status status = SKIFF_OK;
     if (!p->rights.origin)
         return SKIFF_OK;
-    bool *marked = mem_must((size_t)p->nblocks * sizeof *marked);
+    bool *marked = mem_alloc_or_die((size_t)p->nblocks * sizeof *marked);
     for (int b = 0; b < p->nblocks; b++)
         if ((block < 0 || b == block) && !mark_blocks(p, b, 0, marked))
             status = error_set(err, SKIFF_FORMAT,

@@ -1,36 +1,36 @@
-/* Rights: what a program may do outside of itself.
+/* Rights: what a program may do outside itself.
  *
- * A program that this process builds may do everything: whoever wrote the process wanted it. One
- * that was read from a file, or from bytes, was written by somebody else, and who runs it wants its
- * numbers. Ops that act outside of the program (OP_SIDE_EFFECT: files, other processes) are refused
- * in it when a plan is made, unless they were allowed by name; and ops with files (OP_FILES) may
- * then touch only what lies below one folder, wherever `..` and symbolic links lead. Ops of a split
- * program act through its job alone: who splits a program, or gives it a job (program_set_job),
- * allows them.
+ * A program built by this process may do everything. A program read from a file, or from bytes, is
+ * untrusted: its user wants its numbers only. When a plan is made, ops that act outside the program
+ * (OP_SIDE_EFFECT: files, other processes) are refused unless they were allowed by name. Ops with
+ * files (OP_FILES) may then use only files below one folder, wherever `..` and symbolic links lead.
+ * Ops of a split program act through its job only; splitting a program, or giving it a job
+ * (program_set_job), allows them.
  *
- * Clones and what passes make of a program have its rights; but the programs of servers, which
- * passes/split makes: it looks at what it splits, and refuses that. */
+ * Clones, and programs that passes derive from a program, have its rights. An exception are the
+ * programs of servers: passes/split checks the program that it splits, and refuses such ops
+ * there. */
 #ifndef PROGRAM_RIGHTS_H
 #define PROGRAM_RIGHTS_H
 
 #include "program/program.h"
 
-/* It came from outside; `what` names it in messages (a path). */
+/* The program came from outside; `what` names it in messages (a path). */
 void program_set_origin(struct skiff_program *p, const char *what);
 void program_copy_rights(struct skiff_program *to, const struct skiff_program *from);
 
-/* Allows ops by type, "save,load", in place of what was allowed before. dir: a folder, which must
- * be there, for those with files; NULL when there are none of them. */
+/* Allows ops by type, "save,load", replacing the previous list. dir: an existing folder for those
+ * with files; NULL if there are none. */
 enum skiff_status program_allow(struct skiff_program *p, const char *ops, const char *dir,
                                 struct skiff_error *err);
-/* The program was split here: its ops that act through a job are ours. */
+/* The program was split by this process: ops that act through a job are allowed. */
 void program_allow_job(struct skiff_program *p);
-/* All ops of the block, and of those that it runs, are allowed (-1: of all blocks); else
- * UNSUPPORTED with block, op, what it wants, what to do. */
+/* Checks that all ops of the block, and of the blocks that it runs, are allowed (-1: of all
+ * blocks). Otherwise UNSUPPORTED with block, op, effect and remedy. */
 enum skiff_status program_check_rights(const struct skiff_program *p, int block,
                                        struct skiff_error *err);
-/* Where the file of an op with files really lies: `path` itself in a program of our own; else
- * without links, below the folder. The text is the caller's (free). */
+/* The real path of the file of an op with files: `path` itself in a program of our own; otherwise
+ * without links, below the folder. The caller frees the text. */
 enum skiff_status program_file(const struct skiff_program *p, const char *path, char **out,
                                struct skiff_error *err);
 

@@ -7,7 +7,7 @@
 
 struct server_plan *server_plan_create(const struct job_plan *job, int index)
 {
-    struct server_plan *p = mem_must(sizeof *p);
+    struct server_plan *p = mem_alloc_or_die(sizeof *p);
     p->job = job_plan_ref(job);
     p->index = index;
     p->rate_block = -1;
@@ -21,26 +21,26 @@ void server_plan_destroy(struct server_plan *p)
         return;
     job_plan_unref(p->job);
     arena_deinit(&p->arena);
-    free(p->units);
+    free(p->slices);
     free(p);
 }
 
-struct plan_unit *server_plan_add(struct server_plan *p, const char *param, const char *grad,
-                                  int block, bool keyed)
+struct plan_slice *server_plan_add(struct server_plan *p, const char *param, const char *grad,
+                                   int block, bool keyed)
 {
-    p->units = mem_must_grow(p->units, (size_t)(p->nunits + 1) * sizeof *p->units);
-    struct plan_unit *u = &p->units[p->nunits++];
-    *u = (struct plan_unit){.param = arena_strdup(&p->arena, param),
-                            .grad = arena_strdup(&p->arena, grad),
-                            .block = block,
-                            .keyed = keyed,
-                            .placed = keyed ? NULL : job_plan_slice(p->job, p->index, param)};
+    p->slices = mem_grow_or_die(p->slices, (size_t)(p->nslices + 1) * sizeof *p->slices);
+    struct plan_slice *u = &p->slices[p->nslices++];
+    *u = (struct plan_slice){.param = arena_strdup(&p->arena, param),
+                             .grad = arena_strdup(&p->arena, grad),
+                             .block = block,
+                             .keyed = keyed,
+                             .placed = keyed ? NULL : job_plan_slice(p->job, p->index, param)};
     return u;
 }
 
 void plan_names_add(struct server_plan *p, struct plan_names *list, const char *name)
 {
-    if (!(list->n & (list->n - 1))) { /* full: the room is the next power of two */
+    if (!(list->n & (list->n - 1))) { /* grow when full: the capacity is the next power of two */
         const char **v = arena_alloc(&p->arena, (size_t)(list->n ? 2 * list->n : 1) * sizeof *v);
         if (list->n)
             memcpy(v, list->v, (size_t)list->n * sizeof *v);

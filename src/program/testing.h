@@ -1,4 +1,4 @@
-/* For the tests of this room: cmocka, files under tests/data, programs that must decode. */
+/* For the tests of this module: cmocka, files under tests/data, programs that must decode. */
 #ifndef PROGRAM_TESTING_H
 #define PROGRAM_TESTING_H
 

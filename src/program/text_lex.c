@@ -1,4 +1,7 @@
-/* Words, numbers, strings and bytes of the text form. */
+/* Lexer of the text form: words, numbers, strings and bytes.
+ *
+ * A function that fails reports line, column, the expected item and the item found; the first
+ * failure ends the reading. Numbers are read in the C locale, whatever the process has set. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -100,10 +103,10 @@ enum skiff_status lex_quoted(struct parser *s, const char **out)
 {
     if (*s->p != '"')
         return lex_fail(s, "expected a string in quotes");
-    size_t room = 1;
+    size_t capacity = 1;
     for (const char *q = s->p + 1; *q && *q != '"' && *q != '\n'; q += *q == '\\' && q[1] ? 2 : 1)
-        room++;
-    char *text = arena_alloc(&s->program->arena, room);
+        capacity++;
+    char *text = arena_alloc(&s->program->arena, capacity);
     size_t n = 0;
     s->p++;
     while (*s->p != '"') {

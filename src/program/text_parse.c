@@ -1,5 +1,10 @@
-/* Reads the text form back. One pass, no look-ahead beyond a character; every failure names line,
- * column, what was expected and what stands there. The first failure ends the reading. */
+/* Reads the text form back (text.h). A recursive descent in one pass, without look-ahead beyond a
+ * character. The first failure ends the reading; it names line, column, the expected text and the
+ * one found.
+ *
+ * The text is untrusted: numbers are range-checked, block indices are checked at the end, when all
+ * blocks are known, and every name lives in the program's arena. Unknown fields behind ~ are kept
+ * as bytes, so that text and ProgramDesc convert without loss. */
 #include <string.h>
 
 #include "program/build.h"
@@ -47,7 +52,7 @@ static enum skiff_status parse_scalar(struct parser *s, struct scalar *out)
     return lex_double(s, &out->r);
 }
 
-static void note_block(struct parser *s, int32_t block, const char *at)
+static void record_block(struct parser *s, int32_t block, const char *at)
 {
     if (block > s->max_block) {
         s->max_block = block;
@@ -64,7 +69,7 @@ static enum skiff_status parse_block_index(struct parser *s, int32_t *out)
     int64_t v = 0;
     TRY(lex_whole(s, 0, INT32_MAX, &v));
     *out = (int32_t)v;
-    note_block(s, *out, at);
+    record_block(s, *out, at);
     return SKIFF_OK;
 }
 
@@ -221,7 +226,7 @@ static enum skiff_status parse_presence(struct parser *s, enum presence *out)
 {
     bool b;
     TRY(lex_bool(s, &b));
-    *out = b ? IS_TRUE : IS_FALSE;
+    *out = b ? PRESENCE_TRUE : PRESENCE_FALSE;
     return SKIFF_OK;
 }
 
@@ -309,7 +314,7 @@ static enum skiff_status parse_var_key(struct parser *s, struct skiff_var *v)
         return parse_presence(s, &v->is_parameter);
     } else if (accept_key(s, "stop_gradient")) {
         TRY(parse_presence(s, &v->has_stop_gradient));
-        v->stop_gradient = v->has_stop_gradient == IS_TRUE;
+        v->stop_gradient = v->has_stop_gradient == PRESENCE_TRUE;
     } else if (accept_key(s, "rest")) {
         TRY(lex_hex(s, true, &rest));
         v->type_rest = rest.bytes;
@@ -446,7 +451,7 @@ static enum skiff_status parse_block(struct parser *s)
     if (accept_key(s, "forward")) {
         const char *at = s->p;
         TRY(lex_whole(s, -1, INT32_MAX, &forward));
-        note_block(s, (int32_t)forward, at);
+        record_block(s, (int32_t)forward, at);
     }
     if (accept_key(s, "unknown"))
         TRY(lex_hex(s, true, &unknown));

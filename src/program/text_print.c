@@ -240,10 +240,10 @@ static void print_bytes(struct buf *out, const char *key, const uint8_t *bytes, 
 
 static void print_presence(struct buf *out, const char *key, enum presence p)
 {
-    if (p == ABSENT)
+    if (p == PRESENCE_ABSENT)
         return;
     buf_printf(out, " %s=", key);
-    print_bool(out, p == IS_TRUE);
+    print_bool(out, p == PRESENCE_TRUE);
 }
 
 static void print_var(struct buf *out, const struct skiff_var *v)

@@ -1,3 +1,6 @@
+/* The text form (text_print.c, text_lex.c, text_parse.c): round trip of recorded programs, the
+ * exact look of one, numbers that keep their bits, errors with line and column, a process whose
+ * locale has a decimal comma, and damaged text. */
 #include "program/testing.h"
 
 #include <locale.h>
@@ -32,7 +35,7 @@ static void the_look(void **state)
     struct skiff_var *x = block_add_var(b, "x");
     x->has_tensor = true;
     x->shape = SHAPE(-1, 13);
-    x->persistable = IS_FALSE;
+    x->persistable = PRESENCE_FALSE;
     x->lod_level = 1;
     block_add_var(b, "odd name")->kind = VAR_RAW;
     struct skiff_op *op = block_insert_op(b, -1, "my_op");

@@ -207,8 +207,8 @@ static void count_writers(struct verify *v)
         }
 }
 
-/* Which blocks does an op refer to? Indices are checked with the op; here wrong ones are passed
- * over. */
+/* Marks the blocks that an op refers to. Indices are checked with the op; wrong ones are ignored
+ * here. */
 static void mark_used(struct verify *v)
 {
     int nblocks = v->program->nblocks;

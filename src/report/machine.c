@@ -10,7 +10,7 @@
 #include "report/run_report.h"
 
 /* "model name : Intel(R) ..." of x86; other machines say it otherwise or not at all. */
-static void read_cpu(char *out, size_t room)
+static void read_cpu(char *out, size_t capacity)
 {
     char line[512];
     FILE *f = fopen("/proc/cpuinfo", "r");
@@ -19,7 +19,7 @@ static void read_cpu(char *out, size_t room)
         char *value = strchr(line, ':');
         if (value && (!strncmp(line, "model name", 10) || !strncmp(line, "Model", 5))) {
             value += strspn(value, ": \t");
-            snprintf(out, room, "%.*s", (int)strcspn(value, "\n"), value);
+            snprintf(out, capacity, "%.*s", (int)strcspn(value, "\n"), value);
         }
     }
     if (f)

@@ -1,4 +1,4 @@
-/* The look of the page. Colours are those of Okabe and Ito, which people with any kind of colour
+/* The look of the page. Colours are those of Okabe and Ito, which readers with any kind of colour
  * vision tell apart; dark screens get lighter ones. The script only helps the eye: without it
  * nothing is missing but the values under the pointer. */
 #include "report/html_parts.h"

@@ -1,5 +1,9 @@
 /* Plots as HTML and SVG (plot.h). The drawing has 1000 by 1000 units, whatever its shape on the
- * screen is. Dots are strokes of no length with round ends: circles would be stretched. */
+ * screen is. Dots are strokes of no length with round ends: circles would be stretched.
+ *
+ * Colours are classes that the page's style defines, so that light and dark need no second drawing.
+ * A range leaves out the few points that are far from all others, and points outside are cut to
+ * short numbers: the size of a page is bounded by its points. */
 #include "report/plot.h"
 
 #include <math.h>
@@ -38,7 +42,7 @@ void plot_add(struct plot_series *s, struct plot_point point)
         point.y2 = point.y3 = NAN;
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 64;
-        s->at = mem_must_grow(s->at, (size_t)s->cap * sizeof(*s->at));
+        s->at = mem_grow_or_die(s->at, (size_t)s->cap * sizeof(*s->at));
     }
     s->at[s->n++] = point;
 }
@@ -117,7 +121,7 @@ static int count_points(const struct plot *p)
 static struct range y_range(const struct plot *p)
 {
     struct range r = {INFINITY, -INFINITY};
-    double *lines = mem_must(((size_t)count_points(p) + 1) * sizeof(*lines));
+    double *lines = mem_alloc_or_die(((size_t)count_points(p) + 1) * sizeof(*lines));
     int n = 0;
     for (int i = 0; i < p->nseries; i++)
         for (int k = 0; k < p->series[i].n && p->series[i].style == PLOT_LINE; k++)
@@ -153,9 +157,9 @@ static void choose_axes(const struct plot *p, struct axis *x, struct axis *y)
         yr = (struct range){0, 1};
     if (!isnan(p->reference) && drawable(p->reference))
         widen(&yr, p->reference);
-    double room = 0.06 * (yr.high - yr.low);
-    yr.high += room;
-    yr.low = p->from_zero && yr.low >= 0 ? 0 : yr.low - room;
+    double space = 0.06 * (yr.high - yr.low);
+    yr.high += space;
+    yr.low = p->from_zero && yr.low >= 0 ? 0 : yr.low - space;
     if (has_dashes(p)) { /* dots at the ends are seen whole */
         double side = 0.02 * (xr.high - xr.low);
         xr.low -= p->x_kind == AXIS_WHOLE ? side : 0;
@@ -340,7 +344,7 @@ void plot_html(const struct plot *p, struct buf *out)
     }
     buf_str(out, "</figcaption>");
     if (!plot_has_data(p)) {
-        buf_str(out, "<p class=\"none\">nothing was measured</p></figure>\n");
+        buf_str(out, "<p class=\"none\">no data</p></figure>\n");
         return;
     }
     add_legend(p, out);

@@ -1,8 +1,8 @@
 /* Plots: series of points to a figure of HTML with an SVG in it.
  *
  * The SVG is stretched to whatever room there is; its strokes keep their width, and labels are
- * HTML beside it, so that type has one size on every screen. Colours are classes (c0, c1, ...) that
- * the page's style sheet gives for light and dark. */
+ * HTML next to it, so that type has one size on every screen. Colours are classes (c0, c1, ...)
+ * that the page's style sheet gives for light and dark. */
 #ifndef REPORT_PLOT_H
 #define REPORT_PLOT_H
 

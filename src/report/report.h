@@ -1,5 +1,5 @@
 /* A run report as text: the JSON that is kept beside the model, and pages that show one run or
- * several side by side. Pure functions; docs/report.md describes the JSON's shape. */
+ * several side by side. Pure functions; docs/guide/report.md describes the JSON's shape. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 

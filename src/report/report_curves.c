@@ -1,4 +1,6 @@
-/* The figures of the page: curves by samples, calibration, speed. */
+/* The figures of the page: learning curves by samples, calibration, speed. Curves of several runs
+ * share one figure and one range. Values that are missing (NAN) are left out by plot_add; a figure
+ * without any value says so. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@ static double number_at(const struct run_numbers *n, size_t which)
  * them. */
 static struct run_point *drawn_points(const struct run_report *r, bool by_time, int *out_n)
 {
-    struct run_point *at = mem_must(((size_t)r->points.n + 1) * sizeof(*at));
+    struct run_point *at = mem_alloc_or_die(((size_t)r->points.n + 1) * sizeof(*at));
     if (r->points.n)
         memcpy(at, r->points.at, (size_t)r->points.n * sizeof(*at));
     *out_n = run_merge_windows(at, r->points.n, by_time ? 0 : 0.98 * r->samples / DRAWN_POINTS,
@@ -36,7 +38,7 @@ static struct run_point *drawn_points(const struct run_report *r, bool by_time, 
     return at;
 }
 
-/* A point stands for its window, so it is drawn in the middle of it. */
+/* A point means its window, so it is drawn in the middle of it. */
 static void add_windows(struct plot_series *s, const struct run_report *r, size_t which)
 {
     int n;
@@ -79,7 +81,7 @@ static void add_run_curves(struct plot *p, const struct runs *runs, int i, size_
     const struct run_report *r = runs->at[i];
     bool one = runs->n == 1, number = by_epoch(runs);
     if (r->points.n && !number)
-        add_windows(plot_new_series(p, one ? "as it trained" : NULL, i, PLOT_LINE), r, which);
+        add_windows(plot_new_series(p, one ? "during training" : NULL, i, PLOT_LINE), r, which);
     else
         add_epoch_line(plot_new_series(p, NULL, i, number ? PLOT_DASHES : PLOT_LINE), r, which,
                        number);
@@ -123,7 +125,7 @@ static void add_curve(struct buf *b, const struct runs *runs, struct plot *p, si
 {
     const struct run_report *r = runs->at[0];
     bool number = by_epoch(runs);
-    double *ends = mem_must(((size_t)r->nepochs + 1) * sizeof(*ends));
+    double *ends = mem_alloc_or_die(((size_t)r->nepochs + 1) * sizeof(*ends));
     p->x_name = number ? "epoch" : "samples";
     p->x_kind = number ? AXIS_WHOLE : AXIS_COUNT;
     if (runs->n == 1 && !number && r->nepochs <= 50)
@@ -160,7 +162,7 @@ void add_learning(struct buf *b, const struct runs *runs)
         shown += curves[i].shown;
     }
     if (!shown)
-        buf_str(b, "<p class=\"note\">Nothing has been counted yet.</p>\n");
+        buf_str(b, "<p class=\"note\">No metrics yet.</p>\n");
     buf_printf(b, "<div class=\"figures%s\">\n", shown == 3 ? " three" : "");
     for (int i = 0; i < count; i++) {
         struct plot p = {
@@ -208,24 +210,24 @@ static void add_density(struct plot_series *s, const struct run_bins *bins)
 
 void add_calibration(struct buf *b, const struct runs *runs)
 {
-    struct plot p = {.title = "Predicted and seen",
+    struct plot p = {.title = "Predicted and observed",
                      .about = runs->n == 1
-                                  ? "on the line, as many are clicked as predicted; bars: 95 %"
-                                  : "on the line, as many are clicked as predicted",
+                                  ? "on the line, the click rate equals the prediction; bars: 95 %"
+                                  : "on the line, the click rate equals the prediction",
                      .x_name = "predicted probability",
                      .equal = true,
                      .reference = NAN};
     const struct run_report *r = runs->at[0];
     if (runs->n == 1 && r->calibration.n)
-        add_density(plot_new_series(&p, "how many samples", 0, PLOT_COLUMNS), &r->calibration);
+        add_density(plot_new_series(&p, "number of samples", 0, PLOT_COLUMNS), &r->calibration);
     for (int i = 0; i < runs->n; i++) {
         const struct run_report *run = runs->at[i];
         if (run->calibration.n)
-            add_bins(plot_new_series(&p, runs->n == 1 ? "share clicked, last epoch" : NULL, i,
+            add_bins(plot_new_series(&p, runs->n == 1 ? "click rate, last epoch" : NULL, i,
                                      runs->n == 1 ? PLOT_DOTS : PLOT_LINE),
                      &run->calibration);
         if (runs->n == 1 && run->valid_calibration.n)
-            add_bins(plot_new_series(&p, "share clicked, validation", 1, PLOT_DOTS),
+            add_bins(plot_new_series(&p, "click rate, validation", 1, PLOT_DOTS),
                      &run->valid_calibration);
     }
     plot_html(&p, b);

@@ -1,5 +1,8 @@
 /* The page of one run, or of several side by side. It answers in this order: is it learning, is it
- * calibrated, is it fast, did anything go wrong; what it was made with comes last. */
+ * calibrated, is it fast, did anything go wrong; what it was made with comes last.
+ *
+ * The page is one file that refers to no other, so that it can be mailed and opened anywhere.
+ * Names, settings and messages of a run are untrusted text and pass through html_text. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +12,7 @@
 
 const char *run_label(const struct run_report *r)
 {
-    return r->label[0] ? r->label : r->place[0] ? r->place : r->name;
+    return r->label[0] ? r->label : r->model_path[0] ? r->model_path : r->name;
 }
 
 void add_swatch(struct buf *b, int i)
@@ -41,7 +44,7 @@ static void end_page(struct buf *b)
 
 /* ---- the head of one run ---- */
 
-/* "2026-05-01T10:11:12Z" for people; anything else as it is. */
+/* "2026-05-01T10:11:12Z" for readers; anything else as it is. */
 static void add_time(struct buf *b, const char *text)
 {
     size_t n = strlen(text);
@@ -63,8 +66,8 @@ static void add_header(struct buf *b, const struct run_report *r)
     char text[32];
     buf_str(b, "<header><p class=\"eyebrow\">skiff ");
     html_text(b, r->command);
-    buf_str(b, r->place[0] ? " \u00b7 " : "");
-    html_text(b, r->place);
+    buf_str(b, r->model_path[0] ? " \u00b7 " : "");
+    html_text(b, r->model_path);
     buf_str(b, "</p>\n<h1>");
     html_text(b, r->model);
     buf_printf(b, "</h1>\n<p class=\"sub\"><span class=\"pill %s\">%s</span><span>started ",
@@ -78,7 +81,7 @@ static void add_header(struct buf *b, const struct run_report *r)
     html_text(b, r->name);
     buf_str(b, "</span></p>\n");
     if (r->status == RUN_RUNNING)
-        buf_str(b, "<p class=\"note\">This was written while the run went on. If it runs no more, "
+        buf_str(b, "<p class=\"note\">This page was written during the run. If the run has ended, "
                    "it was killed.</p>\n");
     buf_str(b, "</header>\n");
 }
@@ -210,11 +213,10 @@ static void add_heading(struct buf *b, const char *text)
 static void add_worker_note(struct buf *b, const struct run_report *r)
 {
     if (r->workers > 1)
-        buf_printf(
-            b,
-            "<p class=\"note\">Epochs are over all %lld workers. Within them curves show what "
-            "worker %lld saw of its own part; samples and speed are scaled to all.</p>\n",
-            (long long)r->workers, (long long)r->worker);
+        buf_printf(b,
+                   "<p class=\"note\">Epochs cover all %lld workers. Within an epoch, curves show "
+                   "the part of worker %lld; samples and speed are scaled to all workers.</p>\n",
+                   (long long)r->workers, (long long)r->worker);
 }
 
 static bool has_calibration(const struct runs *runs)
@@ -248,8 +250,8 @@ static void add_one(struct buf *b, const struct runs *runs)
     if (r->nslots) {
         add_heading(b, "Slots");
         buf_printf(b,
-                   "<p class=\"note\">From %lld rows, taken here and there while it trained; "
-                   "distinct values are estimated, and of these rows.</p>\n",
+                   "<p class=\"note\">From a sample of %lld training rows; distinct values are "
+                   "estimated from these rows.</p>\n",
                    (long long)r->slot_rows);
         add_slots_table(b, r);
     }
@@ -319,7 +321,7 @@ void report_html(const struct run_report *const *at, int n, struct buf *out)
     struct runs runs = {at, n};
     struct buf title = BUF_INIT;
     if (n == 1)
-        buf_printf(&title, "%s: %s", at[0]->model, at[0]->place);
+        buf_printf(&title, "%s: %s", at[0]->model, at[0]->model_path);
     else
         buf_printf(&title, "%d runs side by side", n);
     begin_page(out, title.data);

@@ -1,4 +1,6 @@
-/* The JSON of a run (docs/report.md). */
+/* The JSON of a run (docs/guide/report.md). Numbers that are not finite become null, all texts pass
+ * through json_text. cli/report_read.c reads this form again: a new field needs a getter there with
+ * a value for older reports, any other change a new REPORT_VERSION. */
 #include <math.h>
 
 #include "report/report.h"
@@ -90,7 +92,7 @@ static void add_run(struct json *j, const struct run_report *r)
     text(j, "name", r->name);
     text(j, "command", r->command);
     text(j, "model", r->model);
-    text(j, "place", r->place);
+    text(j, "place", r->model_path);
     text(j, "started", r->started);
     text(j, "status", run_status_word(r->status));
     number(j, "seconds", r->seconds);

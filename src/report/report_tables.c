@@ -1,5 +1,6 @@
-/* The tables of the page. Every table stands in a box of its own that scrolls when the screen is
- * narrower than it. */
+/* The tables of the page. Every table is in a box of its own that scrolls when the screen is
+ * narrower than it. Numbers that are not known are a dash, never NAN; texts pass through html_text.
+ * Ops are shown up to TOP_OPS, the longest first. */
 #include <math.h>
 #include <string.h>
 
@@ -166,7 +167,8 @@ void add_events_table(struct buf *b, const struct run_report *r)
     }
     close_table(b);
     if (r->events_lost)
-        buf_printf(b, "<p class=\"note\">%lld more are not kept.</p>\n", (long long)r->events_lost);
+        buf_printf(b, "<p class=\"note\">%lld more events are not shown.</p>\n",
+                   (long long)r->events_lost);
 }
 
 /* ---- where the time went ---- */
@@ -209,7 +211,7 @@ static void add_ops(struct buf *b, const struct run_report *r)
     double all = 0;
     for (int i = 0; i < r->nops; i++)
         all += r->ops[i].seconds;
-    buf_str(b, "<p class=\"note\">The longest ops, as shares of what all ops took:</p>\n");
+    buf_str(b, "<p class=\"note\">The longest ops, as shares of the time of all ops:</p>\n");
     open_table(b, "ops");
     for (int i = 0; i < r->nops && i < TOP_OPS; i++)
         add_op(b, &r->ops[i], r->ops[0].seconds, all);
@@ -226,7 +228,7 @@ void add_time_table(struct buf *b, const struct run_report *r)
         parts[2] += e->update * e->seconds;
     }
     all = parts[0] + parts[1] + parts[2];
-    buf_str(b, "<figure><figcaption><b>Where the time went</b> <span>of the training "
+    buf_str(b, "<figure><figcaption><b>Use of time</b> <span>of the training "
                "threads</span></figcaption>\n");
     for (int i = 0; i < 3; i++)
         parts[i] = all > 0 && isfinite(all) ? parts[i] / all : 0;
@@ -306,9 +308,9 @@ static void add_difference(struct buf *b, const struct runs *runs, const char *k
 
 void add_differences_table(struct buf *b, const struct runs *runs)
 {
-    struct str_map told;
+    struct str_map reported;
     int found = 0;
-    str_map_init(&told);
+    str_map_init(&reported);
     open_table(b, "pairs differences");
     buf_str(b, "<thead><tr><th>key</th>");
     for (int i = 0; i < runs->n; i++) {
@@ -321,9 +323,9 @@ void add_differences_table(struct buf *b, const struct runs *runs)
     for (int i = 0; i < runs->n; i++)
         for (int k = 0; k < runs->at[i]->nconfig; k++) {
             const char *key = runs->at[i]->config[k].key;
-            if (str_map_has(&told, key))
+            if (str_map_has(&reported, key))
                 continue;
-            str_map_put(&told, key, (void *)runs);
+            str_map_put(&reported, key, (void *)runs);
             if (differs(runs, key)) {
                 add_difference(b, runs, key);
                 found++;
@@ -333,5 +335,5 @@ void add_differences_table(struct buf *b, const struct runs *runs)
         buf_printf(b, "<tr><td colspan=\"%d\">all keys have the same values</td></tr>\n",
                    runs->n + 1);
     close_table(b);
-    str_map_deinit(&told);
+    str_map_deinit(&reported);
 }

@@ -1,5 +1,10 @@
 /* Recording (run_report.h). Arrays grow by doubling up to their bound; a full one is thinned out
- * before the next entry, so that adding stays cheap on average. */
+ * before the next entry, so that adding stays cheap on average and a report has a bounded size,
+ * however long the run is.
+ *
+ * Points are merged in pairs, weighted by their samples, so that means stay right; of events, the
+ * oldest saves go first, and lost ones are counted. Texts live in the report's arena. The caller
+ * locks. */
 #include "report/run_report.h"
 
 #include <math.h>
@@ -28,7 +33,7 @@ void run_report_init(struct run_report *r)
     *r = (struct run_report){.name = "",
                              .command = "",
                              .model = "",
-                             .place = "",
+                             .model_path = "",
                              .label = "",
                              .started = "",
                              .workers = 1};
@@ -56,11 +61,11 @@ const char *run_text(struct run_report *r, const char *text)
 
 /* Room for one more of `size` bytes behind n of them: there is always that of the next power of
  * two, also after some have been taken out. */
-static void *room_for_one(void *at, int n, size_t size)
+static void *space_for_one(void *at, int n, size_t size)
 {
     if (n & (n - 1))
         return at;
-    return mem_must_grow(at, (n ? 2 * (size_t)n : 1) * size);
+    return mem_grow_or_die(at, (n ? 2 * (size_t)n : 1) * size);
 }
 
 /* ---- points ---- */
@@ -135,7 +140,7 @@ static int halve(void *at, int n, size_t size)
 
 static void points_add(struct run_points *l, const struct run_point *p)
 {
-    l->at = room_for_one(l->at, l->n, sizeof(*l->at));
+    l->at = space_for_one(l->at, l->n, sizeof(*l->at));
     l->at[l->n++] = *p;
 }
 
@@ -188,7 +193,7 @@ void run_add_epoch(struct run_report *r, const struct run_epoch *e)
 {
     if (r->nepochs >= RUN_MAX_EPOCHS)
         r->nepochs = halve(r->epochs, r->nepochs, sizeof(*r->epochs));
-    r->epochs = room_for_one(r->epochs, r->nepochs, sizeof(*r->epochs));
+    r->epochs = space_for_one(r->epochs, r->nepochs, sizeof(*r->epochs));
     r->epochs[r->nepochs++] = *e;
 }
 
@@ -216,7 +221,7 @@ void run_add_event(struct run_report *r, enum run_event_kind kind, double second
             r->nevents--; /* how it ended is worth more than one warning of hundreds */
         }
     }
-    r->events = room_for_one(r->events, r->nevents, sizeof(*r->events));
+    r->events = space_for_one(r->events, r->nevents, sizeof(*r->events));
     r->events[r->nevents++] = (struct run_event){seconds, kind, run_text(r, text)};
 }
 
@@ -228,7 +233,7 @@ void run_add_op(struct run_report *r, const struct run_op *op)
             r->ops[i].seconds += op->seconds;
             return;
         }
-    r->ops = room_for_one(r->ops, r->nops, sizeof(*r->ops));
+    r->ops = space_for_one(r->ops, r->nops, sizeof(*r->ops));
     r->ops[r->nops] = *op;
     r->ops[r->nops++].type = run_text(r, op->type);
 }
@@ -237,7 +242,7 @@ void run_add_slot(struct run_report *r, const struct run_slot *s)
 {
     if (r->nslots >= RUN_MAX_SLOTS)
         return;
-    r->slots = room_for_one(r->slots, r->nslots, sizeof(*r->slots));
+    r->slots = space_for_one(r->slots, r->nslots, sizeof(*r->slots));
     r->slots[r->nslots] = *s;
     r->slots[r->nslots].name = run_text(r, s->name);
     r->slots[r->nslots++].type = run_text(r, s->type);
@@ -245,7 +250,7 @@ void run_add_slot(struct run_report *r, const struct run_slot *s)
 
 void run_add_config(struct run_report *r, const char *key, const char *value)
 {
-    r->config = room_for_one(r->config, r->nconfig, sizeof(*r->config));
+    r->config = space_for_one(r->config, r->nconfig, sizeof(*r->config));
     r->config[r->nconfig++] = (struct run_pair){run_text(r, key), run_text(r, value)};
 }
 

@@ -101,7 +101,7 @@ struct run_machine {
 };
 
 struct run_report {
-    const char *name, *command, *model, *place; /* place: the folder of its models */
+    const char *name, *command, *model, *model_path; /* place: the folder of its models */
     const char *label;   /* how a page with several runs calls it; not kept; "": its name */
     const char *started; /* "2026-05-01T10:11:12Z" */
     enum run_status status;

@@ -1,6 +1,6 @@
-/* Texts of others in JSON and HTML, and numbers for people. Names of slots, values of configs and
- * messages may hold anything: bytes that are no UTF-8 become U+FFFD, what has a meaning in the
- * format is escaped. */
+/* Texts of other processes in JSON and HTML, and numbers for readers. Names of slots, values of
+ * configs and messages may hold anything: bytes that are no UTF-8 become U+FFFD, what has a
+ * meaning in the format is escaped. */
 #ifndef REPORT_TEXT_H
 #define REPORT_TEXT_H
 

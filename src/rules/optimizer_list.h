@@ -80,8 +80,8 @@
 #ifndef NUMBER
 #define NUMBER(...)
 #endif
-#ifndef MUST
-#define MUST(...)
+#ifndef OR_DIE
+#define OR_DIE(...)
 #endif
 #ifndef NUMBER_UNLESS
 #define NUMBER_UNLESS(...)
@@ -148,7 +148,7 @@ OPTIMIZER(momentum, "Momentum", rule_momentum,
        "rescale_grad use_multi_tensor name"),
     STATE("velocity", "Velocity", "VelocityOut", 0),
     OPTION(learning_rate, BY(NEEDED, 0.001))
-    MUST(momentum, "mu", mu, BY(NEEDED, 0.9), ANY)
+    OR_DIE(momentum, "mu", mu, BY(NEEDED, 0.9), ANY)
     TRUTH(use_nesterov, "use_nesterov", nesterov)
     ONLY_2X(NUMBER(rescale_grad, "rescale_grad", rescale, 1, 1, ANY)
             ATTR(A_STR("regularization_method", ""))
@@ -163,7 +163,7 @@ OPTIMIZER(lars_momentum, "LarsMomentum", rule_lars_momentum, LISTS_2X, NULL,
        "grad_clip name", NULL),
     STATE("velocity", "Velocity", "VelocityOut", LIST_2X),
     OPTION(learning_rate, NEEDED)
-    MUST(momentum, "mu", mu, BY(NEEDED, 0.9), ANY)
+    OR_DIE(momentum, "mu", mu, BY(NEEDED, 0.9), ANY)
     NUMBER(lars_coeff, "lars_coeff", coeff, 0.001f, 0.001, ANY)
     ONLY_1X(NUMBER(lars_weight_decay, "lars_weight_decay", weight_decay, 0.0005f, 0.0005, ANY))
     ONLY_2X(NUMBERS(lars_weight_decay, "lars_weight_decay", weight_decay, 0.0005f, 0.0005)
@@ -379,7 +379,7 @@ ONLY_1X(OPTIMIZER(proximal_adagrad, NULL, rule_proximal_adagrad, 0,
 #undef POWER_SCALED
 #undef OPTION
 #undef NUMBER
-#undef MUST
+#undef OR_DIE
 #undef NUMBER_UNLESS
 #undef NUMBERS
 #undef TRUTH

@@ -9,7 +9,7 @@
     static const struct optimizer_attr ATTRS_OF(type)[] = {settings{0}};
 #define FROM(how, field, attr, rule) {attr, how, FIELD(field), NO_FIELD, RULE_FIELD(rule)},
 #define NUMBER(field, attr, rule, op, preset, range) FROM(OPTIMIZER_NUMBER, field, attr, rule)
-#define MUST(field, attr, rule, preset, range) FROM(OPTIMIZER_NUMBER, field, attr, rule)
+#define OR_DIE(field, attr, rule, preset, range) FROM(OPTIMIZER_NUMBER, field, attr, rule)
 #define NUMBERS(field, attr, rule, op, preset) FROM(OPTIMIZER_NUMBER, field, attr, rule)
 #define COPY(field, attr, rule, op) FROM(OPTIMIZER_NUMBER, field, attr, rule)
 #define TRUTH(field, attr, rule) FROM(OPTIMIZER_TRUTH, field, attr, rule)
@@ -50,7 +50,7 @@
      .preset = pre},
 #define OPTION(field, pre) SETTING(field, NULL, SKIFF_SETTING_NUMBER, SKIFF_RANGE_ANY, pre)
 #define NUMBER(field, attr, rule, op, pre, ran) SETTING(field, NULL, SKIFF_SETTING_NUMBER, ran, pre)
-#define MUST(field, attr, rule, pre, ran) SETTING(field, NULL, SKIFF_SETTING_NUMBER, ran, pre)
+#define OR_DIE(field, attr, rule, pre, ran) SETTING(field, NULL, SKIFF_SETTING_NUMBER, ran, pre)
 #define NUMBER_UNLESS(field, attr, rule, pre, test) \
     SETTING(field, NULL, SKIFF_SETTING_NUMBER, SKIFF_RANGE_ANY, pre)
 #define NUMBERS(field, attr, rule, op, pre) \

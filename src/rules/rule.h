@@ -10,7 +10,7 @@
  *
  * Catching up: a rule with `idle` moves elements whose gradient is zero. What k such steps do in a
  * row has a closed form, or at least soon comes to rest, so the rows of a sparse table may be left
- * behind and brought up to date when they are needed (catch_up.h). `plan`, `weights` and `settle`
+ * behind and brought up to date when they are needed (deferred.h). `plan`, `weights` and `settle`
  * say how.
  *
  * Threads: rules hold no state; every call may run at any time on any thread. Nothing allocates,
@@ -114,8 +114,8 @@ struct rule {
     bool (*plan)(const struct rule_params *h, struct rule_plan *out);
     /* w[j * terms + i] for j = 0..window (w[0..terms) is not used: steps count from 1). */
     void (*weights)(const struct rule_params *h, const struct rule_plan *plan, double *w);
-    void (*settle)(const struct rule_params *h, const struct rule_plan *plan,
-                   const struct rule_gap *gap, size_t n, float *p, float *const *state);
+    void (*flush)(const struct rule_params *h, const struct rule_plan *plan,
+                  const struct rule_gap *gap, size_t n, float *p, float *const *state);
 };
 
 #define RULE(name) extern const struct rule rule_##name;

@@ -57,7 +57,7 @@ typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4
     } while (0)
 
 /* A gap of lanes p, m, v. */
-#define LANES_SETTLE(p, m, v)                                \
+#define LANES_FLUSH(p, m, v)                                 \
     do {                                                     \
         lanes root, e;                                       \
         LANES_SQRT(root, v);                                 \
@@ -162,8 +162,8 @@ static void adam_weights(const struct rule_params *h, const struct rule_plan *pl
     }
 }
 
-RULE_LOOP static void adam_settle_4(const struct rule_gap *gap, float eps, size_t n,
-                                    float *restrict p, float *restrict m, float *restrict v)
+RULE_LOOP static void adam_flush_4(const struct rule_gap *gap, float eps, size_t n,
+                                   float *restrict p, float *restrict m, float *restrict v)
 {
     const float s0 = (float)gap->sums[0], s1 = (float)gap->sums[1], s2 = (float)gap->sums[2],
                 s3 = (float)gap->sums[3];
@@ -173,13 +173,13 @@ RULE_LOOP static void adam_settle_4(const struct rule_gap *gap, float eps, size_
         lanes pt = LANES_AT(p, tail), mt = LANES_AT(m, tail), vt = LANES_AT(v, tail);
         for (size_t i = 0; i + LANES <= n; i += LANES) {
             lanes pi = LANES_AT(p, i), mi = LANES_AT(m, i), vi = LANES_AT(v, i);
-            LANES_SETTLE(pi, mi, vi);
+            LANES_FLUSH(pi, mi, vi);
             LANES_AT(p, i) = pi;
             LANES_AT(m, i) = mi;
             LANES_AT(v, i) = vi;
         }
         if (n % LANES) {
-            LANES_SETTLE(pt, mt, vt);
+            LANES_FLUSH(pt, mt, vt);
             LANES_AT(p, tail) = pt;
             LANES_AT(m, tail) = mt;
             LANES_AT(v, tail) = vt;
@@ -194,8 +194,8 @@ RULE_LOOP static void adam_settle_4(const struct rule_gap *gap, float eps, size_
     }
 }
 
-static void adam_settle_any(const struct rule_gap *gap, int terms, float eps, size_t n,
-                            float *restrict p, float *restrict m, float *restrict v)
+static void adam_flush_any(const struct rule_gap *gap, int terms, float eps, size_t n,
+                           float *restrict p, float *restrict m, float *restrict v)
 {
     for (size_t i = 0; i < n; i++) {
         float inv = 1 / (sqrtf(v[i]) + eps), e = eps * inv, sum = 0;
@@ -208,9 +208,9 @@ static void adam_settle_any(const struct rule_gap *gap, int terms, float eps, si
 }
 
 /* Step after step, all elements of a piece at a time. */
-RULE_LOOP static void adam_settle_walk(const struct rule_params *h, const struct rule_plan *plan,
-                                       const struct rule_gap *gap, size_t n, float *p, float *m,
-                                       float *v)
+RULE_LOOP static void adam_flush_walk(const struct rule_params *h, const struct rule_plan *plan,
+                                      const struct rule_gap *gap, size_t n, float *p, float *m,
+                                      float *v)
 {
     enum { PIECE = 32 };
     const float b1 = h->beta1, q = sqrtf(h->beta2), eps = h->epsilon;
@@ -239,15 +239,15 @@ RULE_LOOP static void adam_settle_walk(const struct rule_params *h, const struct
     }
 }
 
-static void adam_settle(const struct rule_params *h, const struct rule_plan *plan,
-                        const struct rule_gap *gap, size_t n, float *p, float *const *state)
+static void adam_flush(const struct rule_params *h, const struct rule_plan *plan,
+                       const struct rule_gap *gap, size_t n, float *p, float *const *state)
 {
     if (plan->terms == 4)
-        adam_settle_4(gap, h->epsilon, n, p, state[0], state[1]);
+        adam_flush_4(gap, h->epsilon, n, p, state[0], state[1]);
     else if (plan->terms)
-        adam_settle_any(gap, plan->terms, h->epsilon, n, p, state[0], state[1]);
+        adam_flush_any(gap, plan->terms, h->epsilon, n, p, state[0], state[1]);
     else
-        adam_settle_walk(h, plan, gap, n, p, state[0], state[1]);
+        adam_flush_walk(h, plan, gap, n, p, state[0], state[1]);
 }
 
 const struct rule rule_adam = {
@@ -259,7 +259,7 @@ const struct rule rule_adam = {
     .idle = adam_idle,
     .plan = adam_plan,
     .weights = adam_weights,
-    .settle = adam_settle,
+    .flush = adam_flush,
 };
 const struct rule rule_adamw = {
     .name = "adamw", .states = 2, .scalars = 2, .begin = adam_begin, .apply = adamw_apply};

@@ -46,8 +46,8 @@ static bool adamax_plan(const struct rule_params *h, struct rule_plan *out)
     return out->window != RULE_NO_REST;
 }
 
-static void adamax_settle(const struct rule_params *h, const struct rule_plan *plan,
-                          const struct rule_gap *gap, size_t n, float *p, float *const *state)
+static void adamax_flush(const struct rule_params *h, const struct rule_plan *plan,
+                         const struct rule_gap *gap, size_t n, float *p, float *const *state)
 {
     float *m = state[0], *u = state[1];
     const float b1 = h->beta1, b2 = h->beta2, eps = h->epsilon, rest = eps / (1 - b2);
@@ -73,5 +73,5 @@ const struct rule rule_adamax = {
     .apply = adamax_apply,
     .idle = adamax_idle,
     .plan = adamax_plan,
-    .settle = adamax_settle,
+    .flush = adamax_flush,
 };

@@ -66,9 +66,9 @@ static void momentum_weights(const struct rule_params *h, const struct rule_plan
         w[j] = factor * pow(h->mu, j);
 }
 
-RULE_LOOP static void momentum_settle(const struct rule_params *h, const struct rule_plan *plan,
-                                      const struct rule_gap *gap, size_t n, float *restrict p,
-                                      float *const *state)
+RULE_LOOP static void momentum_flush(const struct rule_params *h, const struct rule_plan *plan,
+                                     const struct rule_gap *gap, size_t n, float *restrict p,
+                                     float *const *state)
 {
     float *restrict v = state[0];
     const float move = (float)gap->sums[0], power = gap->power[0];
@@ -86,5 +86,5 @@ const struct rule rule_momentum = {
     .idle = momentum_idle,
     .plan = momentum_plan,
     .weights = momentum_weights,
-    .settle = momentum_settle,
+    .flush = momentum_flush,
 };

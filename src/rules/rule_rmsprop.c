@@ -58,9 +58,9 @@ static bool rmsprop_plan(const struct rule_params *h, struct rule_plan *out)
     return h->mu >= 0 && h->decay >= 0;
 }
 
-RULE_LOOP static void rmsprop_settle(const struct rule_params *h, const struct rule_plan *plan,
-                                     const struct rule_gap *gap, size_t n, float *restrict p,
-                                     float *const *state)
+RULE_LOOP static void rmsprop_flush(const struct rule_params *h, const struct rule_plan *plan,
+                                    const struct rule_gap *gap, size_t n, float *restrict p,
+                                    float *const *state)
 {
     float *restrict mom = state[0], *restrict ms = state[1];
     const double mu = h->mu;
@@ -85,5 +85,5 @@ const struct rule rule_rmsprop = {
     .apply = rmsprop_apply,
     .idle = rmsprop_idle,
     .plan = rmsprop_plan,
-    .settle = rmsprop_settle,
+    .flush = rmsprop_flush,
 };

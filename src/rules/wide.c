@@ -1,4 +1,9 @@
-/* The formulas stand at the heads of rule_<name>.c. */
+/* Update rules on float64 (wide.h), for parameters of that type. The formulas stand at the heads of
+ * rule_<name>.c; here they are written once more on doubles, one parameter at a time.
+ *
+ * Paddle computes in the parameter's type, so a conversion to float32 and back would give other
+ * results. Rules without a float64 form are not in the table. wide_test.c compares each rule with
+ * its float32 form. */
 #include "rules/wide.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@ struct wide_step {
 };
 
 struct wide_rule {
-    const struct rule *rule; /* the same on float32: states, scalars and flags are told there */
+    const struct rule *rule; /* the same on float32: states, scalars and flags are declared there */
     void (*begin)(const struct rule_params *h, double lr, bool sparse, double *scalar,
                   struct wide_step *out);
     /* g is NULL where there is no gradient; then rules without `idle` must not be called. */

@@ -1,8 +1,7 @@
-/* What is done with a gradient. Data lie in the message, unaligned, and are read from there once:
- * into the variable that the unit's block reads, merged on the way when several trainers have sent
- * some:
+/* Applies pushed gradients. The data lie unaligned in the message and are read from there once,
+ * into the variable that the slice's block reads. Pushes of several trainers are merged on the way:
  *   dense   (x_0 + x_1 + ...) / present, in trainer order
- *   rows    per id the same; ids in the order of their first appearance
+ *   rows    the same per id; ids in the order of their first appearance
  *   DC-ASGD g + (w - w_pulled) g g; dense by the block's own ops, rows here
  *   GEO     w += delta
  * So every element is computed from the same numbers in the same order wherever it lives: the
@@ -43,18 +42,18 @@ static inline int64_t id_at(const unsigned char *ids, size_t i)
 
 /* ---- checks ---- */
 
-enum skiff_status unit_check_ids(const struct server *s, const struct unit *u, const uint8_t *ids,
-                                 size_t n, struct skiff_error *err)
+enum skiff_status slice_check_ids(const struct server *s, const struct param_slice *u,
+                                  const uint8_t *ids, size_t n, struct skiff_error *err)
 {
     uint64_t rows = (uint64_t)u->shape.dims[0], most = 0;
     char text[320];
     if (u->table) {
         for (size_t i = 0; s->plan->servers > 1 && i < n; i++)
-            if (!unit_owns(s, u, id_at(ids, i)))
+            if (!slice_owns(s, u, id_at(ids, i)))
                 return error_set(err, SKIFF_RANGE,
                                  "table %s: id %lld does not belong to %s (id modulo %s%d servers)",
                                  u->param, (long long)id_at(ids, i), server_text(s, text),
-                                 u->features ? "shard_num, cut for " : "", s->plan->servers);
+                                 u->sparse_table ? "shard_num, split for " : "", s->plan->servers);
         return SKIFF_OK;
     }
     for (size_t i = 0; i < n; i++) {
@@ -67,8 +66,8 @@ enum skiff_status unit_check_ids(const struct server *s, const struct unit *u, c
     return SKIFF_OK;
 }
 
-enum skiff_status unit_check(const struct server *s, const struct unit *u,
-                             const struct ps_item *item, struct skiff_error *err)
+enum skiff_status slice_check(const struct server *s, const struct param_slice *u,
+                              const struct ps_item *item, struct skiff_error *err)
 {
     char found[160], expected[160];
     struct shape shape = shape_of(item->ndim, item->dims);
@@ -76,27 +75,27 @@ enum skiff_status unit_check(const struct server *s, const struct unit *u,
         return error_set(err, SKIFF_DTYPE, "%s is of type %u; float32 is needed", item->name,
                          item->dtype);
     if (item->has_rows != u->sparse)
-        return error_set(err, SKIFF_INVALID, "%s came as %s; the server program takes it as %s",
+        return error_set(err, SKIFF_INVALID, "%s was sent as %s; the server program expects %s",
                          item->name, item->has_rows ? "rows" : "a tensor",
                          u->sparse ? "rows" : "a tensor");
-    if (u->features && item->nrows && shape_cols(&shape, 1) != u->pushed)
-        return error_set(err, SKIFF_SHAPE,
-                         "%s has rows of %lld numbers; table %s takes rows of %lld numbers (slot, "
-                         "show, click, gradients)",
-                         item->name, (long long)shape_cols(&shape, 1), u->param,
-                         (long long)u->pushed);
+    if (u->sparse_table && item->nrows && shape_cols(&shape, 1) != u->pushed)
+        return error_set(
+            err, SKIFF_SHAPE,
+            "%s has rows of %lld numbers; table %s expects rows of %lld numbers (slot, "
+            "show, click, gradients)",
+            item->name, (long long)shape_cols(&shape, 1), u->param, (long long)u->pushed);
     bool fits = u->sparse ? item->nrows == 0 || shape_cols(&shape, 1) == u->pushed
                           : shape_equal(&shape, &u->shape);
     if (!fits || item->bytes != (size_t)shape_numel(&shape) * sizeof(float))
         return error_set(err, SKIFF_SHAPE, "%s is %s with %zu bytes; parameter %s is %s",
                          item->name, shape_text(&shape, found), item->bytes, u->param,
                          shape_text(&u->shape, expected));
-    return u->sparse ? unit_check_ids(s, u, item->rows, (size_t)item->nrows, err) : SKIFF_OK;
+    return u->sparse ? slice_check_ids(s, u, item->rows, (size_t)item->nrows, err) : SKIFF_OK;
 }
 
 /* ---- rows ---- */
 
-static enum skiff_status reserve_rows(struct shard *h, size_t n, struct skiff_error *err)
+static enum skiff_status reserve_rows(struct server_shard *h, size_t n, struct skiff_error *err)
 {
     void *rows;
     if (n <= h->rows_cap)
@@ -109,17 +108,18 @@ static enum skiff_status reserve_rows(struct shard *h, size_t n, struct skiff_er
     return SKIFF_OK;
 }
 
-enum skiff_status unit_rows(struct server *s, struct shard *h, struct unit *u, const uint8_t *ids,
-                            size_t n, const int64_t **out, struct skiff_error *err)
+enum skiff_status slice_rows(struct server *s, struct server_shard *h, struct param_slice *u,
+                             const uint8_t *ids, size_t n, const int64_t **out,
+                             struct skiff_error *err)
 {
-    TRY(unit_check_ids(s, u, ids, n, err));
+    TRY(slice_check_ids(s, u, ids, n, err));
     TRY(reserve_rows(h, n, err));
     if (n)
         memcpy(h->rows, ids, n * sizeof *h->rows);
-    struct lag *lag = value_lag(u->param_value);
-    if (lag) {
-        unit_keep_rows(s, u, h->rows, n);
-        lag->class->settle_rows(lag, h->rows, n);
+    struct deferred *deferred = value_deferred(u->param_value);
+    if (deferred) {
+        slice_cow_rows(s, u, h->rows, n);
+        deferred->class->flush_rows(deferred, h->rows, n);
     }
     *out = h->rows;
     return SKIFF_OK;
@@ -127,12 +127,12 @@ enum skiff_status unit_rows(struct server *s, struct shard *h, struct unit *u, c
 
 /* ---- the gradient's variable ---- */
 
-static int64_t param_rows(const struct unit *u)
+static int64_t param_rows(const struct param_slice *u)
 {
     return u->param_value->tensor.shape.dims[0];
 }
 
-static enum skiff_status take_dense(struct unit *u, int present, struct skiff_error *err)
+static enum skiff_status take_dense(struct param_slice *u, int present, struct skiff_error *err)
 {
     size_t n = (size_t)shape_numel(&u->shape);
     TRY(value_as_tensor(u->grad_value, DTYPE_FP32, &u->shape, err));
@@ -145,15 +145,15 @@ static enum skiff_status take_dense(struct unit *u, int present, struct skiff_er
     return SKIFF_OK;
 }
 
-static enum skiff_status as_rows(struct unit *u, size_t n, struct skiff_error *err)
+static enum skiff_status as_rows(struct param_slice *u, size_t n, struct skiff_error *err)
 {
     struct shape shape = u->shape;
     shape.dims[0] = (int64_t)n;
     return value_as_rows_shape(u->grad_value, DTYPE_FP32, &shape, param_rows(u), err);
 }
 
-/* One push, as it is. */
-static enum skiff_status take_rows(struct unit *u, const struct ps_item *item,
+/* Applies a single push, unmerged. */
+static enum skiff_status take_rows(struct param_slice *u, const struct ps_item *item,
                                    struct skiff_error *err)
 {
     size_t n = (size_t)item->nrows;
@@ -165,7 +165,7 @@ static enum skiff_status take_rows(struct unit *u, const struct ps_item *item,
     return SKIFF_OK;
 }
 
-static void merge_push(struct shard *h, struct unit *u, const struct ps_item *item)
+static void merge_push(struct server_shard *h, struct param_slice *u, const struct ps_item *item)
 {
     struct skiff_tensor *g = u->grad_value;
     size_t width = (size_t)u->width, bytes = width * sizeof(float);
@@ -183,7 +183,7 @@ static void merge_push(struct shard *h, struct unit *u, const struct ps_item *it
     }
 }
 
-static enum skiff_status merge_rows(struct shard *h, struct unit *u, int present,
+static enum skiff_status merge_rows(struct server_shard *h, struct param_slice *u, int present,
                                     struct skiff_error *err)
 {
     size_t total = 0;
@@ -205,8 +205,8 @@ static enum skiff_status merge_rows(struct shard *h, struct unit *u, int present
 
 /* ---- DC-ASGD ---- */
 
-enum skiff_status unit_backup(struct server *s, struct unit *u, uint32_t trainer,
-                              const int64_t *rows, size_t n, struct skiff_error *err)
+enum skiff_status slice_backup(struct server *s, struct param_slice *u, uint32_t trainer,
+                               const int64_t *rows, size_t n, struct skiff_error *err)
 {
     if (!u->compensate || trainer >= (uint32_t)s->plan->trainers)
         return SKIFF_OK;
@@ -214,7 +214,7 @@ enum skiff_status unit_backup(struct server *s, struct unit *u, uint32_t trainer
     const float *p = tensor_f32(&u->param_value->tensor);
     if (!u->backups[trainer]) {
         void *fresh;
-        TRY(mem_alloc(bytes, "what a trainer has pulled", &fresh, err));
+        TRY(mem_alloc(bytes, "backup of pulled values", &fresh, err));
         memcpy(fresh, p, bytes);
         u->backups[trainer] = fresh;
     } else if (!rows) {
@@ -226,12 +226,13 @@ enum skiff_status unit_backup(struct server *s, struct unit *u, uint32_t trainer
     return SKIFF_OK;
 }
 
-/* A trainer that has pulled nothing yet has the current values: nothing is compensated. */
-static enum skiff_status compensate_dense(struct server *s, struct unit *u, uint32_t trainer,
+/* A trainer that has pulled nothing yet is taken to have the current values, so nothing is
+ * compensated. */
+static enum skiff_status compensate_dense(struct server *s, struct param_slice *u, uint32_t trainer,
                                           struct skiff_error *err)
 {
     if (!u->backups[trainer])
-        TRY(unit_backup(s, u, trainer, NULL, 0, err));
+        TRY(slice_backup(s, u, trainer, NULL, 0, err));
     struct tensor *t = &u->base_value->tensor;
     *t = (struct tensor){.dtype = DTYPE_FP32,
                          .shape = u->shape,
@@ -242,16 +243,16 @@ static enum skiff_status compensate_dense(struct server *s, struct unit *u, uint
     return SKIFF_OK;
 }
 
-static void compensate_rows(struct unit *u, uint32_t trainer)
+static void compensate_rows(struct param_slice *u, uint32_t trainer)
 {
     struct skiff_tensor *g = u->grad_value;
     size_t width = (size_t)u->width;
     const float *base = u->backups[trainer], *p = tensor_f32(&u->param_value->tensor);
-    struct lag *lag = value_lag(u->param_value);
+    struct deferred *deferred = value_deferred(u->param_value);
     if (!base)
         return;
-    if (lag)
-        lag->class->settle_rows(lag, g->sel.rows, g->sel.nrows);
+    if (deferred)
+        deferred->class->flush_rows(deferred, g->sel.rows, g->sel.nrows);
     for (size_t i = 0; i < g->sel.nrows; i++) {
         float *x = tensor_f32(&g->tensor) + i * width;
         size_t row = (size_t)g->sel.rows[i] * width;
@@ -262,62 +263,64 @@ static void compensate_rows(struct unit *u, uint32_t trainer)
 
 /* ---- GEO ---- */
 
-static bool is_delta(const struct unit *u, const struct ps_item *item)
+static bool is_delta(const struct param_slice *u, const struct ps_item *item)
 {
     return u->add || (u->delta && !strcmp(item->name, u->delta));
 }
 
-/* Whoever has left or died will not ask: what is noted for it would grow to all of the table. A new
- * process in its place has nothing, and takes every row as it is when it first asks for it; it may
- * do so before this server has heard of it, but is heard itself by then. */
-static bool hears(struct server *s, const struct shard *h, int trainer)
+/* A trainer that has left or died will not pull again. Its set of unseen changes would grow to the
+ * whole table. A new process in its place has no values and gets every row as it stands on its
+ * first pull; it may pull before this server has heard of its arrival, but then the pull has
+ * registered it. */
+static bool hears(struct server *s, const struct server_shard *h, int trainer)
 {
-    struct person p = people_person(s, (uint32_t)trainer);
+    struct server_member p = members_get(s, (uint32_t)trainer);
     bool gone = p.state == MEMBER_LEFT || p.state == MEMBER_DEAD;
-    return !gone || (h->heard[trainer] && h->heard[trainer] != p.life);
+    return !gone || (h->heard[trainer] && h->heard[trainer] != p.incarnation);
 }
 
-static void forget_changed(struct unit *u, int trainer)
+static void forget_changed(struct param_slice *u, int trainer)
 {
     if (u->table)
-        keyed_forget_changed(u, trainer);
+        hashed_forget_changed(u, trainer);
     else
         changed_deinit(&u->changed[trainer]);
 }
 
-void unit_hear(struct shard *h, const struct rpc_request *q)
+void slice_hear(struct server_shard *h, const struct rpc_request *q)
 {
     uint32_t t = q->sender.index;
     if (q->sender.role == NET_WORKER && t < (uint32_t)h->server->plan->trainers &&
-        h->heard[t] < q->incarnation) /* not a dead one's late words */
+        h->heard[t] < q->incarnation) /* drops late messages of a dead process */
         h->heard[t] = q->incarnation;
 }
 
 void changed_review(struct server *s)
 {
     for (int i = 0; mode_adds(s->plan->mode) && i < s->nshards; i++) {
-        struct shard *h = &s->shards[i];
+        struct server_shard *h = &s->shards[i];
         pthread_mutex_lock(&h->lock);
         for (int t = 0; t < s->plan->trainers; t++)
-            for (int k = 0; !hears(s, h, t) && k < h->nunits; k++)
-                if (h->units[k]->add && h->units[k]->sparse)
-                    forget_changed(h->units[k], t);
+            for (int k = 0; !hears(s, h, t) && k < h->nslices; k++)
+                if (h->slices[k]->add && h->slices[k]->sparse)
+                    forget_changed(h->slices[k], t);
         pthread_mutex_unlock(&h->lock);
     }
 }
 
-/* Rows by id; those of a server inside a trainer have been told by it. */
-static enum skiff_status add_keyed(struct server *s, const struct shard *h, struct unit *u,
-                                   const struct ps_item *item, struct skiff_error *err)
+/* Adds rows by id and notes them as changed for every trainer that still pulls. */
+static enum skiff_status add_keyed(struct server *s, const struct server_shard *h,
+                                   struct param_slice *u, const struct ps_item *item,
+                                   struct skiff_error *err)
 {
-    TRY(keyed_add(u, item->rows, (size_t)item->nrows, item->data, err));
+    TRY(hashed_add(u, item->rows, (size_t)item->nrows, item->data, err));
     for (int t = 0; u->add && t < s->plan->trainers; t++)
         if (hears(s, h, t))
-            keyed_note_changed(u, t, item->rows, (size_t)item->nrows);
+            hashed_note_changed(u, t, item->rows, (size_t)item->nrows);
     return SKIFF_OK;
 }
 
-static enum skiff_status add_delta(struct server *s, struct shard *h, struct unit *u,
+static enum skiff_status add_delta(struct server *s, struct server_shard *h, struct param_slice *u,
                                    const struct ps_item *item, struct skiff_error *err)
 {
     if (u->table)
@@ -326,12 +329,12 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
     size_t width = (size_t)u->width, n = (size_t)item->nrows;
     const int64_t *rows;
     if (!u->sparse) {
-        unit_keep_all(s, u);
+        slice_cow_all(s, u);
         add_floats(p, item->data, (size_t)shape_numel(&u->shape));
         return SKIFF_OK;
     }
-    TRY(unit_rows(s, h, u, item->rows, n, &rows, err));
-    unit_keep_rows(s, u, rows, n);
+    TRY(slice_rows(s, h, u, item->rows, n, &rows, err));
+    slice_cow_rows(s, u, rows, n);
     p = tensor_f32(&u->param_value->tensor);
     for (size_t i = 0; i < n; i++)
         add_floats(p + (size_t)rows[i] * width, item->data + i * width * sizeof *p, width);
@@ -341,35 +344,35 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
     return SKIFF_OK;
 }
 
-/* ---- the two ways ---- */
+/* ---- the two ways to apply ---- */
 
-static enum skiff_status run(struct server *s, struct unit *u, struct skiff_error *err)
+static enum skiff_status run(struct server *s, struct param_slice *u, struct skiff_error *err)
 {
-    unit_keep(s, u);
+    slice_cow(s, u);
     bool window = u->table && !u->home.each;
     if (window)
-        TRY(keyed_open(s, u, err));
+        TRY(hashed_open(s, u, err));
     pthread_rwlock_rdlock(&s->rate);
     enum skiff_status status = plan_run(u->plan, NULL, NULL, err);
     pthread_rwlock_unlock(&s->rate);
     if (window)
-        keyed_close(u, status == SKIFF_OK);
+        hashed_close(u, status == SKIFF_OK);
     if (status < 0)
         return error_prefix(err, status, "update of %s", u->param);
     return SKIFF_OK;
 }
 
-enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, uint32_t trainer,
-                             const struct ps_item *item, struct skiff_error *err)
+enum skiff_status slice_apply(struct server *s, struct server_shard *h, struct param_slice *u,
+                              uint32_t trainer, const struct ps_item *item, struct skiff_error *err)
 {
-    if (u->features)
-        return features_push(s, u, item, err);
+    if (u->sparse_table)
+        return sparse_push(s, u, item, err);
     if (is_delta(u, item))
         return add_delta(s, h, u, item, err);
     if (u->sparse) {
         TRY(take_rows(u, item, err));
         if (u->compensate) {
-            unit_keep(s, u); /* rows that lie behind are settled */
+            slice_cow(s, u); /* also flushes deferred updates */
             compensate_rows(u, trainer);
         }
     } else {
@@ -383,14 +386,14 @@ enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, 
 
 static int by_trainer(const void *a, const void *b)
 {
-    const struct push *x = a, *y = b;
+    const struct pending_push *x = a, *y = b;
     if (x->trainer != y->trainer)
         return x->trainer < y->trainer ? -1 : 1;
     return x->order - y->order;
 }
 
-/* Those of trainers that have ended the step, in trainer order. */
-static void keep_ended(const struct shard *h, struct unit *u)
+/* Keeps only pushes of trainers that have ended the step, in trainer order. */
+static void keep_ended(const struct server_shard *h, struct param_slice *u)
 {
     int n = 0;
     for (int i = 0; i < u->npushes; i++) {
@@ -404,14 +407,14 @@ static void keep_ended(const struct shard *h, struct unit *u)
         qsort(u->pushes, (size_t)n, sizeof *u->pushes, by_trainer);
 }
 
-enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, int present,
-                            struct skiff_error *err)
+enum skiff_status slice_step(struct server *s, struct server_shard *h, struct param_slice *u,
+                             int present, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
     keep_ended(h, u);
-    if (u->features) {
+    if (u->sparse_table) {
         for (int i = 0; i < u->npushes; i++)
-            TRY_OUT(features_push(s, u, &u->pushes[i].item, err));
+            TRY_OUT(sparse_push(s, u, &u->pushes[i].item, err));
         goto out;
     }
     if (u->npushes == 1 && u->sparse && present == 1)
@@ -421,11 +424,11 @@ enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, i
     if (u->npushes)
         TRY_OUT(run(s, u, err));
 out:
-    unit_forget(u, -1);
+    slice_forget(u, -1);
     return status;
 }
 
-void unit_forget(struct unit *u, int trainer)
+void slice_forget(struct param_slice *u, int trainer)
 {
     int n = 0;
     for (int i = 0; i < u->npushes; i++) {

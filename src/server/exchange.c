@@ -1,19 +1,19 @@
-/* PS_EXCHANGE: pushes in, wanted values out.
+/* PS_EXCHANGE: a message brings pushes and takes values back.
  *
- * Everything in a message is checked before anything of it counts, so a refused message has changed
+ * Everything in a message is checked before any of it is applied, so a refused message has changed
  * nothing. In all modes but sync it is applied at once and answered with the values after it.
  *
- * Sync: pushes are kept with the message they lie in; who ends the step is parked, unanswered; when
- * nobody is missing any more the round is finished: learning rate, units, replies. The answer is
- * the barrier: trainers need no further message to know that the step is over. A shard does all
- * that by itself, without the others, so shards may be a step apart; the learning rate, which they
- * share, is run by the first one that comes to a step (rate_rounds).
+ * Sync: pushes are kept together with the message that holds their data. A trainer that ends the
+ * step gets a deferred reply. When no trainer is missing any more, the step is finished: learning
+ * rate, slices, replies. The reply is the barrier: trainers need no further message to know that
+ * the step is over. Each shard does this by itself, so shards may be one step apart. They share the
+ * learning rate, which the first shard to reach a step runs (rate_steps).
  *
- * Who is missing: trainers that are in the job (or have not come yet) and have data. One that dies
- * or leaves is noticed elsewhere (people.c), so every change of the list looks at the rounds again
- * (exchange_review). One without data (PS_GONE) is not waited for until it pushes again. A new
- * process in a dead one's place begins the running step anew: what the dead one pushed for it is
- * dropped, or the step would count twice. */
+ * Missing are trainers that are in the job (or have not joined yet) and have data. members.c
+ * notices when one dies or leaves, so every change of the member list re-evaluates the steps
+ * (exchange_review). A trainer without data (PS_GONE) is not waited for until it pushes again. A
+ * new process in a dead one's place starts the running step again: pushes of the dead process
+ * are dropped, or the step would count them twice. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,8 @@
 
 /* ---- wanted values ---- */
 
-static struct skiff_tensor *wanted(struct server *s, const char *name, struct unit **out_unit)
+static struct skiff_tensor *wanted(struct server *s, const char *name,
+                                   struct param_slice **out_unit)
 {
     *out_unit = str_map_get(&s->by_var, name);
     if (*out_unit && (*out_unit)->table)
@@ -35,17 +36,17 @@ static struct skiff_tensor *wanted(struct server *s, const char *name, struct un
     return v && v->kind == VALUE_TENSOR ? v : NULL;
 }
 
-static enum skiff_status check_wanted(struct server *s, const struct shard *h,
+static enum skiff_status check_wanted(struct server *s, const struct server_shard *h,
                                       const struct ps_exchange *x, struct skiff_error *err)
 {
     char text[320];
-    struct unit *u;
+    struct param_slice *u;
     for (uint32_t i = 0; i < x->nwant; i++) {
         if (!wanted(s, x->want[i], &u))
-            return error_set(err, SKIFF_NOT_FOUND, "%s has no variable %s to give",
+            return error_set(err, SKIFF_NOT_FOUND, "%s has no variable %s to send",
                              server_text(s, text), x->want[i]);
         if (u && u->shard != h->index)
-            return error_set(err, SKIFF_INVALID, "%s belongs to shard %d of %s, not to %d",
+            return error_set(err, SKIFF_INVALID, "%s belongs to shard %d of %s, not to shard %d",
                              x->want[i], u->shard, server_text(s, text), h->index);
     }
     return SKIFF_OK;
@@ -54,16 +55,16 @@ static enum skiff_status check_wanted(struct server *s, const struct shard *h,
 static enum skiff_status write_wanted(struct server *s, const struct ps_exchange *x,
                                       struct wire_writer *w, struct skiff_error *err)
 {
-    struct ps_item *items = mem_must((x->nwant + 1) * sizeof *items);
+    struct ps_item *items = mem_alloc_or_die((x->nwant + 1) * sizeof *items);
     size_t bytes = 16;
     enum skiff_status status = SKIFF_OK;
     for (uint32_t i = 0; i < x->nwant && status == SKIFF_OK; i++) {
-        struct unit *u;
+        struct param_slice *u;
         struct skiff_tensor *v = wanted(s, x->want[i], &u);
         struct ps_item *item = &items[i];
-        if (u && value_lag(v))
-            unit_keep_all(s, u);
-        value_settle(v);
+        if (u && value_deferred(v))
+            slice_cow_all(s, u);
+        value_flush(v);
         memcpy(item->name, x->want[i], PS_NAME);
         item->dtype = (uint32_t)v->tensor.dtype;
         item->ndim = v->tensor.shape.ndim;
@@ -72,7 +73,7 @@ static enum skiff_status write_wanted(struct server *s, const struct ps_exchange
         item->bytes = tensor_bytes(&v->tensor);
         bytes += item->bytes + PS_NAME + 128;
         if (u && v == u->param_value)
-            status = unit_backup(s, u, x->trainer, NULL, 0, err);
+            status = slice_backup(s, u, x->trainer, NULL, 0, err);
     }
     pthread_rwlock_rdlock(&s->rate); /* learning rates may be among them */
     writer_reserve(w, bytes);
@@ -98,7 +99,7 @@ static void reply_wanted(struct server *s, struct rpc_request *q, const struct p
 
 /* ---- counters ---- */
 
-/* "@LR_DECAY_COUNTER@.trainer_0": added to; the rate is computed anew. */
+/* "@LR_DECAY_COUNTER@.trainer_0": the push is added, and the rate is computed again. */
 static enum skiff_status check_counter(const struct skiff_tensor *v, const struct ps_item *item,
                                        struct skiff_error *err)
 {
@@ -129,28 +130,28 @@ static enum skiff_status add_counter(struct server *s, struct skiff_tensor *v,
     return status;
 }
 
-/* ---- rounds ---- */
+/* ---- sync steps ---- */
 
-static bool is_awaited(struct shard *h, int trainer)
+static bool is_awaited(struct server_shard *h, int trainer)
 {
     if (h->ended[trainer] || h->gone[trainer])
         return false;
-    enum member_state state = people_state(h->server, (uint32_t)trainer);
+    enum member_state state = members_state(h->server, (uint32_t)trainer);
     return state == MEMBER_ABSENT || state == MEMBER_HERE;
 }
 
-static enum skiff_status run_round(struct shard *h, int present, struct skiff_error *err)
+static enum skiff_status run_round(struct server_shard *h, int present, struct skiff_error *err)
 {
     struct server *s = h->server;
     enum skiff_status status = SKIFF_OK;
     pthread_rwlock_wrlock(&s->rate);
-    if (s->rate_rounds <= h->round) { /* another shard may have done it for this step */
-        s->rate_rounds = h->round + 1;
+    if (s->rate_steps <= h->step) { /* another shard may have done it for this step */
+        s->rate_steps = h->step + 1;
         status = rate_run(s, err);
     }
     pthread_rwlock_unlock(&s->rate);
-    for (int i = 0; i < h->nunits && status == SKIFF_OK; i++)
-        status = unit_step(s, h, h->units[i], present, err);
+    for (int i = 0; i < h->nslices && status == SKIFF_OK; i++)
+        status = slice_step(s, h, h->slices[i], present, err);
     return status;
 }
 
@@ -160,14 +161,14 @@ static bool same_want(const struct ps_exchange *a, const struct ps_exchange *b)
            (!a->nwant || !memcmp(a->want, b->want, a->nwant * sizeof *a->want));
 }
 
-/* Trainers that want the same get the same bytes. */
-static void reply_round(struct shard *h)
+/* Trainers that want the same variables get the same bytes. */
+static void reply_round(struct server_shard *h)
 {
     struct server *s = h->server;
     struct blob *shared = NULL;
-    const struct ps_exchange *first = &h->parked[0].x;
-    for (int i = 0; i < h->nparked; i++) {
-        struct parked *p = &h->parked[i];
+    const struct ps_exchange *first = &h->deferred_replies[0].x;
+    for (int i = 0; i < h->ndeferred_replies; i++) {
+        struct deferred_reply *p = &h->deferred_replies[i];
         if (shared && same_want(first, &p->x)) {
             metric_add(s->counts.pulls, (int64_t)p->x.nwant);
             metric_add(s->counts.bytes_out, (int64_t)shared->len);
@@ -189,20 +190,20 @@ static void reply_round(struct shard *h)
     blob_unref(shared);
 }
 
-static void unpark(struct shard *h, const struct skiff_error *reason)
+static void unpark(struct server_shard *h, const struct skiff_error *reason)
 {
-    if (h->nparked && !reason)
+    if (h->ndeferred_replies && !reason)
         reply_round(h);
-    for (int i = 0; i < h->nparked; i++) {
+    for (int i = 0; i < h->ndeferred_replies; i++) {
         if (reason)
-            rpc_fail(h->parked[i].request, reason);
-        ps_exchange_deinit(&h->parked[i].x);
+            rpc_fail(h->deferred_replies[i].request, reason);
+        ps_exchange_deinit(&h->deferred_replies[i].x);
     }
-    h->nparked = 0;
+    h->ndeferred_replies = 0;
 }
 
-/* Ends the round if nobody is missing. */
-static void try_finish(struct shard *h)
+/* Finishes the step if no trainer is missing. */
+static void try_finish(struct server_shard *h)
 {
     struct server *s = h->server;
     struct skiff_error err;
@@ -219,9 +220,9 @@ static void try_finish(struct shard *h)
         unpark(h, &err);
         return;
     }
-    h->round++;
-    for (int i = 0; i < h->nparked; i++)
-        h->done[h->parked[i].trainer] = h->parked[i].x.step + 1;
+    h->step++;
+    for (int i = 0; i < h->ndeferred_replies; i++)
+        h->done[h->deferred_replies[i].trainer] = h->deferred_replies[i].x.step + 1;
     metric_add(s->counts.steps, h->index == 0);
     memset(h->ended, 0, (size_t)s->plan->trainers * sizeof *h->ended);
     unpark(h, NULL);
@@ -231,14 +232,14 @@ static void try_finish(struct shard *h)
 void exchange_add_waits(struct server *s, struct ps_status *out)
 {
     for (int i = 0; mode_waits(s->plan->mode) && i < s->nshards; i++) {
-        struct shard *h = &s->shards[i];
+        struct server_shard *h = &s->shards[i];
         char what[64];
         pthread_mutex_lock(&h->lock);
         int64_t since = CLOCK_NEVER;
-        for (int k = 0; k < h->nparked; k++)
-            since = clock_min(since, h->parked[k].since);
-        snprintf(what, sizeof what, "step %llu", (unsigned long long)h->round);
-        if (h->nparked && status_wait_begin(out, what, since))
+        for (int k = 0; k < h->ndeferred_replies; k++)
+            since = clock_min(since, h->deferred_replies[k].since);
+        snprintf(what, sizeof what, "step %llu", (unsigned long long)h->step);
+        if (h->ndeferred_replies && status_wait_begin(out, what, since))
             for (int t = 0; t < s->plan->trainers; t++)
                 if (is_awaited(h, t))
                     status_wait_add(out, (uint32_t)t);
@@ -261,7 +262,7 @@ void exchange_end(struct server *s, const struct skiff_error *reason)
         pthread_mutex_lock(&s->shards[i].lock);
         unpark(&s->shards[i], reason);
         pulls_end(&s->shards[i], reason);
-        hold_fail(&s->shards[i], reason);
+        quiesce_fail(&s->shards[i], reason);
         pthread_mutex_unlock(&s->shards[i].lock);
     }
 }
@@ -276,12 +277,12 @@ static enum skiff_status check_sender(const struct server *s, const struct rpc_r
         return error_set(err, SKIFF_RANGE, "trainer %u: %s was started for %d trainers", x->trainer,
                          server_text(s, text), s->plan->trainers);
     if (q->sender.role != NET_WORKER || q->sender.index != x->trainer)
-        return error_set(err, SKIFF_INVALID, "%s speaks as trainer %u", net_id_print(q->sender, id),
+        return error_set(err, SKIFF_INVALID, "%s sends as trainer %u", net_id_print(q->sender, id),
                          x->trainer);
     return SKIFF_OK;
 }
 
-static enum skiff_status check_items(struct server *s, const struct shard *h,
+static enum skiff_status check_items(struct server *s, const struct server_shard *h,
                                      const struct ps_exchange *x, struct skiff_error *err)
 {
     char text[320];
@@ -292,15 +293,15 @@ static enum skiff_status check_items(struct server *s, const struct shard *h,
             TRY(check_counter(counter, item, err));
             continue;
         }
-        const struct unit *u = unit_of_grad(s, item->name);
+        const struct param_slice *u = slice_of_grad(s, item->name);
         if (!u)
             return error_set(err, SKIFF_NOT_FOUND,
-                             "%s does not live on %s: the trainer's program was split otherwise",
+                             "%s is not on %s: the trainer's program was split in another way",
                              item->name, server_text(s, text));
         if (u->shard != h->index)
-            return error_set(err, SKIFF_INVALID, "%s belongs to shard %d of %s, not to %d",
+            return error_set(err, SKIFF_INVALID, "%s belongs to shard %d of %s, not to shard %d",
                              item->name, u->shard, server_text(s, text), h->index);
-        TRY(unit_check(s, u, item, err));
+        TRY(slice_check(s, u, item, err));
     }
     return SKIFF_OK;
 }
@@ -315,68 +316,67 @@ static void count_items(struct server *s, const struct rpc_request *q, const str
     metric_add(s->counts.bytes_in, (int64_t)blob_len(q->body));
 }
 
-static void keep_push(struct unit *u, struct rpc_request *q, uint32_t trainer,
+static void keep_push(struct param_slice *u, struct rpc_request *q, uint32_t trainer,
                       const struct ps_item *item)
 {
     if (u->npushes == u->pushes_cap) {
         u->pushes_cap = u->pushes_cap ? 2 * u->pushes_cap : 4;
-        u->pushes = mem_must_grow(u->pushes, (size_t)u->pushes_cap * sizeof *u->pushes);
+        u->pushes = mem_grow_or_die(u->pushes, (size_t)u->pushes_cap * sizeof *u->pushes);
     }
-    u->pushes[u->npushes] = (struct push){
+    u->pushes[u->npushes] = (struct pending_push){
         .trainer = trainer, .order = u->npushes, .item = *item, .body = blob_ref(q->body)};
     u->npushes++;
 }
 
-static enum skiff_status take_items(struct server *s, struct shard *h, struct rpc_request *q,
+static enum skiff_status take_items(struct server *s, struct server_shard *h, struct rpc_request *q,
                                     const struct ps_exchange *x, struct skiff_error *err)
 {
     for (uint32_t i = 0; i < x->nitems; i++) {
         const struct ps_item *item = &x->items[i];
         struct skiff_tensor *counter = str_map_get(&s->counters_in, item->name);
-        struct unit *u = counter ? NULL : unit_of_grad(s, item->name);
+        struct param_slice *u = counter ? NULL : slice_of_grad(s, item->name);
         if (counter)
             TRY(add_counter(s, counter, item, err));
         else if (mode_waits(s->plan->mode))
             keep_push(u, q, x->trainer, item);
         else
-            TRY(unit_apply(s, h, u, x->trainer, item, err));
+            TRY(slice_apply(s, h, u, x->trainer, item, err));
     }
     return SKIFF_OK;
 }
 
-static void leave_barrier(struct shard *h, uint32_t trainer)
+static void leave_barrier(struct server_shard *h, uint32_t trainer)
 {
     h->gone[trainer] = true;
-    for (int i = 0; i < h->nunits; i++)
-        unit_forget(h->units[i], (int)trainer);
+    for (int i = 0; i < h->nslices; i++)
+        slice_forget(h->slices[i], (int)trainer);
 }
 
-/* A new process in the place of one that died: the running step is the new one's. */
-void exchange_new_life(struct shard *h, const struct rpc_request *q, uint32_t trainer)
+/* A new process has taken the place of a dead one: the running step is the new one's. */
+void exchange_new_incarnation(struct server_shard *h, const struct rpc_request *q, uint32_t trainer)
 {
     struct skiff_error err;
-    if (h->lives[trainer] == q->incarnation)
+    if (h->incarnations[trainer] == q->incarnation)
         return;
-    h->lives[trainer] = q->incarnation;
+    h->incarnations[trainer] = q->incarnation;
     h->done[trainer] = 0;
-    hold_forget(h, trainer);
+    quiesce_forget(h, trainer);
     pulls_forget(h, trainer, q->incarnation);
     h->ended[trainer] = h->gone[trainer] = false;
-    for (int i = 0; i < h->nunits; i++)
-        unit_forget(h->units[i], (int)trainer);
-    for (int i = 0; i < h->nparked; i++)
-        if (h->parked[i].trainer == trainer) {
-            error_set(&err, SKIFF_STATE, "another process has taken the place of trainer %u",
-                      trainer);
-            rpc_fail(h->parked[i].request, &err);
-            ps_exchange_deinit(&h->parked[i].x);
-            h->parked[i] = h->parked[--h->nparked];
+    for (int i = 0; i < h->nslices; i++)
+        slice_forget(h->slices[i], (int)trainer);
+    for (int i = 0; i < h->ndeferred_replies; i++)
+        if (h->deferred_replies[i].trainer == trainer) {
+            error_set(&err, SKIFF_STATE, "another process has replaced trainer %u", trainer);
+            rpc_fail(h->deferred_replies[i].request, &err);
+            ps_exchange_deinit(&h->deferred_replies[i].x);
+            h->deferred_replies[i] = h->deferred_replies[--h->ndeferred_replies];
             return;
         }
 }
 
-/* True: the request is parked, and x belongs to the shard now. */
-static bool end_step(struct shard *h, struct rpc_request *q, const struct ps_exchange *x,
+/* True: the reply is deferred, and x belongs to the shard now. */
+static bool end_step(struct server_shard *h, struct rpc_request *q, const struct ps_exchange *x,
                      struct skiff_error *err)
 {
     char text[320];
@@ -388,13 +388,13 @@ static bool end_step(struct shard *h, struct rpc_request *q, const struct ps_exc
     }
     h->ended[x->trainer] = true;
     h->gone[x->trainer] = x->flags & PS_GONE;
-    h->parked[h->nparked++] =
-        (struct parked){.request = q, .trainer = x->trainer, .since = clock_now(), .x = *x};
+    h->deferred_replies[h->ndeferred_replies++] =
+        (struct deferred_reply){.request = q, .trainer = x->trainer, .since = clock_now(), .x = *x};
     return true;
 }
 
-/* Gives true when x has found another owner. */
-static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
+/* True: x has a new owner. */
+static bool exchange(struct server *s, struct server_shard *h, struct rpc_request *q,
                      struct ps_exchange *x)
 {
     struct skiff_error err = {0};
@@ -409,25 +409,25 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
         return false;
     }
     count_items(s, q, x);
-    exchange_new_life(h, q, x->trainer);
-    unit_hear(h, q);
-    hold_note(h, x);
+    exchange_new_incarnation(h, q, x->trainer);
+    slice_hear(h, q);
+    quiesce_note(h, x);
     if (waits && (x->nitems || (x->flags & (PS_END_STEP | PS_BACK))))
-        h->gone[x->trainer] = false; /* it has data again: the next epoch */
+        h->gone[x->trainer] = false; /* it has data again: the next epoch has begun */
     status = take_items(s, h, q, x, &err);
-    if (status < 0) { /* checked before: this is a failure of ours */
+    if (status < 0) { /* it was checked before, so this is an internal failure */
         server_fail(s, &err);
         rpc_fail(q, &err);
         return false;
     }
-    bool parked = waits && (x->flags & PS_END_STEP) && end_step(h, q, x, &err);
-    if (waits && (x->flags & PS_END_STEP) && !parked) {
+    bool deferred_replies = waits && (x->flags & PS_END_STEP) && end_step(h, q, x, &err);
+    if (waits && (x->flags & PS_END_STEP) && !deferred_replies) {
         rpc_fail(q, &err);
         return false;
     }
-    if (waits && (x->flags & PS_GONE) && !parked)
+    if (waits && (x->flags & PS_GONE) && !deferred_replies)
         leave_barrier(h, x->trainer);
-    if (!parked)
+    if (!deferred_replies)
         reply_wanted(s, q, x);
     if (waits) {
         try_finish(h);
@@ -435,10 +435,10 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
         h->done[x->trainer] = x->step + 1;
         pulls_review(h);
     }
-    return parked;
+    return deferred_replies;
 }
 
-void exchange_now(struct shard *h, struct rpc_request *q, struct ps_exchange *x)
+void exchange_now(struct server_shard *h, struct rpc_request *q, struct ps_exchange *x)
 {
     if (!exchange(h->server, h, q, x))
         ps_exchange_deinit(x);
@@ -447,7 +447,7 @@ void exchange_now(struct shard *h, struct rpc_request *q, struct ps_exchange *x)
 void on_exchange(void *self, struct rpc_request *q)
 {
     struct server *s = self;
-    struct shard *h = &s->shards[q->shard % s->nshards];
+    struct server_shard *h = &s->shards[q->shard % s->nshards];
     struct ps_exchange x;
     struct skiff_error err;
     if (ps_read_exchange(q->body, &x, &err) < 0) {
@@ -455,7 +455,7 @@ void on_exchange(void *self, struct rpc_request *q)
         return;
     }
     pthread_mutex_lock(&h->lock);
-    if (mode_waits(s->plan->mode) || !hold_takes(h, q, &x))
+    if (mode_waits(s->plan->mode) || !quiesce_takes(h, q, &x))
         exchange_now(h, q, &x);
     pthread_mutex_unlock(&h->lock);
 }

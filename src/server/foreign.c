@@ -1,19 +1,20 @@
-/* Server programs that come without their plan: read from a file, or changed since the split wrote
- * them. The split has put what it knows into ops and names, as Paddle's does; here it is read back:
+/* Reads the plan of a server program that comes without one: from a file, or changed since the
+ * split wrote it. The split encodes the plan in ops and names, as Paddle's does; this file decodes
+ * it:
  *   listen_and_serv, grad_to_block_id   which block belongs to which gradient
  *   sum over X@GRAD.trainer_k, scale    the merge, at the head of a block
  *   the optimizer's op                  the parameter, its accumulators
  *   ref_by_trainer_id                   DC-ASGD: base and backups
- *   a parameter that is SelectedRows    a table that is keyed by id
+ *   a parameter that is SelectedRows    a hash-backed embedding
  *   sum over counter.trainer_k          in the learning rate's block: steps that trainers report
- * Nothing else in this room looks at ops but to run them. */
+ * No other file of this module interprets ops; the others only run them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "program/op_kind.h"
 #include "server/server.h"
 
-struct reading {
+struct foreign_reader {
     const struct skiff_program *program;
     const struct skiff_op *service;
     struct server_plan *plan;
@@ -22,7 +23,7 @@ struct reading {
 
 /* ---- ops ---- */
 
-/* Does name[0..*n) end with <mark><digits>? *n is then what stands before. */
+/* Does name[0..*n) end with <mark><digits>? Then *n becomes the length of the part before. */
 static bool cut_suffix(const char *name, size_t *n, const char *mark)
 {
     size_t digits = *n, len = strlen(mark);
@@ -41,7 +42,7 @@ static bool is_of_trainer(const char *name)
     return cut_suffix(name, &n, ".trainer_");
 }
 
-/* Is it the sum of what the trainers sent? */
+/* Is it the op that sums what the trainers sent? */
 static bool is_merge(const struct skiff_op *op)
 {
     const struct op_arg *x = op_in(op, "X");
@@ -90,7 +91,7 @@ static int attr_int(const struct skiff_op *op, const char *name, int absent)
     return a->type == ATTR_LONG ? (int)a->value.l : a->value.i;
 }
 
-/* ---- one unit ---- */
+/* ---- one slice ---- */
 
 static void add_all(struct server_plan *p, struct plan_names *to, const struct op_arg *from)
 {
@@ -98,8 +99,8 @@ static void add_all(struct server_plan *p, struct plan_names *to, const struct o
         plan_names_add(p, to, from->names[i]);
 }
 
-/* GEO's blocks add to their parameter, the others have an optimizer. */
-static const char *updated(const struct reading *r, const struct skiff_block *b)
+/* GEO's blocks add to their parameter, all others have an optimizer. */
+static const char *updated(const struct foreign_reader *r, const struct skiff_block *b)
 {
     if (!mode_adds(r->plan->job->mode)) {
         const struct skiff_op *update = find_update(b);
@@ -110,8 +111,8 @@ static const char *updated(const struct reading *r, const struct skiff_block *b)
 }
 
 /* The table and every accumulator of its shape have a row per id. */
-static void read_rows(const struct reading *r, struct plan_unit *u, const struct skiff_op *update,
-                      const struct shape *shape)
+static void read_rows(const struct foreign_reader *r, struct plan_slice *u,
+                      const struct skiff_op *update, const struct shape *shape)
 {
     const struct skiff_block *root = program_root(r->program);
     for (int i = 0; i < update->nins; i++) {
@@ -123,7 +124,8 @@ static void read_rows(const struct reading *r, struct plan_unit *u, const struct
     }
 }
 
-static void read_update(const struct reading *r, struct plan_unit *u, const struct skiff_block *b)
+static void read_update(const struct foreign_reader *r, struct plan_slice *u,
+                        const struct skiff_block *b)
 {
     const struct skiff_op *update = find_update(b), *pulled = find_op(b, "ref_by_trainer_id");
     const char *base = pulled ? op_out1(pulled, "Out") : NULL;
@@ -139,18 +141,18 @@ static void read_update(const struct reading *r, struct plan_unit *u, const stru
         read_rows(r, u, update, &block_find_var(b, u->param)->shape);
 }
 
-static enum skiff_status read_unit(const struct reading *r, const char *grad, int block,
+static enum skiff_status read_unit(const struct foreign_reader *r, const char *grad, int block,
                                    struct skiff_error *err)
 {
     struct server_plan *plan = r->plan;
     if (block <= 0 || block >= r->program->nblocks)
         return error_set(err, SKIFF_INVALID, "server program: gradient %s has block %d of %d", grad,
                          block, r->program->nblocks);
-    for (int i = 0; i < plan->nunits; i++)
-        if (plan->units[i].block == block)
+    for (int i = 0; i < plan->nslices; i++)
+        if (plan->slices[i].block == block)
             return error_set(err, SKIFF_INVALID,
                              "server program: gradients %s and %s both have block %d",
-                             plan->units[i].grad, grad, block);
+                             plan->slices[i].grad, grad, block);
     const struct skiff_block *b = r->program->blocks[block];
     const char *param = updated(r, b);
     if (!param)
@@ -162,7 +164,7 @@ static enum skiff_status read_unit(const struct reading *r, const char *grad, in
     const struct skiff_var *v = block_find_var(b, param), *g = block_find_var(b, merged);
     bool adds = mode_adds(plan->job->mode);
     bool keyed = v && v->kind == VAR_SELECTED_ROWS;
-    struct plan_unit *u = server_plan_add(plan, param, merged, block, keyed);
+    struct plan_slice *u = server_plan_add(plan, param, merged, block, keyed);
     u->sparse = g && g->kind == VAR_SELECTED_ROWS;
     u->merge_ops = merge;
     plan_names_add(plan, &u->pushed, grad);
@@ -177,9 +179,9 @@ static enum skiff_status read_unit(const struct reading *r, const char *grad, in
     return SKIFF_OK;
 }
 
-/* ---- all ---- */
+/* ---- the whole program ---- */
 
-static enum skiff_status read_units(const struct reading *r, struct skiff_error *err)
+static enum skiff_status read_units(const struct foreign_reader *r, struct skiff_error *err)
 {
     const struct op_attr_value *a = op_attr(r->service, "grad_to_block_id");
     for (int i = 0; a && a->type == ATTR_STRINGS && i < a->value.n; i++) {
@@ -194,7 +196,7 @@ static enum skiff_status read_units(const struct reading *r, struct skiff_error 
     return SKIFF_OK;
 }
 
-static enum skiff_status read_rate(const struct reading *r, struct skiff_error *err)
+static enum skiff_status read_rate(const struct foreign_reader *r, struct skiff_error *err)
 {
     int block = attr_int(r->service, "lr_decay_block_id", -1);
     if (block <= 0)
@@ -210,12 +212,12 @@ static enum skiff_status read_rate(const struct reading *r, struct skiff_error *
     return SKIFF_OK;
 }
 
-static enum skiff_status check_service(const struct reading *r, struct skiff_error *err)
+static enum skiff_status check_service(const struct foreign_reader *r, struct skiff_error *err)
 {
     const struct job_plan *job = r->plan->job;
     if (!r->service)
         return error_set(err, SKIFF_INVALID,
-                         "the program is no server program: it has no listen_and_serv "
+                         "the program is not a server program: it has no listen_and_serv "
                          "(get_pserver_program makes one)");
     int fanin = attr_int(r->service, "Fanin", job->trainers);
     int mode = attr_int(r->service, "distributed_mode", (int)job->mode);
@@ -230,7 +232,7 @@ static enum skiff_status check_service(const struct reading *r, struct skiff_err
     return SKIFF_OK;
 }
 
-static enum skiff_status read_plan(struct reading *r, struct skiff_error *err)
+static enum skiff_status read_plan(struct foreign_reader *r, struct skiff_error *err)
 {
     TRY(check_service(r, err));
     const struct op_attr_value *dc = op_attr(r->service, "dc_asgd");
@@ -242,9 +244,9 @@ static enum skiff_status read_plan(struct reading *r, struct skiff_error *err)
 enum skiff_status server_plan_read(const struct skiff_program *main, const struct job_plan *job,
                                    int index, struct server_plan **out, struct skiff_error *err)
 {
-    struct reading r = {.program = main,
-                        .service = find_op(program_root(main), "listen_and_serv"),
-                        .plan = server_plan_create(job, index)};
+    struct foreign_reader r = {.program = main,
+                               .service = find_op(program_root(main), "listen_and_serv"),
+                               .plan = server_plan_create(job, index)};
     enum skiff_status status = read_plan(&r, err);
     if (status < 0)
         server_plan_destroy(r.plan);

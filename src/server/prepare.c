@@ -1,9 +1,9 @@
-/* Memory for tables that grow, asked for ahead of need by a thread of its own, so that no push
- * waits for the system to clear pages (table_prepare). It looks often while tables grow, and seldom
- * when they do not.
+/* Memory for growing tables, requested ahead of need by a thread of its own, so that no push waits
+ * for the system to clear pages (table_prepare). The thread checks often while tables grow, and
+ * rarely when they do not.
  *
- * A load may put another table in the place of one (features_load.c): its lock is held while a
- * table is worked on here, and while it is exchanged there. */
+ * A load may replace a table (sparse_load.c): the table's lock is held while this thread works on
+ * the table, and while the load exchanges it. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include "base/thread.h"
 #include "server/server_parts.h"
 
-#define SHORTEST 1 /* ms between two looks */
+#define SHORTEST 1 /* ms between two checks */
 #define LONGEST 16
 
 struct preparer {
@@ -25,9 +25,9 @@ struct preparer {
 static bool look(struct server *s)
 {
     bool grown = false;
-    for (int i = 0; i < s->nunits; i++)
-        if (s->units[i].table)
-            grown |= table_prepare(s->units[i].table);
+    for (int i = 0; i < s->nslices; i++)
+        if (s->slices[i].table)
+            grown |= table_prepare(s->slices[i].table);
     return grown;
 }
 
@@ -48,11 +48,11 @@ static void *prepare_run(void *arg)
 enum skiff_status prepare_begin(struct server *s, struct skiff_error *err)
 {
     bool any = false;
-    for (int i = 0; i < s->nunits; i++)
-        any |= unit_is_keyed(&s->units[i]);
+    for (int i = 0; i < s->nslices; i++)
+        any |= slice_is_hashed(&s->slices[i]);
     if (!any)
         return SKIFF_OK;
-    struct preparer *p = s->preparer = mem_must(sizeof *p);
+    struct preparer *p = s->preparer = mem_alloc_or_die(sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
     cond_init(&p->end);
     return thread_start(&p->thread, "prepare", -1, prepare_run, s, err);
@@ -74,7 +74,7 @@ void prepare_end(struct server *s)
     s->preparer = NULL;
 }
 
-void prepare_exchange(struct server *s, struct unit *u, struct table **other)
+void prepare_exchange(struct server *s, struct param_slice *u, struct table **other)
 {
     struct table *old = u->table;
     if (s->preparer)

@@ -1,12 +1,12 @@
-/* Reading: rows for a batch, rows that others have changed, parts of variables for saving, whole
- * tables row by row. Replies are written straight from the variables, under the shard's lock, so a
- * reply is of one instant. Rows that lag behind are brought up to date first; where rows are asked
- * for by id, only these.
+/* Reads: rows for a batch, rows that other trainers have changed, parts of variables for saving,
+ * whole tables row by row. Replies are written straight from the variables, under the shard's lock,
+ * so a reply is of one instant. Deferred updates are applied first; for a request by id, only to
+ * the rows requested.
  *
- * Rows asked for ahead: a trainer may ask for the rows of its next batch while it computes this
- * one, and says after which of its steps it wants them (`after`). Such a request waits in the shard
- * until that step is done (sync: of all trainers; half-async: this one's push is applied), so that
- * the rows are those that a request at the right time would have got. */
+ * Prefetched rows: a trainer may request the rows of its next batch while it computes the current
+ * one, and names the step after which it wants them (`after`). Such a request waits in the shard
+ * until that step is done (sync: of all trainers; half-async: this trainer's push is applied), so
+ * that the rows are those that a request at that time would have returned. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "store/model_dir.h"
 #include "store/tensor_file.h"
 
-#define AHEAD 12 /* rows are fetched this many ids ahead */
+#define AHEAD 12 /* rows are prefetched this many ids ahead */
 
 void reply_written(struct server *s, struct rpc_request *q, struct wire_writer *w)
 {
@@ -58,7 +58,7 @@ static enum skiff_status compare(const struct server *s, const struct ps_describ
                          skiff_mode_name((enum skiff_split_mode)own->mode));
     if (its->program_hash && own->program_hash && its->program_hash != own->program_hash)
         return error_set(err, SKIFF_INVALID,
-                         "%s and %s have cut different programs, or with different settings: the "
+                         "%s and %s have split different programs, or with different settings: the "
                          "parts do not fit together; start all processes with the same script and "
                          "configuration",
                          who, text);
@@ -108,20 +108,21 @@ static void copy_rows(float *to, const float *from, const int64_t *rows, size_t 
     }
 }
 
-static enum skiff_status pull_keyed(struct server *s, struct unit *u, const struct ps_pull_rows *p,
-                                    size_t bytes, struct blob **out, struct skiff_error *err)
+static enum skiff_status pull_keyed(struct server *s, struct param_slice *u,
+                                    const struct ps_pull_rows *p, size_t bytes, struct blob **out,
+                                    struct skiff_error *err)
 {
-    TRY(unit_check_ids(s, u, p->ids, p->n, err));
+    TRY(slice_check_ids(s, u, p->ids, p->n, err));
     TRY(blob_create(bytes, "rows of a table", out, err));
     float *rows = (float *)(void *)(*out)->data;
-    enum skiff_status status = u->features ? features_pull(u, p->ids, p->n, rows, err)
-                                           : keyed_pull(u, p->ids, p->n, rows, err);
+    enum skiff_status status = u->sparse_table ? sparse_pull(u, p->ids, p->n, rows, err)
+                                               : hashed_pull(u, p->ids, p->n, rows, err);
     if (status < 0)
         blob_unref(*out);
     return status;
 }
 
-static enum skiff_status pull_rows(struct server *s, struct shard *h, struct unit *u,
+static enum skiff_status pull_rows(struct server *s, struct server_shard *h, struct param_slice *u,
                                    const struct ps_pull_rows *p, struct blob **out,
                                    struct skiff_error *err)
 {
@@ -131,38 +132,38 @@ static enum skiff_status pull_rows(struct server *s, struct shard *h, struct uni
         return error_set(err, SKIFF_RANGE, "%zu rows of %s", p->n, u->param);
     if (u->table)
         return pull_keyed(s, u, p, bytes, out, err);
-    TRY(unit_rows(s, h, u, p->ids, p->n, &rows, err));
-    TRY(unit_backup(s, u, p->trainer, rows, p->n, err));
+    TRY(slice_rows(s, h, u, p->ids, p->n, &rows, err));
+    TRY(slice_backup(s, u, p->trainer, rows, p->n, err));
     TRY(blob_create(bytes, "rows of a table", out, err));
     copy_rows((float *)(void *)(*out)->data, tensor_f32(&u->param_value->tensor), rows, p->n,
               (size_t)u->width);
     return SKIFF_OK;
 }
 
-/* What a pull names, or the reason why not. */
+/* Reads which rows a pull names, or fails with the reason. */
 static enum skiff_status read_pull(struct server *s, const struct rpc_request *q,
-                                   struct ps_pull_rows *p, struct unit **out,
+                                   struct ps_pull_rows *p, struct param_slice **out,
                                    struct skiff_error *err)
 {
     TRY(ps_read_pull_rows(q->body, p, err));
-    struct unit *u = str_map_get(&s->by_var, p->name);
+    struct param_slice *u = str_map_get(&s->by_var, p->name);
     if (!u || strcmp(u->param, p->name))
         return unknown(s, p->name, err);
     if (p->after && (q->sender.role != NET_WORKER || q->sender.index != p->trainer ||
                      p->trainer >= (uint32_t)s->plan->trainers))
         return error_set(err, SKIFF_INVALID,
                          "pull of rows of %s after a step of trainer %u: only "
-                         "that trainer may ask for it",
+                         "that trainer may request it",
                          p->name, p->trainer);
     *out = u;
     return SKIFF_OK;
 }
 
 /* The shard's lock is held. */
-static void answer_pull(struct server *s, struct shard *h, struct rpc_request *q)
+static void answer_pull(struct server *s, struct server_shard *h, struct rpc_request *q)
 {
     struct ps_pull_rows p;
-    struct unit *u;
+    struct param_slice *u;
     struct skiff_error err;
     struct blob *reply = NULL;
     if (read_pull(s, q, &p, &u, &err) < 0 || pull_rows(s, h, u, &p, &reply, &err) < 0) {
@@ -174,11 +175,12 @@ static void answer_pull(struct server *s, struct shard *h, struct rpc_request *q
     rpc_reply(q, reply);
 }
 
-static void hold_pull(struct shard *h, struct rpc_request *q, const struct ps_pull_rows *p)
+static void quiesce_pull(struct server_shard *h, struct rpc_request *q,
+                         const struct ps_pull_rows *p)
 {
     if (h->nwaiting == h->waiting_cap) {
         h->waiting_cap = h->waiting_cap ? 2 * h->waiting_cap : 4;
-        h->waiting = mem_must_grow(h->waiting, (size_t)h->waiting_cap * sizeof *h->waiting);
+        h->waiting = mem_grow_or_die(h->waiting, (size_t)h->waiting_cap * sizeof *h->waiting);
     }
     h->waiting[h->nwaiting++] = (struct waiting_pull){q, p->trainer, p->after};
 }
@@ -187,79 +189,80 @@ void on_pull_rows(void *self, struct rpc_request *q)
 {
     struct server *s = self;
     struct ps_pull_rows p;
-    struct unit *u;
+    struct param_slice *u;
     struct skiff_error err;
     if (read_pull(s, q, &p, &u, &err) < 0) {
         rpc_fail(q, &err);
         return;
     }
-    struct shard *h = unit_shard(s, u);
+    struct server_shard *h = slice_shard(s, u);
     pthread_mutex_lock(&h->lock);
-    unit_hear(h, q);
+    slice_hear(h, q);
     if (p.after)
-        exchange_new_life(h, q, p.trainer);
+        exchange_new_incarnation(h, q, p.trainer);
     if (p.after > h->done[p.after ? p.trainer : 0]) {
-        if (u->features) /* a hint: rows on disk come meanwhile */
-            table_fetch_ahead(u->table, p.ids, p.n, NULL);
-        hold_pull(h, q, &p);
+        if (u->sparse_table) /* a hint: rows on disk are fetched meanwhile */
+            table_fetch_prefetch(u->table, p.ids, p.n, NULL);
+        quiesce_pull(h, q, &p);
     } else
         answer_pull(s, h, q);
     pthread_mutex_unlock(&h->lock);
 }
 
-/* Rows on disk come to memory before they are asked for. */
-void on_rows_soon(void *self, struct rpc_request *q)
+/* Fetches rows from disk to memory before they are pulled. */
+void on_prefetch(void *self, struct rpc_request *q)
 {
     struct server *s = self;
     struct ps_pull_rows p;
-    struct unit *u;
+    struct param_slice *u;
     struct skiff_error err;
     if (read_pull(s, q, &p, &u, &err) < 0) {
         rpc_fail(q, &err);
         return;
     }
-    struct shard *h = unit_shard(s, u);
+    struct server_shard *h = slice_shard(s, u);
     pthread_mutex_lock(&h->lock);
-    if (u->features)
-        table_fetch_ahead(u->table, p.ids, p.n, NULL); /* what fails here fails in the pull */
+    if (u->sparse_table)
+        table_fetch_prefetch(u->table, p.ids, p.n,
+                             NULL); /* an error here shows again in the pull */
     pthread_mutex_unlock(&h->lock);
     rpc_reply(q, NULL);
 }
 
-static struct rpc_request *take_waiting(struct shard *h, int i)
+static struct rpc_request *take_waiting(struct server_shard *h, int i)
 {
     struct rpc_request *q = h->waiting[i].request;
     h->waiting[i] = h->waiting[--h->nwaiting];
     return q;
 }
 
-void pulls_review(struct shard *h)
+void pulls_review(struct server_shard *h)
 {
     for (int i = h->nwaiting - 1; i >= 0; i--)
         if (h->done[h->waiting[i].trainer] >= h->waiting[i].after)
             answer_pull(h->server, h, take_waiting(h, i));
 }
 
-void pulls_forget(struct shard *h, uint32_t trainer, uint64_t life)
+void pulls_forget(struct server_shard *h, uint32_t trainer, uint64_t incarnation)
 {
     struct skiff_error err;
-    error_set(&err, SKIFF_STATE, "another process has taken the place of trainer %u", trainer);
+    error_set(&err, SKIFF_STATE, "another process has replaced trainer %u", trainer);
     for (int i = h->nwaiting - 1; i >= 0; i--)
-        if (h->waiting[i].trainer == trainer && h->waiting[i].request->incarnation != life)
+        if (h->waiting[i].trainer == trainer && h->waiting[i].request->incarnation != incarnation)
             rpc_fail(take_waiting(h, i), &err);
 }
 
-void pulls_end(struct shard *h, const struct skiff_error *reason)
+void pulls_end(struct server_shard *h, const struct skiff_error *reason)
 {
     while (h->nwaiting)
         rpc_fail(take_waiting(h, h->nwaiting - 1), reason);
 }
 
-/* ---- items of rows ---- */
+/* ---- items with rows ---- */
 
-/* Room for the values of rows[0..n), as an item with ids; NULL: there is no memory. */
-static unsigned char *write_rows(struct wire_writer *w, const struct unit *u, const char *name,
-                                 const int64_t *rows, size_t n)
+/* Reserves space for the values of rows[0..n), as an item with ids; NULL: out of memory. */
+static unsigned char *write_rows(struct wire_writer *w, const struct param_slice *u,
+                                 const char *name, const int64_t *rows, size_t n)
 {
     struct ps_item item = {.dtype = DTYPE_FP32, .ndim = u->shape.ndim, .has_rows = true};
     snprintf(item.name, sizeof item.name, "%s", name);
@@ -271,14 +274,14 @@ static unsigned char *write_rows(struct wire_writer *w, const struct unit *u, co
 }
 
 static enum skiff_status changed_unit(struct server *s, const char *name, uint64_t trainer,
-                                      struct unit **out, struct skiff_error *err)
+                                      struct param_slice **out, struct skiff_error *err)
 {
-    struct unit *u = str_map_get(&s->by_var, name);
+    struct param_slice *u = str_map_get(&s->by_var, name);
     if (!u || strcmp(u->param, name))
         return unknown(s, name, err);
     if (!u->add || !u->sparse)
         return error_set(err, SKIFF_INVALID,
-                         "changed rows of %s: only of sparse tables in GEO mode", name);
+                         "changed rows of %s: only sparse gradients in GEO mode have them", name);
     if (trainer >= (uint64_t)s->plan->trainers)
         return error_set(err, SKIFF_RANGE, "trainer %llu of %d", (unsigned long long)trainer,
                          s->plan->trainers);
@@ -286,8 +289,8 @@ static enum skiff_status changed_unit(struct server *s, const char *name, uint64
     return SKIFF_OK;
 }
 
-/* The message may leave places unaligned: rows of a table come by way of a copy. */
-static enum skiff_status write_changed(struct unit *u, int trainer, const char *name,
+/* The position in the message may be unaligned: rows of a table are copied there. */
+static enum skiff_status write_changed(struct param_slice *u, int trainer, const char *name,
                                        struct wire_writer *w, size_t *out_n,
                                        struct skiff_error *err)
 {
@@ -296,13 +299,13 @@ static enum skiff_status write_changed(struct unit *u, int trainer, const char *
     float *copy = NULL;
     enum skiff_status status = SKIFF_OK;
     size_t n =
-        u->table ? keyed_take_changed(u, trainer, &rows) : changed_take(&u->changed[trainer]);
+        u->table ? hashed_take_changed(u, trainer, &rows) : changed_take(&u->changed[trainer]);
     *out_n = n;
     if (u->table) {
         void *p;
         TRY(mem_alloc(n * row + 1, "changed rows", &p, err));
         copy = p;
-        status = keyed_pull(u, (const uint8_t *)rows, n, copy, err);
+        status = hashed_pull(u, (const uint8_t *)rows, n, copy, err);
     }
     unsigned char *to = status == SKIFF_OK ? write_rows(w, u, name, rows, n) : NULL;
     for (size_t i = 0; to && i < n; i++)
@@ -320,7 +323,7 @@ void on_pull_changed(void *self, struct rpc_request *q)
     char name[PS_NAME];
     uint64_t trainer, nothing;
     struct skiff_error err;
-    struct unit *u = NULL;
+    struct param_slice *u = NULL;
     struct wire_writer w;
     size_t n;
     if (ps_read_range(q->body, name, &trainer, &nothing, &err) < 0 ||
@@ -328,11 +331,11 @@ void on_pull_changed(void *self, struct rpc_request *q)
         rpc_fail(q, &err);
         return;
     }
-    struct shard *h = unit_shard(s, u);
+    struct server_shard *h = slice_shard(s, u);
     writer_init(&w);
     writer_varint(&w, 1);
     pthread_mutex_lock(&h->lock);
-    unit_hear(h, q);
+    slice_hear(h, q);
     enum skiff_status status = write_changed(u, (int)trainer, name, &w, &n, &err);
     pthread_mutex_unlock(&h->lock);
     if (status < 0) {
@@ -355,7 +358,7 @@ static enum skiff_status write_part(struct server *s, const char *name, uint64_t
     const struct tensor *t = &v->tensor;
     uint64_t rows = t->shape.ndim ? (uint64_t)t->shape.dims[0] : 1;
     if (first > rows || count > rows - first)
-        return error_set(err, SKIFF_RANGE, "rows %llu to %llu of %s, which has %llu here",
+        return error_set(err, SKIFF_RANGE, "rows %llu to %llu of %s, which has %llu rows here",
                          (unsigned long long)first, (unsigned long long)first + count, name,
                          (unsigned long long)rows);
     size_t row = rows ? tensor_bytes(t) / rows : 0;
@@ -381,18 +384,19 @@ void on_pull_part(void *self, struct rpc_request *q)
         rpc_fail(q, &err);
         return;
     }
-    struct unit *u = str_map_get(&s->by_var, name);
+    struct param_slice *u = str_map_get(&s->by_var, name);
     enum skiff_status status;
     writer_init(&w);
     if (!u && !block_own_var(program_root(s->options.main), name)) {
         status = unknown(s, name, &err);
-    } else if (u && unit_is_keyed(u)) {
-        status = error_set(&err, SKIFF_INVALID, "%s is keyed by id: scan it instead", name);
+    } else if (u && slice_is_hashed(u)) {
+        status = error_set(&err, SKIFF_INVALID, "%s is a hash-backed table: scan it instead", name);
     } else {
-        struct shard *h = u ? unit_shard(s, u) : NULL;
+        struct server_shard *h = u ? slice_shard(s, u) : NULL;
         h ? pthread_mutex_lock(&h->lock) : pthread_rwlock_rdlock(&s->rate);
-        if (u && value_lag(u->param_value))
-            unit_keep_all(s, u);
+        if (u &&
+            value_deferred(u->param_value)) /* reading flushes deferred updates: it writes rows */
+            slice_cow_all(s, u);
         status = write_part(s, name, first, count, &w, &err);
         h ? pthread_mutex_unlock(&h->lock) : pthread_rwlock_unlock(&s->rate);
     }
@@ -404,13 +408,13 @@ void on_pull_part(void *self, struct rpc_request *q)
     }
 }
 
-enum skiff_status part_check(struct server *s, const struct ps_put *x, struct unit **out,
+enum skiff_status part_check(struct server *s, const struct ps_put *x, struct param_slice **out,
                              struct skiff_error *err)
 {
     const struct ps_item *item = &x->item;
-    struct unit *u = *out = str_map_get(&s->by_var, item->name);
+    struct param_slice *u = *out = str_map_get(&s->by_var, item->name);
     struct skiff_tensor *v = u ? scope_find(s->scope, item->name) : NULL;
-    if (!v || v->kind != VALUE_TENSOR || unit_is_keyed(u))
+    if (!v || v->kind != VALUE_TENSOR || slice_is_hashed(u))
         return unknown(s, item->name, err);
     uint64_t all = (uint64_t)tensor_numel(&v->tensor), n = item->bytes / sizeof(float);
     if (item->dtype != DTYPE_FP32 || v->tensor.dtype != DTYPE_FP32 || item->bytes % sizeof(float) ||
@@ -422,12 +426,12 @@ enum skiff_status part_check(struct server *s, const struct ps_put *x, struct un
     return SKIFF_OK;
 }
 
-/* Values from a saved model, while nothing trains; a snapshot keeps what was. */
-void part_put(struct server *s, struct unit *u, const struct ps_put *x)
+/* Values from a saved model, while nothing trains; a snapshot keeps the old ones. */
+void part_put(struct server *s, struct param_slice *u, const struct ps_put *x)
 {
     struct skiff_tensor *v = scope_find(s->scope, x->item.name);
-    unit_keep_all(s, u);
-    value_settle(v);
+    slice_cow_all(s, u);
+    value_flush(v);
     memcpy(tensor_f32(&v->tensor) + x->first, x->item.data, x->item.bytes);
 }
 
@@ -436,7 +440,7 @@ void on_put_part(void *self, struct rpc_request *q)
     struct server *s = self;
     struct ps_put x;
     struct skiff_error err;
-    struct unit *u;
+    struct param_slice *u;
     enum skiff_status status = ps_read_put(q->body, &x, &err);
     if (status == SKIFF_OK && x.token) {
         tables_keep_part(s, q);
@@ -445,9 +449,9 @@ void on_put_part(void *self, struct rpc_request *q)
     if (status == SKIFF_OK)
         status = part_check(s, &x, &u, &err);
     if (status == SKIFF_OK) {
-        pthread_mutex_lock(&unit_shard(s, u)->lock);
+        pthread_mutex_lock(&slice_shard(s, u)->lock);
         part_put(s, u, &x);
-        pthread_mutex_unlock(&unit_shard(s, u)->lock);
+        pthread_mutex_unlock(&slice_shard(s, u)->lock);
     }
     if (status < 0)
         rpc_fail(q, &err);
@@ -457,9 +461,9 @@ void on_put_part(void *self, struct rpc_request *q)
 
 /* ---- whole tables ---- */
 
-static struct row_var *table_var(struct server *s, const char *name, struct unit **out)
+static struct row_var *table_var(struct server *s, const char *name, struct param_slice **out)
 {
-    struct unit *u = str_map_get(&s->by_var, name);
+    struct param_slice *u = str_map_get(&s->by_var, name);
     for (int i = 0; u && i < u->nvars; i++)
         if (!strcmp(u->vars[i].name, name)) {
             *out = u;
@@ -468,10 +472,10 @@ static struct row_var *table_var(struct server *s, const char *name, struct unit
     return NULL;
 }
 
-/* At most so many places of the table are looked at for one answer. */
+/* At most this many slots of the table are examined for one reply. */
 #define SCAN_MOST ((uint64_t)1 << 20)
 
-static enum skiff_status scan(struct unit *u, const struct row_var *var, uint64_t cursor,
+static enum skiff_status scan(struct param_slice *u, const struct row_var *var, uint64_t cursor,
                               uint64_t count, struct wire_writer *w, struct skiff_error *err)
 {
     size_t max = count < SCAN_MOST ? (size_t)count : SCAN_MOST, n = 0;
@@ -480,7 +484,7 @@ static enum skiff_status scan(struct unit *u, const struct row_var *var, uint64_
     enum skiff_status status =
         mem_alloc((max * (size_t)u->width + 1) * sizeof(float), "rows of a scan", &rows, err);
     if (status == SKIFF_OK)
-        status = keyed_list(u, var, &cursor, max, ids, rows, &n, err);
+        status = hashed_list(u, var, &cursor, max, ids, rows, &n, err);
     if (status >= 0) {
         writer_varint(w, status == SKIFF_END ? 0 : cursor);
         unsigned char *to = write_rows(w, u, var->name, ids, n);
@@ -499,14 +503,14 @@ void on_scan(void *self, struct rpc_request *q)
     uint64_t cursor, count;
     struct skiff_error err;
     struct wire_writer w;
-    struct unit *u = NULL;
+    struct param_slice *u = NULL;
     struct row_var *var = NULL;
     enum skiff_status status = ps_read_range(q->body, name, &cursor, &count, &err);
     if (status == SKIFF_OK && !(var = table_var(s, name, &u)))
         status = unknown(s, name, &err);
     writer_init(&w);
     if (status == SKIFF_OK) {
-        struct shard *h = unit_shard(s, u);
+        struct server_shard *h = slice_shard(s, u);
         pthread_mutex_lock(&h->lock);
         status = scan(u, var, cursor, count, &w, &err);
         pthread_mutex_unlock(&h->lock);
@@ -529,32 +533,33 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* The table's rows here, in its order, as SelectedRows; the shard's lock is held. */
-static enum skiff_status copy_table(struct unit *u, const struct row_var *var,
+/* The table's rows on this server, in the table's order, as SelectedRows; the shard's lock is
+ * held. */
+static enum skiff_status copy_table(struct param_slice *u, const struct row_var *var,
                                     struct skiff_tensor *out, struct skiff_error *err)
 {
     size_t n = table_count(u->table), found;
     uint64_t cursor = 0;
     TRY(value_as_rows(out, DTYPE_FP32, n, u->width, 0, err));
-    enum skiff_status status =
-        keyed_list(u, var, &cursor, SIZE_MAX, out->sel.rows, tensor_f32(&out->tensor), &found, err);
+    enum skiff_status status = hashed_list(u, var, &cursor, SIZE_MAX, out->sel.rows,
+                                           tensor_f32(&out->tensor), &found, err);
     return status < 0 ? status : SKIFF_OK;
 }
 
-/* The same by ascending id. */
+/* The same, sorted by id. */
 static enum skiff_status sort_table(const struct skiff_tensor *v, struct skiff_tensor *out,
                                     struct skiff_error *err)
 {
     size_t n = v->sel.nrows, width = (size_t)v->tensor.shape.dims[1];
     int64_t height = 0;
     TRY(value_as_rows(out, DTYPE_FP32, n, (int64_t)width, 0, err));
-    struct id_row *order = mem_must((n + 1) * sizeof *order);
+    struct id_row *order = mem_alloc_or_die((n + 1) * sizeof *order);
     for (size_t i = 0; i < n; i++)
         order[i] = (struct id_row){v->sel.rows[i], (int64_t)i};
     qsort(order, n, sizeof *order, by_id);
     for (size_t i = 0; i < n; i++) {
         out->sel.rows[i] = order[i].id;
-        if (order[i].id >= height) /* the largest id of all has no next */
+        if (order[i].id >= height) /* the largest possible id has no successor */
             height = order[i].id < INT64_MAX ? order[i].id + 1 : INT64_MAX;
         memcpy(tensor_f32(&out->tensor) + i * width,
                tensor_f32(&v->tensor) + (size_t)order[i].row * width, width * sizeof(float));
@@ -567,16 +572,16 @@ static enum skiff_status sort_table(const struct skiff_tensor *v, struct skiff_t
 static enum skiff_status save_table(struct server *s, const struct ps_save_table *what,
                                     struct skiff_error *err)
 {
-    struct unit *u;
+    struct param_slice *u;
     struct row_var *var = table_var(s, what->table, &u);
     struct skiff_tensor copy = {0}, sorted = {0};
     char path[sizeof what->dir + PS_NAME + 64];
     if (!var)
         return unknown(s, what->table, err);
     TRY(model_name_check(what->table, err));
-    pthread_mutex_lock(&unit_shard(s, u)->lock);
+    pthread_mutex_lock(&slice_shard(s, u)->lock);
     enum skiff_status status = copy_table(u, var, &copy, err);
-    pthread_mutex_unlock(&unit_shard(s, u)->lock);
+    pthread_mutex_unlock(&slice_shard(s, u)->lock);
     snprintf(path, sizeof path, "%s/%s.pserver_%d", what->dir, what->table, s->index);
     if (status == SKIFF_OK)
         status = sort_table(&copy, &sorted, err);
@@ -590,7 +595,7 @@ static enum skiff_status save_table(struct server *s, const struct ps_save_table
 void on_save_table(void *self, struct rpc_request *q)
 {
     struct server *s = self;
-    struct ps_save_table *what = mem_must(sizeof *what);
+    struct ps_save_table *what = mem_alloc_or_die(sizeof *what);
     struct skiff_error err;
     enum skiff_status status = ps_read_save_table(q->body, what, &err);
     if (status == SKIFF_OK)

@@ -1,13 +1,13 @@
-/* Which form a saved model has is found out from what is there (saved.h lists the forms): users
- * name a folder, a file or a prefix, and rarely know who wrote it.
+/* Finds out which form a saved model has from the files that exist (saved.h lists the forms): users
+ * name a folder, a file or a prefix, and rarely know which program wrote it.
  *
- * In a folder: a single .pdparams counts whatever lies beside it, because local training leaves the
- * optimizer's state there and a model for inference in the same place. Otherwise files with the
- * names of wanted variables mean one file each; otherwise the only file that begins like tensors
+ * In a folder, a single .pdparams wins over other files, because local training leaves the
+ * optimizer's state there and a model for inference in the same folder. Otherwise files with the
+ * names of wanted variables mean one file each. Otherwise the only file that begins like tensors
  * (version 0, a small number of levels: no program, pickle or text does) holds all of them.
  *
- * Only heads are read when a model is opened; a server then reads its own slices from where they
- * lie (saved_read). Pickles are the exception: they are read whole. */
+ * Only headers are read when a model is opened; a server then reads its own slices directly from
+ * the files (saved_read). Pickles are the exception: they are read completely. */
 #include "server/saved.h"
 
 #include <dirent.h>
@@ -41,7 +41,7 @@ static bool ends_with(const char *s, const char *ending)
 static char *stem_of(const char *path)
 {
     static const char *const endings[] = {".pdparams", ".pdopt", ".pdiparams", ".pdmodel"};
-    char *s = mem_must_strdup(path);
+    char *s = mem_strdup_or_die(path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (ends_with(s, endings[i])) {
             s[strlen(s) - strlen(endings[i])] = '\0';
@@ -55,9 +55,9 @@ static bool is_file(const char *path)
     return file_exists(path) && !file_is_dir(path);
 }
 
-/* ---- what a folder holds ---- */
+/* ---- the files of a folder ---- */
 
-struct listing {
+struct file_listing {
     char **paths; /* regular files, by name */
     int n, cap;
 };
@@ -67,10 +67,10 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void listing_open(struct listing *l, const char *folder)
+static void listing_open(struct file_listing *l, const char *folder)
 {
     DIR *d = opendir(folder);
-    *l = (struct listing){0};
+    *l = (struct file_listing){0};
     for (struct dirent *e; d && (e = readdir(d));) {
         if (e->d_name[0] == '.')
             continue;
@@ -81,7 +81,7 @@ static void listing_open(struct listing *l, const char *folder)
         }
         if (l->n == l->cap) {
             l->cap = l->cap ? 2 * l->cap : 32;
-            l->paths = mem_must_grow(l->paths, (size_t)l->cap * sizeof *l->paths);
+            l->paths = mem_grow_or_die(l->paths, (size_t)l->cap * sizeof *l->paths);
         }
         l->paths[l->n++] = path;
     }
@@ -91,7 +91,7 @@ static void listing_open(struct listing *l, const char *folder)
         qsort(l->paths, (size_t)l->n, sizeof *l->paths, by_name);
 }
 
-static void listing_close(struct listing *l)
+static void listing_close(struct file_listing *l)
 {
     for (int i = 0; i < l->n; i++)
         free(l->paths[i]);
@@ -111,7 +111,7 @@ static size_t first_bytes(const char *path, uint8_t *to, size_t most, uint64_t *
     return status == SKIFF_OK ? n : 0;
 }
 
-/* A stream of tensors begins with its version, which is 0, and the number of lod levels: no
+/* A stream of tensors begins with its version, which is 0, and the number of LoD levels: no
  * program, pickle or text does. */
 static bool begins_like_tensors(const char *path)
 {
@@ -138,8 +138,9 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The file of all: the one that is called so, or the only one that holds tensors. NULL: none. */
-static const char *listing_combined(const struct listing *l)
+/* The file of all variables: the one with that name, or the only one that holds tensors. NULL:
+ * none. */
+static const char *listing_combined(const struct file_listing *l)
 {
     const char *called = NULL, *only = NULL;
     int ncalled = 0, ntensors = 0;
@@ -156,7 +157,7 @@ static const char *listing_combined(const struct listing *l)
     return ncalled == 1 ? called : ntensors == 1 ? only : NULL;
 }
 
-static const char *listing_only(const struct listing *l, const char *ending)
+static const char *listing_only(const struct file_listing *l, const char *ending)
 {
     const char *found = NULL;
     for (int i = 0; i < l->n; i++)
@@ -170,7 +171,8 @@ static const char *listing_only(const struct listing *l, const char *ending)
 
 /* ---- forms ---- */
 
-static enum skiff_status open_pickles(struct saved *m, const char *stem, struct skiff_error *err)
+static enum skiff_status open_pickles(struct saved_model *m, const char *stem,
+                                      struct skiff_error *err)
 {
     char *optimizer = join(stem, ".", "pdopt");
     m->form = SAVED_PICKLES;
@@ -183,11 +185,11 @@ static enum skiff_status open_pickles(struct saved *m, const char *stem, struct 
     return status;
 }
 
-/* x.pdmodel beside x.pdiparams, __model__, or else the first program in the folder. */
+/* x.pdmodel next to x.pdiparams, __model__, or else the first program in the folder. */
 static struct skiff_program *program_beside(const char *path, const char *folder)
 {
     struct skiff_program *p = NULL;
-    struct listing l;
+    struct file_listing l;
     char *stem = stem_of(path), *pair = join(stem, ".", "pdmodel");
     char *model = join(folder, "/", "__model__");
     if (is_file(pair) && io_program_read(pair, &p, NULL) < 0)
@@ -205,24 +207,25 @@ static struct skiff_program *program_beside(const char *path, const char *folder
     return p;
 }
 
-static enum skiff_status open_combined(struct saved *m, const char *path,
+static enum skiff_status open_combined(struct saved_model *m, const char *path,
                                        const struct skiff_program *whole, struct skiff_error *err)
 {
     struct io_source sources[2];
     int n, nsources = 0;
     m->form = SAVED_COMBINED;
-    m->path = mem_must_strdup(path);
+    m->path = mem_strdup_or_die(path);
     m->folder = path_parent(path);
-    TRY(combined_file_scan(path, &m->places, &n, err));
+    TRY(combined_file_scan(path, &m->locations, &n, err));
     m->program = program_beside(path, m->folder);
     if (m->program)
-        sources[nsources++] = (struct io_source){m->program, "the program beside it"};
+        sources[nsources++] = (struct io_source){m->program, "the program next to it"};
     if (whole)
         sources[nsources++] = (struct io_source){whole, "the job's program"};
-    const char **names = mem_must((size_t)n * sizeof *names);
-    enum skiff_status status = io_combined_names(path, m->places, n, sources, nsources, names, err);
+    const char **names = mem_alloc_or_die((size_t)n * sizeof *names);
+    enum skiff_status status =
+        io_combined_names(path, m->locations, n, sources, nsources, names, err);
     for (int i = 0; status == SKIFF_OK && i < n; i++)
-        str_map_put(&m->by_name, names[i], &m->places[i]);
+        str_map_put(&m->by_name, names[i], &m->locations[i]);
     free(names);
     return status;
 }
@@ -238,11 +241,11 @@ static bool has_one_of(const char *folder, const char *const *wanted, int n)
     return found;
 }
 
-/* Servers read pieces of files, which have no checksums of their own: what the manifests of the
- * folder and of the prefix list is compared before. */
+/* Servers read parts of files, which have no checksums of their own. So all files that the
+ * manifests of the folder and of the prefix list are verified first. */
 static enum skiff_status check_whole(const char *path, struct skiff_error *err)
 {
-    struct model_note note;
+    struct model_info note;
     if (file_is_dir(path))
         return model_check(path, &note, err);
     char *stem = stem_of(path), *folder = path_parent(path);
@@ -254,11 +257,11 @@ static enum skiff_status check_whole(const char *path, struct skiff_error *err)
     return status;
 }
 
-static enum skiff_status open_folder(struct saved *m, const char *folder, const char *const *wanted,
-                                     int nwanted, const struct skiff_program *whole,
-                                     struct skiff_error *err)
+static enum skiff_status open_folder(struct saved_model *m, const char *folder,
+                                     const char *const *wanted, int nwanted,
+                                     const struct skiff_program *whole, struct skiff_error *err)
 {
-    struct listing l;
+    struct file_listing l;
     enum skiff_status status = SKIFF_OK;
     listing_open(&l, folder);
     /* local training leaves both pickles, which have the optimizer's state, and a model's files */
@@ -274,21 +277,21 @@ static enum skiff_status open_folder(struct saved *m, const char *folder, const 
     } else if (combined) {
         status = open_combined(m, combined, whole, err);
     } else {
-        m->path = mem_must_strdup(folder);
-        m->folder = mem_must_strdup(folder);
+        m->path = mem_strdup_or_die(folder);
+        m->folder = mem_strdup_or_die(folder);
     }
     listing_close(&l);
     return status;
 }
 
-static enum skiff_status open_prefix(struct saved *m, const char *path,
+static enum skiff_status open_prefix(struct saved_model *m, const char *path,
                                      const struct skiff_program *whole, struct skiff_error *err)
 {
     char *stem = stem_of(path), *params = join(stem, ".", "pdparams"),
          *combined = join(stem, ".", "pdiparams");
-    bool told = ends_with(path, ".pdiparams");
+    bool reported = ends_with(path, ".pdiparams");
     enum skiff_status status;
-    if (is_file(params) && !told)
+    if (is_file(params) && !reported)
         status = open_pickles(m, stem, err);
     else if (is_file(combined))
         status = open_combined(m, combined, whole, err);
@@ -305,12 +308,12 @@ static enum skiff_status open_prefix(struct saved *m, const char *path,
     return status;
 }
 
-enum skiff_status saved_open(struct saved *m, const char *path, const char *const *wanted,
+enum skiff_status saved_open(struct saved_model *m, const char *path, const char *const *wanted,
                              int nwanted, const struct skiff_program *whole,
                              struct skiff_error *err)
 {
     TRY(check_whole(path, err));
-    *m = (struct saved){0};
+    *m = (struct saved_model){0};
     state_init(&m->params);
     state_init(&m->optimizer);
     str_map_init(&m->by_name);
@@ -321,21 +324,21 @@ enum skiff_status saved_open(struct saved *m, const char *path, const char *cons
     return status;
 }
 
-void saved_close(struct saved *m)
+void saved_close(struct saved_model *m)
 {
     free(m->path);
     free(m->folder);
-    free(m->places);
+    free(m->locations);
     str_map_deinit(&m->by_name);
     program_destroy(m->program);
     state_deinit(&m->params);
     state_deinit(&m->optimizer);
-    *m = (struct saved){0};
+    *m = (struct saved_model){0};
 }
 
 /* ---- one variable ---- */
 
-static enum skiff_status find_pickled(const struct saved *m, const char *name,
+static enum skiff_status find_pickled(const struct saved_model *m, const char *name,
                                       struct saved_var *out, struct skiff_error *err)
 {
     const struct state_entry *e = state_find_variable(&m->params, name);
@@ -348,14 +351,14 @@ static enum skiff_status find_pickled(const struct saved *m, const char *name,
         return error_set(err, SKIFF_FORMAT, "%s: variable %s is %.60s, expected an array", m->path,
                          name, e->text);
     out->tensor = &e->tensor;
-    out->place = (struct tensor_place){
+    out->location = (struct tensor_location){
         .dtype = e->tensor.dtype, .shape = e->tensor.shape, .bytes = tensor_bytes(&e->tensor)};
     return SKIFF_OK;
 }
 
-/* Up to the data of the first tensor of a file. (Paddle leaves files of single elements that stand
- * there once per server.) */
-static enum skiff_status find_file(const char *path, struct tensor_place *out,
+/* Reads up to the data of the first tensor of a file. (Paddle leaves one file of a single-element
+ * variable per server.) */
+static enum skiff_status find_file(const char *path, struct tensor_location *out,
                                    struct skiff_error *err)
 {
     struct tensor_source s;
@@ -370,47 +373,47 @@ static enum skiff_status find_file(const char *path, struct tensor_place *out,
         goto out;
     }
     TRY_OUT(tensor_source_head(&s, &h, err));
-    *out = (struct tensor_place){
+    *out = (struct tensor_location){
         .dtype = h.dtype, .shape = h.shape, .at = s.pos, .bytes = h.data_bytes};
 out:
     close(s.fd);
     return status;
 }
 
-enum skiff_status saved_find(const struct saved *m, const char *name, struct saved_var *out,
+enum skiff_status saved_find(const struct saved_model *m, const char *name, struct saved_var *out,
                              struct skiff_error *err)
 {
     out->tensor = NULL;
     if (m->form == SAVED_FILES) {
         snprintf(out->file, sizeof out->file, "%s/%s", m->path, name);
         out->there = model_name_check(name, NULL) == SKIFF_OK && is_file(out->file);
-        return out->there ? find_file(out->file, &out->place, err) : SKIFF_OK;
+        return out->there ? find_file(out->file, &out->location, err) : SKIFF_OK;
     }
     snprintf(out->file, sizeof out->file, "%s", m->path);
     if (m->form == SAVED_PICKLES)
         return find_pickled(m, name, out, err);
-    const struct tensor_place *place = str_map_get(&m->by_name, name);
-    out->there = place != NULL;
-    if (!place)
+    const struct tensor_location *location = str_map_get(&m->by_name, name);
+    out->there = location != NULL;
+    if (!location)
         return SKIFF_OK;
-    if (place->has_lod)
+    if (location->has_lod)
         return error_set(err, SKIFF_FORMAT, "%s: variable %s has a lod; a parameter has none",
                          m->path, name);
-    out->place = *place;
+    out->location = *location;
     return SKIFF_OK;
 }
 
 enum skiff_status saved_read(const struct saved_var *v, int64_t first, int64_t count, void *to,
                              struct skiff_error *err)
 {
-    size_t size = dtype_size(v->place.dtype);
+    size_t size = dtype_size(v->location.dtype);
     struct tensor_source s;
     if (v->tensor) {
         memcpy(to, (const char *)v->tensor->data + (size_t)first * size, (size_t)count * size);
         return SKIFF_OK;
     }
     TRY(tensor_source_open(&s, v->file, err));
-    s.pos = v->place.at + (uint64_t)first * size;
+    s.pos = v->location.at + (uint64_t)first * size;
     enum skiff_status status = tensor_source_read(&s, to, (size_t)count * size, "a slice", err);
     close(s.fd);
     return status;

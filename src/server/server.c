@@ -1,9 +1,10 @@
-/* The life of a server: variables, the network, the end.
+/* The lifecycle of a server: variables, the network, the end.
  *
- * The order at the end matters. First what waits is failed with the reason (nobody shall wait for
- * what will not come), then the others hear of it (people_leave), then the network is closed from
- * the top down: membership, handlers, network thread. What a handler kept for later is answered
- * between the end of the handlers and that of the network thread, which still sends it. */
+ * The order at the end matters. First all deferred replies fail with the reason (no one shall wait
+ * for an answer that cannot come), then the other members are notified (members_leave), then the
+ * network is closed from the top down: membership, handlers, network thread. Replies that a handler
+ * has deferred are sent between the end of the handlers and the end of the network thread, which
+ * still sends them. */
 #include "server/server.h"
 
 #include <malloc.h>
@@ -16,23 +17,23 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "server/features.h"
+#include "server/sparse.h"
 #include "server/server_parts.h"
 
-static void say(struct server *s, enum log_level level, const char *format, va_list args)
+static void on_log(struct server *s, enum log_level level, const char *format, va_list args)
 {
     char line[1024];
-    if (!s->options.say)
+    if (!s->options.on_log)
         return;
     vsnprintf(line, sizeof line, format, args);
-    s->options.say(s->options.user, level, line);
+    s->options.on_log(s->options.user, level, line);
 }
 
-void server_say(struct server *s, const char *format, ...)
+void server_log(struct server *s, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(s, LOG_INFO, format, args);
+    on_log(s, LOG_INFO, format, args);
     va_end(args);
 }
 
@@ -40,11 +41,11 @@ void server_warn(struct server *s, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(s, LOG_WARN, format, args);
+    on_log(s, LOG_WARN, format, args);
     va_end(args);
 }
 
-/* Also for signal handlers. */
+/* Also called by signal handlers. */
 void server_wake(struct server *s)
 {
     uint64_t one = 1;
@@ -54,10 +55,10 @@ void server_wake(struct server *s)
 
 void server_fail(struct server *s, const struct skiff_error *err)
 {
-    pthread_mutex_lock(&s->people);
+    pthread_mutex_lock(&s->members);
     if (s->failure.code >= 0)
         s->failure = *err;
-    pthread_mutex_unlock(&s->people);
+    pthread_mutex_unlock(&s->members);
     server_wake(s);
 }
 
@@ -73,7 +74,7 @@ void server_stop(struct server *s)
     server_wake(s);
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static enum skiff_status check_options(const struct server_options *o, struct skiff_error *err)
 {
@@ -90,10 +91,10 @@ static enum skiff_status check_options(const struct server_options *o, struct sk
 static void copy_options(struct server *s, const struct server_options *o)
 {
     s->options = *o;
-    s->options.job = mem_must_strdup(o->job ? o->job : "");
-    s->options.secret = mem_must_strdup(o->secret ? o->secret : "");
-    s->options.listen = o->listen ? mem_must_strdup(o->listen) : NULL;
-    s->options.transport = o->transport ? mem_must_strdup(o->transport) : NULL;
+    s->options.job = mem_strdup_or_die(o->job ? o->job : "");
+    s->options.secret = mem_strdup_or_die(o->secret ? o->secret : "");
+    s->options.listen = o->listen ? mem_strdup_or_die(o->listen) : NULL;
+    s->options.transport = o->transport ? mem_strdup_or_die(o->transport) : NULL;
     s->options.silence_ms = o->silence_ms ? o->silence_ms : 10000;
     s->options.start_ms = o->start_ms ? o->start_ms : 30 * 60 * 1000;
     s->plan = o->plan->job;
@@ -103,41 +104,41 @@ static void copy_options(struct server *s, const struct server_options *o)
 static void name_counts(struct server *s)
 {
     s->stats = stats_create();
-    s->counts = (struct counters){
-        .pushes = stats_counter(s->stats, "server_pushes", "gradients that came"),
-        .pulls = stats_counter(s->stats, "server_pulls", "parameters that were asked for"),
+    s->counts = (struct server_counters){
+        .pushes = stats_counter(s->stats, "server_pushes", "gradients received"),
+        .pulls = stats_counter(s->stats, "server_pulls", "parameters requested"),
         .rows_pushed = stats_counter(s->stats, "server_rows_pushed", "rows of gradients"),
-        .rows_pulled = stats_counter(s->stats, "server_rows_pulled", "rows that were asked for"),
-        .steps = stats_counter(s->stats, "server_steps", "steps that all trainers took together"),
-        .bytes_in = stats_counter(s->stats, "server_bytes_in", "bytes of gradients"),
-        .bytes_out = stats_counter(s->stats, "server_bytes_out", "bytes of parameters"),
-        .here = stats_gauge(s->stats, "server_trainers_here", "trainers that are in the job"),
+        .rows_pulled = stats_counter(s->stats, "server_rows_pulled", "rows requested"),
+        .steps = stats_counter(s->stats, "server_steps", "sync steps finished"),
+        .bytes_in = stats_counter(s->stats, "server_bytes_in", "bytes of gradients received"),
+        .bytes_out = stats_counter(s->stats, "server_bytes_out", "bytes of parameters sent"),
+        .here = stats_gauge(s->stats, "server_trainers_here", "trainers in the job"),
         .gone = stats_gauge(s->stats, "server_trainers_gone", "trainers that have finished"),
         .dead = stats_gauge(s->stats, "server_trainers_dead", "trainers that have died")};
 }
 
-/* Of tables of features: what a limit or a disk has done to them. */
-static void say_tables(struct server *s)
+/* Logs what limits and disks have done to sparse tables. */
+static void log_tables(struct server *s)
 {
-    for (int i = 0; i < s->nunits; i++) {
+    for (int i = 0; i < s->nslices; i++) {
         struct ps_table_state state = {0};
         struct buf text = BUF_INIT;
-        if (!s->units[i].features)
+        if (!s->slices[i].sparse_table)
             continue;
-        features_state(s, &s->units[i], &state);
+        sparse_state(s, &s->slices[i], &state);
         ps_table_state_text(&state, false, &text);
-        server_say(s, "table %s: %s", s->units[i].param, text.data);
+        server_log(s, "table %s: %s", s->slices[i].param, text.data);
         buf_deinit(&text);
     }
 }
 
-static void say_counts(struct server *s)
+static void log_counts(struct server *s)
 {
     char text[320];
     struct buf counts = BUF_INIT;
     stats_text(s->stats, &counts);
-    say_tables(s);
-    server_say(s, "%s: %s", server_text(s, text), counts.data ? counts.data : "nobody came");
+    log_tables(s);
+    server_log(s, "%s: %s", server_text(s, text), counts.data ? counts.data : "no process joined");
     buf_deinit(&counts);
 }
 
@@ -148,7 +149,7 @@ enum skiff_status server_create(const struct server_options *options, struct ser
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0)
         return error_set_sys(err, "cannot make a server's eventfd");
-    struct server *s = mem_must(sizeof *s);
+    struct server *s = mem_alloc_or_die(sizeof *s);
     s->wake_fd = fd;
     copy_options(s, options);
     s->own_scope = !options->scope;
@@ -160,12 +161,12 @@ enum skiff_status server_create(const struct server_options *options, struct ser
     str_map_init(&s->counters_in);
     str_map_init(&s->elsewhere);
     mt64_seed(&s->generator, rng_entropy());
-    people_create(s);
-    s->meet = meet_create(s);
-    s->book = book_create(s);
+    members_create(s);
+    s->reduce = reduce_create(s);
+    s->coordinator = coordinator_create(s);
     s->ledger = ledger_create();
-    book_own_start(s);
-    enum skiff_status status = units_create(s, err);
+    coordinator_own_start(s);
+    enum skiff_status status = slices_create(s, err);
     if (status == SKIFF_OK)
         status = startup_fills(s, err);
     if (status < 0)
@@ -180,18 +181,18 @@ void server_destroy(struct server *s)
     if (!s)
         return;
     snapshot_destroy(s->snapshot);
-    free(s->hold.let);
-    units_destroy(s);
+    free(s->quiesce.let);
+    slices_destroy(s);
     if (s->own_scope)
         scope_destroy(s->scope);
     str_map_deinit(&s->by_grad);
     str_map_deinit(&s->by_var);
     str_map_deinit(&s->counters_in);
     str_map_deinit(&s->elsewhere);
-    meet_destroy(s->meet);
-    book_destroy(s->book);
+    reduce_destroy(s->reduce);
+    coordinator_destroy(s->coordinator);
     ledger_destroy(s->ledger);
-    people_destroy(s);
+    members_destroy(s);
     pthread_rwlock_destroy(&s->rate);
     close(s->wake_fd);
     free((char *)s->options.job);
@@ -204,12 +205,12 @@ void server_destroy(struct server *s)
 
 /* ---- running ---- */
 
-/* Everything that trainers may ask for must have a value. */
+/* Every parameter that trainers may request must have a value. */
 static enum skiff_status check_ready(struct server *s, struct skiff_error *err)
 {
     char found[160], expected[160];
-    for (int i = 0; i < s->nunits; i++) {
-        const struct unit *u = &s->units[i];
+    for (int i = 0; i < s->nslices; i++) {
+        const struct param_slice *u = &s->slices[i];
         const struct skiff_tensor *v = u->param_value;
         if (u->table)
             continue;
@@ -219,7 +220,7 @@ static enum skiff_status check_ready(struct server *s, struct skiff_error *err)
                              "(init_server)",
                              u->param);
         if (v->tensor.dtype != DTYPE_FP32 || !shape_equal(&v->tensor.shape, &u->shape))
-            return error_set(err, SKIFF_SHAPE, "parameter %s is %s, the server program says %s",
+            return error_set(err, SKIFF_SHAPE, "parameter %s is %s, but %s in the server program",
                              u->param, shape_text(&v->tensor.shape, found),
                              shape_text(&u->shape, expected));
     }
@@ -231,20 +232,20 @@ static void add_handlers(struct server *s)
     rpc_server_handle(s->rpc, PS_DESCRIBE, RPC_ON_SHARD, on_describe, s);
     rpc_server_handle(s->rpc, PS_EXCHANGE, RPC_ON_SHARD, on_exchange, s);
     rpc_server_handle(s->rpc, PS_PULL_ROWS, RPC_ON_SHARD, on_pull_rows, s);
-    rpc_server_handle(s->rpc, PS_ROWS_SOON, RPC_ON_SHARD, on_rows_soon, s);
+    rpc_server_handle(s->rpc, PS_PREFETCH_ROWS, RPC_ON_SHARD, on_prefetch, s);
     rpc_server_handle(s->rpc, PS_PULL_CHANGED, RPC_ON_SHARD, on_pull_changed, s);
     rpc_server_handle(s->rpc, PS_PULL_PART, RPC_ON_SHARD, on_pull_part, s);
     rpc_server_handle(s->rpc, PS_SCAN, RPC_ON_SHARD, on_scan, s);
     rpc_server_handle(s->rpc, PS_SAVE_TABLE, RPC_ON_SHARD, on_save_table, s);
     rpc_server_handle(s->rpc, PS_REDUCE, RPC_ON_SHARD, on_reduce, s);
-    rpc_server_handle(s->rpc, PS_MAIL_PUT, RPC_ON_SHARD, on_mail_put, s);
-    rpc_server_handle(s->rpc, PS_MAIL_TAKE, RPC_ON_SHARD, on_mail_take, s);
+    rpc_server_handle(s->rpc, PS_MESSAGE_PUT, RPC_ON_SHARD, on_message_put, s);
+    rpc_server_handle(s->rpc, PS_MESSAGE_TAKE, RPC_ON_SHARD, on_message_take, s);
     rpc_server_handle(s->rpc, PS_CLOCK, RPC_ON_NETWORK, on_clock, s);
     rpc_server_handle(s->rpc, PS_SNAPSHOT, RPC_ON_SHARD, on_snapshot, s);
     rpc_server_handle(s->rpc, PS_BEGIN, RPC_ON_SHARD, on_begin, s);
     rpc_server_handle(s->rpc, PS_SAVING, RPC_ON_SHARD, on_saving, s);
     rpc_server_handle(s->rpc, PS_RESULT, RPC_ON_SHARD, on_result, s);
-    rpc_server_handle(s->rpc, PS_PULL_KEPT, RPC_ON_SHARD, on_pull_kept, s);
+    rpc_server_handle(s->rpc, PS_PULL_SNAPSHOT, RPC_ON_SHARD, on_pull_snapshot, s);
     rpc_server_handle(s->rpc, PS_TABLE, RPC_ON_SHARD, on_table, s);
     rpc_server_handle(s->rpc, PS_TABLES, RPC_ON_SHARD, on_tables, s);
     rpc_server_handle(s->rpc, PS_PUT_PART, RPC_ON_SHARD, on_put_part, s);
@@ -255,8 +256,8 @@ static void add_handlers(struct server *s)
 static void node_says(void *self, enum log_level level, const char *line)
 {
     struct server *s = self;
-    if (s->options.say)
-        s->options.say(s->options.user, level, line);
+    if (s->options.on_log)
+        s->options.on_log(s->options.user, level, line);
 }
 
 static enum skiff_status open_node(struct server *s, struct skiff_error *err)
@@ -268,7 +269,7 @@ static enum skiff_status open_node(struct server *s, struct skiff_error *err)
                                .transport = o->transport,
                                .hub = o->hub,
                                .stats = s->stats,
-                               .say = node_says,
+                               .on_log = node_says,
                                .user = s};
     const char *address = o->listen ? o->listen : s->plan->endpoints[s->index];
     TRY(node_check_secret(&owner, &address, 1, err));
@@ -298,19 +299,17 @@ static enum skiff_status open_network(struct server *s, struct skiff_error *err)
     TRY(prepare_begin(s, err));
     s->client = rpc_client_create(s->node, &(struct rpc_client_options){0});
     if (s->index == 0)
-        people_host(s);
+        members_host(s);
     TRY(listen_at(s, err));
     return node_start(s->node, err);
 }
 
 static void close_network(struct server *s, const struct skiff_error *reason, bool started)
 {
-    if (s->membership && started)
-        membership_stop(s->membership);
     if (s->rpc)
         rpc_server_stop(s->rpc);
     exchange_end(s, reason);
-    meet_end(s, reason);
+    reduce_end(s, reason);
     tables_end(s, reason);
     prepare_end(s);
     if (s->node && started)
@@ -327,16 +326,16 @@ static void close_network(struct server *s, const struct skiff_error *reason, bo
     s->node = NULL;
 }
 
-/* The rate of the first step of the modes that count by trainer: their block
- * runs on reports only. */
+/* The rate of the first step in the modes that count steps by trainer, where the block runs only
+ * when a trainer reports a step. */
 static enum skiff_status first_rate(struct server *s, struct skiff_error *err)
 {
     return mode_waits(s->plan->mode) ? SKIFF_OK : rate_run(s, err);
 }
 
-/* Requests and replies of some hundred kilobytes come and go thousands of times a second. glibc
- * would give their memory back to the system after each and have it cleared again for the next,
- * which is a third of the time of a pull. */
+/* Requests and replies of some hundred kilobytes are allocated and freed thousands of times a
+ * second. glibc would return their memory to the system after each, and have it cleared again for
+ * the next, which takes a third of the time of a pull. */
 static void keep_heap(void)
 {
 #ifdef __GLIBC__
@@ -354,27 +353,27 @@ enum skiff_status server_run(struct server *s, struct skiff_error *err)
     if (!err)
         err = &own;
     if (s->ran)
-        return error_set(err, SKIFF_STATE, "a server runs once; make a new one");
+        return error_set(err, SKIFF_STATE, "a server runs only once; create a new one");
     s->ran = true;
     keep_heap();
     TRY(check_ready(s, err));
     TRY(first_rate(s, err));
     TRY_OUT(open_network(s, err));
     started = true;
-    people_tell_self(s);
-    server_say(s, "%s serves %d parameter slices in %d shard(s)", server_text(s, text), s->nunits,
+    members_announce_self(s);
+    server_log(s, "%s serves %d parameter slices in %d shard(s)", server_text(s, text), s->nslices,
                s->nshards);
-    status = people_join(s, clock_after(clock_now(), s->options.start_ms), err);
+    status = members_join(s, clock_after(clock_now(), s->options.start_ms), err);
     if (status == SKIFF_OK)
-        status = people_watch(s, err);
+        status = members_watch(s, err);
     else if (atomic_load(&s->stopping))
         status = SKIFF_OK;
-    if (status < 0) { /* nobody shall wait for what will not come */
+    if (status < 0) { /* no one shall wait for an answer that cannot come */
         exchange_end(s, err);
-        meet_end(s, err);
+        reduce_end(s, err);
     }
-    people_leave(s, status == SKIFF_OK);
-    say_counts(s);
+    members_leave(s, status == SKIFF_OK);
+    log_counts(s);
 out:
     closing = status < 0 ? *err : (struct skiff_error){0};
     if (status == SKIFF_OK)

@@ -1,6 +1,6 @@
-/* Many pushes, pulls and questions of several workers while tables are saved and shrunk: every
- * answer is right, and nobody waits for ever. */
-#include "server/features_kit_test.h"
+/* Many pushes, pulls and queries of several workers while tables are saved and shrunk: every reply
+ * is right, and no worker waits forever. */
+#include "server/sparse_fixture_test.h"
 
 #define FLOODERS 3
 #define TIMES 400
@@ -8,7 +8,7 @@
 struct flooder {
     struct fk *k;
     struct session *s;
-    int64_t id; /* nobody else pushes to it, nor to the next */
+    int64_t id; /* no other worker pushes to it, nor to the next */
     enum skiff_status status;
     struct skiff_error err;
     pthread_t thread;
@@ -16,7 +16,7 @@ struct flooder {
 
 static _Atomic int flooding;
 
-/* A row that was pushed to n times. */
+/* Checks a row that was pushed n times. */
 static void check(struct flooder *f, int64_t id, int n)
 {
     fk_assert_row(f->k, f->s, id, n, n - 1, n - 1);

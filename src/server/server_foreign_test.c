@@ -1,47 +1,47 @@
-/* A server whose program has lost its plan - it was printed, and parsed again - computes what it
- * would have computed with it, bit for bit. (That the plans are equal: tests/split.) */
-#include "server/server_kit_test.h"
+/* A server whose program has lost its plan - it was printed, and parsed again - computes the same
+ * numbers as with it, bit for bit. (tests/split checks that the plans are equal.) */
+#include "server/server_fixture_test.h"
 
 #define STEPS 3
 
-/* What trainer 0 sees in the end. */
-static struct params *run_job(const struct kit_options *o)
+/* The parameters that trainer 0 pulls in the end. */
+static struct params *run_job(const struct fixture_options *o)
 {
-    struct kit k;
-    struct trainer t[KIT_MAX];
-    kit_open(&k, o);
+    struct server_fixture k;
+    struct fixture_trainer t[FIXTURE_MAX];
+    fixture_open(&k, o);
     for (int i = 0; i < o->trainers; i++)
         trainer_start(&t[i], &k, i, STEPS);
     for (int i = 0; i < o->trainers; i++)
         trainer_join(&t[i]);
-    kit_join(&k, SKIFF_OK);
+    fixture_join(&k, SKIFF_OK);
     for (int i = 1; i < o->trainers; i++)
-        trainer_free(&t[i]);
+        trainer_deinit(&t[i]);
     assert_false(params_same(t[0].first, t[0].last));
-    params_free(t[0].first);
-    kit_close(&k);
+    params_destroy(t[0].first);
+    fixture_close(&k);
     return t[0].last;
 }
 
-static void same_with_and_without(struct kit_options o)
+static void same_with_and_without(struct fixture_options o)
 {
     struct params *with = run_job(&o);
     o.printed = true;
     struct params *without = run_job(&o);
     assert_true(params_same(with, without));
-    params_free(with);
-    params_free(without);
+    params_destroy(with);
+    params_destroy(without);
 }
 
-static struct kit_options options(int servers, int trainers, enum skiff_split_mode mode)
+static struct fixture_options options(int servers, int trainers, enum skiff_split_mode mode)
 {
-    return (struct kit_options){
+    return (struct fixture_options){
         .servers = servers, .trainers = trainers, .config = split_config_fleet(mode)};
 }
 
 static void merges_and_schedules(void **state)
 {
-    struct kit_options o = options(3, 2, SKIFF_SPLIT_SYNC);
+    struct fixture_options o = options(3, 2, SKIFF_SPLIT_SYNC);
     o.decay = true;
     o.l2 = 0.1;
     same_with_and_without(o);
@@ -50,10 +50,10 @@ static void merges_and_schedules(void **state)
     same_with_and_without(o);
 }
 
-/* One trainer: its pushes come in one order. */
+/* One trainer: its pushes arrive in one order. */
 static void applied_on_arrival(void **state)
 {
-    struct kit_options o = options(2, 1, SKIFF_SPLIT_ASYNC);
+    struct fixture_options o = options(2, 1, SKIFF_SPLIT_ASYNC);
     o.optimizer = "momentum";
     same_with_and_without(o);
     o.config.enable_dc_asgd = true;
@@ -64,7 +64,7 @@ static void applied_on_arrival(void **state)
 
 static void tables(void **state)
 {
-    struct kit_options o = options(2, 2, SKIFF_SPLIT_SYNC);
+    struct fixture_options o = options(2, 2, SKIFF_SPLIT_SYNC);
     o.distributed = true;
     same_with_and_without(o);
     o = options(2, 1, SKIFF_SPLIT_ASYNC);
@@ -73,7 +73,7 @@ static void tables(void **state)
     same_with_and_without(o);
 }
 
-/* ---- programs that make less and less sense ---- */
+/* ---- damaged programs ---- */
 
 static uint32_t pick(uint64_t *seed, int n)
 {
@@ -126,18 +126,18 @@ static void spoil(struct skiff_program *p, uint64_t *seed)
     }
 }
 
-/* Whatever has become of a program: it is refused with a reason, or a server is made of it. */
-static void spoilt_programs(struct kit_options o, int *refused, int *made)
+/* A damaged program is refused with a reason, or a server is created from it. */
+static void spoilt_programs(struct fixture_options o, int *refused, int *made)
 {
-    struct kit k;
+    struct server_fixture k;
     o.open_only = true;
-    kit_open(&k, &o);
-    for (uint64_t round = 0, seed = 1; round < 300; round++) {
+    fixture_open(&k, &o);
+    for (uint64_t step = 0, seed = 1; step < 300; step++) {
         struct skiff_program *p = program_clone(k.main[0]);
         struct server_plan *plan = NULL;
         struct server *s = NULL;
         struct skiff_error err = {0};
-        for (uint64_t i = 0; i <= round % 4; i++)
+        for (uint64_t i = 0; i <= step % 4; i++)
             spoil(p, &seed);
         struct server_options so = {.main = p, .startup = k.startup[0]};
         enum skiff_status status = server_plan_read(p, split_plan(k.split), 0, &plan, &err);
@@ -150,13 +150,13 @@ static void spoilt_programs(struct kit_options o, int *refused, int *made)
         server_plan_destroy(plan);
         program_destroy(p);
     }
-    kit_close(&k);
+    fixture_close(&k);
 }
 
 static void nonsense(void **state)
 {
     int refused = 0, made = 0;
-    struct kit_options o = options(1, 2, SKIFF_SPLIT_SYNC);
+    struct fixture_options o = options(1, 2, SKIFF_SPLIT_SYNC);
     o.decay = o.distributed = o.second_gen = true;
     o.optimizer = "adam";
     spoilt_programs(o, &refused, &made);

@@ -1,13 +1,14 @@
-/* init_server(dir): any number of servers takes its parts of a model that one process has saved. */
+/* init_server(dir): any number of servers load their parts of a model that one process has
+ * saved. */
 #include "io/io.h"
-#include "server/server_kit_test.h"
+#include "server/server_fixture_test.h"
 #include "store/file.h"
 #include "store/tensor_file.h"
 
 static char dir[] = "/tmp/skiff_server_XXXXXX";
 
-/* A trained-looking model of an adam job: every persistable number is made up. */
-static struct skiff_scope *make_model(const struct kit *k)
+/* A plausible model of an adam job: every persistable number is synthetic. */
+static struct skiff_scope *make_model(const struct server_fixture *k)
 {
     struct skiff_scope *scope = scope_create();
     struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
@@ -25,13 +26,13 @@ static struct skiff_scope *make_model(const struct kit *k)
     return scope;
 }
 
-static struct kit_options load_options(int servers, const char *from)
+static struct fixture_options load_options(int servers, const char *from)
 {
-    return (struct kit_options){.servers = servers,
-                                .trainers = 1,
-                                .optimizer = "adam",
-                                .load = from,
-                                .config = split_config_fleet(SKIFF_SPLIT_ASYNC)};
+    return (struct fixture_options){.servers = servers,
+                                    .trainers = 1,
+                                    .optimizer = "adam",
+                                    .load = from,
+                                    .config = split_config_fleet(SKIFF_SPLIT_ASYNC)};
 }
 
 static void path_of(char out[static 128], const char *name)
@@ -40,7 +41,7 @@ static void path_of(char out[static 128], const char *name)
 }
 
 /* Every slice of the placement, accumulators too, is the right part of the model's variable. */
-static void check_slices(struct kit *k, struct session *s, struct skiff_scope *model,
+static void check_slices(struct server_fixture *k, struct session *s, struct skiff_scope *model,
                          const char *fresh)
 {
     int n = split_plan(k->split)->nplacement;
@@ -63,52 +64,52 @@ static void check_slices(struct kit *k, struct session *s, struct skiff_scope *m
 }
 
 static void load_and_check(int servers, const char *from, struct skiff_scope *model,
-                           const char *fresh, const char *said)
+                           const char *fresh, const char *output)
 {
-    struct kit k;
-    struct kit_options o = load_options(servers, from);
-    kit_open(&k, &o);
-    struct session *s = kit_session(&k, 0);
+    struct server_fixture k;
+    struct fixture_options o = load_options(servers, from);
+    fixture_open(&k, &o);
+    struct session *s = fixture_session(&k, 0);
     check_slices(&k, s, model, fresh);
     session_close(s);
-    kit_join(&k, SKIFF_OK);
-    if (said && !strstr(k.said, said))
-        fail_msg("not said: %s\n%s", said, k.said);
-    kit_close(&k);
+    fixture_join(&k, SKIFF_OK);
+    if (output && !strstr(k.output, output))
+        fail_msg("not said: %s\n%s", output, k.output);
+    fixture_close(&k);
 }
 
 static enum skiff_status try_load(int servers, const char *from, struct skiff_error *err)
 {
-    struct kit k;
-    struct kit_options o = load_options(servers, NULL);
+    struct server_fixture k;
+    struct fixture_options o = load_options(servers, NULL);
     o.open_only = true;
-    kit_open(&k, &o);
+    fixture_open(&k, &o);
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < servers && status == SKIFF_OK; i++)
         status = server_load(k.server[i], from, err);
-    kit_close(&k);
+    fixture_close(&k);
     return status;
 }
 
 static void any_number_of_servers_loads(void **state)
 {
-    struct kit k;
-    struct kit_options o = load_options(1, NULL);
+    struct server_fixture k;
+    struct fixture_options o = load_options(1, NULL);
     struct skiff_error err;
     char prefix[128], path[128];
     o.open_only = true;
-    kit_open(&k, &o);
+    fixture_open(&k, &o);
     struct skiff_scope *model = make_model(&k);
     const struct skiff_program *main = skiff_net_main(k.net);
     assert_ok(io_save_group(model, main, IO_PERSISTABLES, dir, NULL, &err), err);
-    path_of(prefix, "pickled/model"); /* in the same folder it would be taken first */
+    path_of(prefix, "pickled/model"); /* in the same folder it would win */
     assert_ok(io_save(model, main, prefix, &err), err);
     load_and_check(1, dir, model, NULL, NULL);
     load_and_check(2, dir, model, NULL, NULL);
     load_and_check(5, dir, model, NULL, NULL);
     load_and_check(3, prefix, model, NULL, NULL);
 
-    /* what a manifest lists must be there as it was saved */
+    /* files that a manifest lists must be unchanged */
     path_of(path, "w_moment1_0");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(try_load(2, dir, &err), SKIFF_NOT_FOUND);
@@ -121,8 +122,9 @@ static void any_number_of_servers_loads(void **state)
     path_of(path, "__skiff_manifest__");
     assert_int_equal(unlink(path), 0);
 
-    /* a missing accumulator starts fresh; a missing or misshapen parameter is an error */
-    load_and_check(2, dir, model, "w_moment1_0", "1 variables of the optimizer were not there");
+    /* a missing accumulator keeps its initial value; a missing or misshapen parameter is an
+     * error */
+    load_and_check(2, dir, model, "w_moment1_0", "1 variables of the optimizer are missing");
 
     struct skiff_tensor wrong = {0};
     struct shape shape = SHAPE(EMB_WIDTH, FC_WIDTH + 1);
@@ -139,7 +141,7 @@ static void any_number_of_servers_loads(void **state)
     assert_int_equal(try_load(1, "/no/such/model", &err), SKIFF_NOT_FOUND);
     assert_non_null(strstr(err.message, "/no/such/model: neither a folder"));
     scope_destroy(model);
-    kit_close(&k);
+    fixture_close(&k);
 }
 
 /* ---- all in one file ---- */
@@ -171,18 +173,18 @@ static void refused(const char *from, enum skiff_status status, const char *text
         fail_msg("%s\nexpected: %s", err.message, text);
 }
 
-/* Persistables in the order of the program, as old or home-made files have them; a damaged file,
- * one that fits nothing, and one whose tensors have other shapes or types say so. */
+/* Persistables in the order of the program, as in old or hand-written files. A damaged file, one
+ * that fits nothing, and one whose tensors have other shapes or types give errors that say so. */
 static void one_file_of_all(void **state)
 {
-    struct kit k;
-    struct kit_options o = load_options(1, NULL);
+    struct server_fixture k;
+    struct fixture_options o = load_options(1, NULL);
     struct skiff_error err;
     struct io_vars vars;
     const struct tensor *tensors[64];
     char folder[128], path[160];
     o.open_only = true;
-    kit_open(&k, &o);
+    fixture_open(&k, &o);
     struct skiff_scope *model = make_model(&k);
     const struct skiff_program *main = skiff_net_main(k.net);
     path_of(folder, "one");
@@ -216,19 +218,19 @@ static void one_file_of_all(void **state)
     refused(path, SKIFF_SHAPE, "one/all holds int64");
     io_vars_deinit(&vars);
     scope_destroy(model);
-    kit_close(&k);
+    fixture_close(&k);
 }
 
-/* A table that is spread by id, out of every form. */
-static void keyed_tables_load(void **state)
+/* A table that is distributed by id, from every form. */
+static void hashed_tables_load(void **state)
 {
-    struct kit k;
-    struct kit_options o = load_options(1, NULL);
+    struct server_fixture k;
+    struct fixture_options o = load_options(1, NULL);
     struct skiff_error err;
     char from[3][128];
     o.open_only = o.distributed = true;
     o.optimizer = "sgd";
-    kit_open(&k, &o);
+    fixture_open(&k, &o);
     struct skiff_scope *model = make_model(&k);
     const struct skiff_program *main = skiff_net_main(k.net);
     path_of(from[0], "keyed_files");
@@ -239,15 +241,15 @@ static void keyed_tables_load(void **state)
     assert_ok(io_save(model, main, from[2], &err), err);
     const float *emb = tensor_f32(&scope_find(model, "emb")->tensor);
     for (int i = 0; i < 9; i++) {
-        struct kit job;
-        struct kit_options jo = load_options(1 + i % 3, from[i / 3]);
+        struct server_fixture job;
+        struct fixture_options jo = load_options(1 + i % 3, from[i / 3]);
         int64_t ids[] = {0, 1, 2, 3, 1000, EMB_ROWS - 1};
         float rows[6 * EMB_WIDTH];
-        const char *names[KIT_MAX];
+        const char *names[FIXTURE_MAX];
         jo.distributed = true;
         jo.optimizer = "sgd";
-        kit_open(&job, &jo);
-        struct session *s = kit_session(&job, 0);
+        fixture_open(&job, &jo);
+        struct session *s = fixture_session(&job, 0);
         struct job_slices slices = {.origin = "emb", .modulo = true, .names = names};
         slices.n = split_plan(job.split)->servers;
         slices.endpoints = split_plan(job.split)->endpoints;
@@ -258,11 +260,11 @@ static void keyed_tables_load(void **state)
             assert_memory_equal(rows + r * EMB_WIDTH, emb + ids[r] * EMB_WIDTH,
                                 EMB_WIDTH * sizeof(float));
         session_close(s);
-        kit_join(&job, SKIFF_OK);
-        kit_close(&job);
+        fixture_join(&job, SKIFF_OK);
+        fixture_close(&job);
     }
     scope_destroy(model);
-    kit_close(&k);
+    fixture_close(&k);
 }
 
 static int make_folder(void **state)
@@ -277,21 +279,22 @@ static int clean_up(void **state)
     return system(command);
 }
 
-/* Values of a dense parameter, put into its place while the server serves. */
+/* Sets values of a dense parameter while the server runs. */
 static void parts_are_put(void **state)
 {
-    struct kit k;
+    struct server_fixture k;
     struct skiff_error err;
-    struct slices w;
-    kit_open(&k, &(struct kit_options){
-                     .servers = 1, .trainers = 1, .config = split_config_fleet(SKIFF_SPLIT_ASYNC)});
-    struct session *s = kit_session(&k, 0);
-    struct params *p = mem_must(sizeof *p);
+    struct fixture_slices w;
+    fixture_open(&k, &(struct fixture_options){.servers = 1,
+                                               .trainers = 1,
+                                               .config = split_config_fleet(SKIFF_SPLIT_ASYNC)});
+    struct session *s = fixture_session(&k, 0);
+    struct params *p = mem_alloc_or_die(sizeof *p);
     const float values[3] = {7, 8, 9};
-    kit_slices(&k, "b", "", false, &w);
+    fixture_slices(&k, "b", "", false, &w);
     assert_int_equal(w.s.n, 1);
     assert_ok(session_put_part(s, 0, w.names[0], 5, values, 3, 0, &err), err);
-    kit_pull(&k, s, p);
+    fixture_pull(&k, s, p);
     const float *b = tensor_f32(&p->b.tensor);
     assert_true(b[5] == 7 && b[6] == 8 && b[7] == 9 && b[4] != 7 && b[8] != 9);
     assert_int_equal(session_put_part(s, 0, w.names[0], FC_WIDTH - 2, values, 3, 0, &err),
@@ -299,16 +302,16 @@ static void parts_are_put(void **state)
     assert_non_null(
         strstr(err.message, "3 float32 elements from 1498 on for b, which has 1500 here"));
     assert_int_equal(session_put_part(s, 0, "nobody", 0, values, 3, 0, &err), SKIFF_NOT_FOUND);
-    params_free(p);
+    params_destroy(p);
     session_close(s);
-    kit_join(&k, SKIFF_OK);
-    kit_close(&k);
+    fixture_join(&k, SKIFF_OK);
+    fixture_close(&k);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_put), cmocka_unit_test(any_number_of_servers_loads),
-        cmocka_unit_test(one_file_of_all), cmocka_unit_test(keyed_tables_load)};
+        cmocka_unit_test(one_file_of_all), cmocka_unit_test(hashed_tables_load)};
     return cmocka_run_group_tests(tests, make_folder, clean_up);
 }

@@ -1,28 +1,28 @@
 /* Sync training: the same bits for any number of servers and shards, and the right ones. */
-#include "server/server_kit_test.h"
+#include "server/server_fixture_test.h"
 
 #define STEPS 4
 
-static struct kit_options sync_options(int servers, int trainers)
+static struct fixture_options sync_options(int servers, int trainers)
 {
-    return (struct kit_options){
+    return (struct fixture_options){
         .servers = servers, .trainers = trainers, .config = split_config_fleet(SKIFF_SPLIT_SYNC)};
 }
 
-/* Runs a whole job; the parameters that trainer 0 saw at its start and end are the caller's. */
-static void run_job(const struct kit_options *o, struct params **first, struct params **last)
+/* Runs a whole job; the caller owns the parameters that trainer 0 pulled at start and end. */
+static void run_job(const struct fixture_options *o, struct params **first, struct params **last)
 {
-    struct kit k;
-    struct trainer t[KIT_MAX];
-    kit_open(&k, o);
+    struct server_fixture k;
+    struct fixture_trainer t[FIXTURE_MAX];
+    fixture_open(&k, o);
     for (int i = 0; i < o->trainers; i++)
         trainer_start(&t[i], &k, i, STEPS);
     for (int i = 0; i < o->trainers; i++)
         trainer_join(&t[i]);
-    kit_join(&k, SKIFF_OK);
+    fixture_join(&k, SKIFF_OK);
     for (int i = 1; i < o->trainers; i++) {
         assert_true(params_same(t[0].last, t[i].last));
-        trainer_free(&t[i]);
+        trainer_deinit(&t[i]);
     }
     struct stats *stats = server_stats(k.server[0]);
     assert_int_equal(stats_value(stats, "server_steps"), STEPS);
@@ -30,33 +30,33 @@ static void run_job(const struct kit_options *o, struct params **first, struct p
     assert_true(stats_value(stats, "rpc_requests") > 0 && stats_value(stats, "net_bytes_in") > 0);
     *first = t[0].first;
     *last = t[0].last;
-    kit_close(&k);
+    fixture_close(&k);
 }
 
-/* What one machine's startup program gives. */
+/* The values of one machine's startup program. */
 static void same_start_as_one_machine(void **state)
 {
     static const int servers[] = {1, 2, 5};
     for (int c = 0; c < 3; c++) {
-        struct kit k;
-        struct kit_options o = sync_options(servers[c], 1);
+        struct server_fixture k;
+        struct fixture_options o = sync_options(servers[c], 1);
         struct skiff_error err;
         struct skiff_scope *scope = scope_create();
         struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
-        struct trainer t;
-        kit_open(&k, &o);
+        struct fixture_trainer t;
+        fixture_open(&k, &o);
         assert_ok(executor_run(e, skiff_net_startup(k.net), NULL, 0, NULL, 0, NULL, &err), err);
         trainer_start(&t, &k, 0, 0);
         trainer_join(&t);
-        kit_join(&k, SKIFF_OK);
+        fixture_join(&k, SKIFF_OK);
         const struct tensor *w = &scope_find(scope, "w")->tensor;
         const struct tensor *b = &scope_find(scope, "b")->tensor;
         const struct tensor *emb = &scope_find(scope, "emb")->tensor;
         assert_memory_equal(t.first->w.tensor.data, w->data, tensor_bytes(w));
         assert_memory_equal(t.first->b.tensor.data, b->data, tensor_bytes(b));
         assert_memory_equal(t.first->emb, emb->data, tensor_bytes(emb));
-        trainer_free(&t);
-        kit_close(&k);
+        trainer_deinit(&t);
+        fixture_close(&k);
         executor_destroy(e);
         scope_destroy(scope);
     }
@@ -66,7 +66,7 @@ static void same_start_as_one_machine(void **state)
 static void sgd_is_as_the_formula_says(void **state)
 {
     for (int trainers = 1; trainers <= 3; trainers++) {
-        struct kit_options o = sync_options(2, trainers);
+        struct fixture_options o = sync_options(2, trainers);
         struct params *first, *last;
         struct grads g[3] = {0};
         float lr = 1;
@@ -74,7 +74,7 @@ static void sgd_is_as_the_formula_says(void **state)
         run_job(&o, &first, &last);
         for (int s = 0; s < STEPS; s++, lr *= 0.5f) {
             for (int t = 0; t < trainers; t++)
-                grads_make(&g[t], t, s);
+                grads_init(&g[t], t, s);
             for (int i = 0; i < EMB_WIDTH * FC_WIDTH; i++) {
                 float sum = 0;
                 for (int t = 0; t < trainers; t++)
@@ -92,9 +92,9 @@ static void sgd_is_as_the_formula_says(void **state)
         for (int i = 0; i < EMB_ROWS * EMB_WIDTH; i++)
             assert_float_equal(first->emb[i], last->emb[i], 2e-6);
         for (int t = 0; t < 3; t++)
-            grads_free(&g[t]);
-        params_free(first);
-        params_free(last);
+            grads_deinit(&g[t]);
+        params_destroy(first);
+        params_destroy(last);
     }
 }
 
@@ -113,7 +113,7 @@ static void same_bits_for_any_number_of_servers(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct params *first[4], *last[4];
         for (int i = 0; i < 4; i++) {
-            struct kit_options o = sync_options(servers[i], cases[c].trainers);
+            struct fixture_options o = sync_options(servers[i], cases[c].trainers);
             o.optimizer = cases[c].optimizer;
             o.decay = cases[c].decay;
             o.l2 = cases[c].l2;
@@ -124,8 +124,8 @@ static void same_bits_for_any_number_of_servers(void **state)
                 fail_msg("%s: %d servers give other bits than 1", cases[c].optimizer, servers[i]);
         }
         for (int i = 0; i < 4; i++) {
-            params_free(first[i]);
-            params_free(last[i]);
+            params_destroy(first[i]);
+            params_destroy(last[i]);
         }
     }
 }
@@ -136,7 +136,7 @@ static void bare_transpiler_gives_the_same(void **state)
     for (int trainers = 1; trainers <= 2; trainers++) {
         struct params *first[2], *last[2];
         for (int i = 0; i < 2; i++) {
-            struct kit_options o = sync_options(2, trainers);
+            struct fixture_options o = sync_options(2, trainers);
             if (i)
                 o.config = split_config_default();
             o.decay = true;
@@ -144,45 +144,45 @@ static void bare_transpiler_gives_the_same(void **state)
         }
         assert_true(params_same(last[0], last[1]));
         for (int i = 0; i < 2; i++) {
-            params_free(first[i]);
-            params_free(last[i]);
+            params_destroy(first[i]);
+            params_destroy(last[i]);
         }
     }
 }
 
-/* Lost, doubled, late and reordered packets change nothing. */
+/* Lost, duplicated, late and reordered packets change nothing. */
 static void a_bad_network_changes_nothing(void **state)
 {
     struct params *first[2], *last[2];
     for (int i = 0; i < 2; i++) {
-        struct kit_options o = sync_options(2, 2);
+        struct fixture_options o = sync_options(2, 2);
         o.transport = i ? "fault seed=5 drop=0.03 twice=0.03 late=0.05 late_ms=1-20" : NULL;
         o.silence_ms = 15000;
         run_job(&o, &first[i], &last[i]);
     }
     assert_true(params_same(last[0], last[1]));
     for (int i = 0; i < 2; i++) {
-        params_free(first[i]);
-        params_free(last[i]);
+        params_destroy(first[i]);
+        params_destroy(last[i]);
     }
 }
 
-/* A trainer with fewer steps leaves; the rest goes on, scaled by those that are there. */
+/* A trainer with fewer steps leaves; the others continue, scaled by their number. */
 static void who_has_no_more_data_leaves(void **state)
 {
-    struct kit k;
-    struct trainer t[2];
-    struct kit_options o = sync_options(2, 2);
+    struct server_fixture k;
+    struct fixture_trainer t[2];
+    struct fixture_options o = sync_options(2, 2);
     struct grads g[2] = {0};
-    kit_open(&k, &o);
+    fixture_open(&k, &o);
     trainer_start(&t[0], &k, 0, 3);
     trainer_start(&t[1], &k, 1, 1);
     trainer_join(&t[1]);
     trainer_join(&t[0]);
-    kit_join(&k, SKIFF_OK);
+    fixture_join(&k, SKIFF_OK);
     for (int s = 0; s < 3; s++) {
         for (int i = 0; i < 2; i++)
-            grads_make(&g[i], i, s);
+            grads_init(&g[i], i, s);
         for (int i = 0; i < FC_WIDTH; i++) {
             float sum = tensor_f32(&g[0].b.tensor)[i];
             if (s == 0)
@@ -192,15 +192,15 @@ static void who_has_no_more_data_leaves(void **state)
     }
     assert_memory_equal(t[0].first->b.tensor.data, t[0].last->b.tensor.data, FC_WIDTH * 4);
     for (int i = 0; i < 2; i++) {
-        grads_free(&g[i]);
-        trainer_free(&t[i]);
+        grads_deinit(&g[i]);
+        trainer_deinit(&t[i]);
     }
-    assert_non_null(strstr(k.said, "has left"));
-    kit_close(&k);
+    assert_non_null(strstr(k.output, "has left"));
+    fixture_close(&k);
 }
 
 struct end_step {
-    struct kit *kit;
+    struct server_fixture *fixture;
     struct session *session;
     struct grads *grads;
     struct params *params;
@@ -211,38 +211,38 @@ struct end_step {
 static void *end_step(void *arg)
 {
     struct end_step *e = arg;
-    e->status = kit_exchange(e->kit, e->session, 0, PS_END_STEP, e->grads, e->params, NULL);
+    e->status = fixture_exchange(e->fixture, e->session, 0, PS_END_STEP, e->grads, e->params, NULL);
     return NULL;
 }
 
-/* Rows that are asked for after a step come when all trainers have ended it, with its values; a
- * trainer that has not got there keeps nobody from leaving. */
+/* Rows that are requested after a step arrive when all trainers have ended it, with its values; a
+ * trainer that has not reached it does not keep others from leaving. */
 static void rows_after_a_step(void **state)
 {
     int64_t ids[3];
-    struct kit k;
-    struct kit_options o = sync_options(2, 2);
+    struct server_fixture k;
+    struct fixture_options o = sync_options(2, 2);
     struct skiff_error err;
     struct session *s[2];
     struct session_rows *after, *never;
-    struct slices e;
+    struct fixture_slices e;
     struct grads g[2] = {0};
     struct params *p[2];
     float got[3 * EMB_WIDTH], now[3 * EMB_WIDTH];
-    kit_open(&k, &o);
-    kit_slices(&k, "emb", "", false, &e);
+    fixture_open(&k, &o);
+    fixture_slices(&k, "emb", "", false, &e);
     for (int i = 0; i < 2; i++) {
-        s[i] = kit_session(&k, i);
+        s[i] = fixture_session(&k, i);
         p[i] = calloc(1, sizeof **p);
         params_shape(p[i]);
-        grads_make(&g[i], i, 0);
+        grads_init(&g[i], i, 0);
     }
     memcpy(ids, g[0].emb.sel.rows, sizeof ids); /* rows that the step changes */
     assert_ok(session_pull_rows(s[0], &e.s, ids, 3, EMB_WIDTH, now, &err), err);
     assert_ok(session_rows_ask(s[0], &e.s, ids, 3, true, 1, &after, &err), err);
     assert_ok(session_rows_ask(s[0], &e.s, ids, 3, true, 2, &never, &err), err);
-    struct end_step ends[2] = {{.kit = &k, .session = s[0], .grads = &g[0], .params = p[0]},
-                               {.kit = &k, .session = s[1], .grads = &g[1], .params = p[1]}};
+    struct end_step ends[2] = {{.fixture = &k, .session = s[0], .grads = &g[0], .params = p[0]},
+                               {.fixture = &k, .session = s[1], .grads = &g[1], .params = p[1]}};
     for (int i = 0; i < 2; i++)
         pthread_create(&ends[i].thread, NULL, end_step, &ends[i]);
     for (int i = 0; i < 2; i++) {
@@ -256,11 +256,11 @@ static void rows_after_a_step(void **state)
     session_rows_drop(never);
     for (int i = 0; i < 2; i++) {
         session_close(s[i]);
-        grads_free(&g[i]);
-        params_free(p[i]);
+        grads_deinit(&g[i]);
+        params_destroy(p[i]);
     }
-    kit_join(&k, SKIFF_OK);
-    kit_close(&k);
+    fixture_join(&k, SKIFF_OK);
+    fixture_close(&k);
 }
 
 int main(void)

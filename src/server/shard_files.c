@@ -1,3 +1,8 @@
+/* Buffered writers of a save's shard files. Each file gathers lines in its own buffer; a full
+ * buffer is compressed as one gzip member and appended, so that a file is a sequence of members
+ * and never stays open. With a converter the text is written as it is, and the finished file is
+ * passed through the command at the end, since a command needs its input as one stream. Threads:
+ * one user. */
 #include "server/shard_files.h"
 
 #include <errno.h>
@@ -9,7 +14,7 @@
 #include "base/mem.h"
 #include "data/pipe.h"
 
-/* Gathered of a file before it is written, and of all files together where there are many. */
+/* Buffer of a file before it is written; the limit for all files together where there are many. */
 #define TEXT_BLOCK ((size_t)64 << 10)
 #define LEAST_BLOCK ((size_t)4 << 10)
 #define TEXT_ALL ((size_t)64 << 20)
@@ -25,7 +30,7 @@ void shard_files_open(struct shard_files *f, int n, bool gz, const char *convert
 {
     *f = (struct shard_files){.n = n, .block = block_of(n), .gz = gz, .stop = stop};
     f->converter = converter && *converter ? converter : NULL;
-    f->files = mem_must((size_t)(n + 1) * sizeof *f->files);
+    f->files = mem_alloc_or_die((size_t)(n + 1) * sizeof *f->files);
 }
 
 void shard_files_name(struct shard_files *f, int i, const char *dir, const char *name)
@@ -81,7 +86,7 @@ static enum skiff_status flush(struct shard_files *f, struct shard_file *x, bool
     return SKIFF_OK;
 }
 
-/* A converter gets the text, and is followed by gzip. */
+/* A converter gets plain text, and its output is compressed afterwards. */
 static bool packs_lines(const struct shard_files *f)
 {
     return f->gz && !f->converter;
@@ -123,7 +128,7 @@ static enum skiff_status take_output(struct shard_files *f, struct shard_file *x
     return SKIFF_OK;
 }
 
-/* The file holds the text; afterwards what the converter makes of it. */
+/* Replaces the file's text by the converter's output. */
 static enum skiff_status convert(struct shard_files *f, struct shard_file *x,
                                  struct skiff_error *err)
 {

@@ -1,5 +1,5 @@
 /* The text files of a save, one per shard, written side by side in bounded memory: lines are
- * gathered per file and appended in blocks, so that a thousand files need neither a thousand
+ * buffered per file and appended in blocks, so that a thousand files need neither a thousand
  * descriptors nor a thousand compressors. Only files of server/ include this. */
 #ifndef SERVER_SHARD_FILES_H
 #define SERVER_SHARD_FILES_H
@@ -13,15 +13,15 @@
 struct shard_file {
     char *path;
     struct buf text; /* not written yet */
-    bool begun;      /* the file is there */
+    bool begun;      /* the file exists */
 };
 
 struct shard_files {
     struct shard_file *files;
     int n;
-    size_t block; /* bytes of text of a file that are gathered */
+    size_t block; /* bytes of text that are buffered per file */
     bool gz;
-    const char *converter;   /* a shell command that the text goes through; NULL: none. Borrowed */
+    const char *converter;   /* a shell command that filters the text; NULL: none. Borrowed */
     const atomic_bool *stop; /* ends the converter */
     struct buf packed;       /* scratch */
 };
@@ -29,11 +29,11 @@ struct shard_files {
 /* n files, without names yet. stop may be NULL. */
 void shard_files_open(struct shard_files *f, int n, bool gz, const char *converter,
                       const atomic_bool *stop);
-/* "<dir>/<name>", and ".gz" where it is. */
+/* "<dir>/<name>", with ".gz" if compressed. */
 void shard_files_name(struct shard_files *f, int i, const char *dir, const char *name);
 enum skiff_status shard_files_add(struct shard_files *f, int i, const char *line, size_t n,
                                   struct skiff_error *err);
-/* All of it is on the disk, also files without lines. */
+/* Writes all to disk; files without lines are created, too. */
 enum skiff_status shard_files_finish(struct shard_files *f, struct skiff_error *err);
 void shard_files_close(struct shard_files *f); /* the files stay as they are */
 

@@ -1,17 +1,17 @@
-/* Snapshots: the values of one moment, kept while training goes on
- * (docs/decisions/0009-snapshots.md).
+/* Snapshots: the values at one point in time, kept while training continues
+ * (docs/internals/decisions/0009-snapshots.md).
  *
- * Marking copies next to nothing: single numbers, and of a table with rows that lie behind the
- * history by which they are brought to the moment later (tensor/value.h). From then on whoever is
- * about to change a value for the first time keeps what it was before: a dense unit as a whole,
- * rows of a sparse one row by row. Reading (snapshot_read.c) takes what was kept, or the value that
- * nobody has changed since. Where something changes a table as a whole (all rows are
- * settled, a rule that moves every row), all of it is copied then: that costs what the change does.
+ * Tagging copies next to nothing: single numbers, and for a table with deferred updates the history
+ * from which these are computed later (tensor/value.h). From then on the first change of a value
+ * copies the old one (copy-on-write): a dense slice as a whole, rows of a sparse one row by row.
+ * Reading (snapshot_read.c) takes the copy, or the current value if it has not changed since. An
+ * operation that changes a table as a whole (flushing all deferred updates, a rule that moves every
+ * row) copies all of it then, which costs as much as the change.
  *
- * One snapshot at a time; a new mark drops the one before. One that a worker has made for itself
- * goes with its process; an epoch's is the job's. There being no memory to keep something spoils
- * the snapshot, not the training. Locks: the parts of a unit are guarded by its shard's
- * lock; the snapshot itself changes under all of them, taken in order, and the rate's. */
+ * One snapshot at a time; a new tag drops the one before. A snapshot that a worker has made for
+ * itself is dropped when its process goes; an epoch's belongs to the job. If memory for a copy runs
+ * out, the snapshot is lost and training continues. Locks: the parts of a slice are guarded by its
+ * shard's lock; the snapshot itself changes under all of them, taken in order, and the rate's. */
 #include "server/snapshot.h"
 
 #include <stdio.h>
@@ -22,9 +22,9 @@
 #include "rules/rule.h"
 #include "server/server_parts.h"
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
-static void kept_unit_deinit(struct kept_unit *k)
+static void slice_copy_deinit(struct slice_copy *k)
 {
     for (int i = 0; i < k->nvars; i++) {
         tensor_deinit(&k->vars[i].copy);
@@ -35,26 +35,26 @@ static void kept_unit_deinit(struct kept_unit *k)
     for (size_t c = 0; c < k->nchunks; c++)
         mem_free(k->stamps[c]);
     free(k->stamps);
-    if (k->moment)
-        k->moment->destroy(k->moment);
+    if (k->deferred_state)
+        k->deferred_state->destroy(k->deferred_state);
     for (size_t c = 0; k->slots && c <= k->rows / SLOT_PIECE; c++)
         mem_free(k->slots[c]);
     mem_free(k->all_stamps);
     free(k->scratch);
     free(k->slots);
     free(k->vars);
-    table_snapshot_free(k->ended);
+    table_snapshot_destroy(k->ended);
 }
 
 void snapshot_destroy(struct snapshot *n)
 {
     if (!n)
         return;
-    for (int i = 0; i < n->nunits; i++)
-        kept_unit_deinit(&n->units[i]);
+    for (int i = 0; i < n->nslices; i++)
+        slice_copy_deinit(&n->slices[i]);
     for (int i = 0; i < n->nothers; i++)
         tensor_deinit(&n->others[i].copy);
-    free(n->units);
+    free(n->slices);
     free(n->others);
     free(n);
 }
@@ -68,19 +68,19 @@ static enum skiff_status copy_tensor(struct tensor *to, const struct tensor *fro
     return SKIFF_OK;
 }
 
-/* ---- marking ----
+/* ---- tagging ----
  *
- * Rows that lie behind are brought to the mark when they are read, from their stamps and a copy of
- * the rates (lag_moment). In sync mode, which promises bits, they are settled at the mark: a job
- * that resumes from the snapshot starts with no row behind. */
+ * Deferred updates are applied when rows are read, from their stamps and a copy of the rates
+ * (deferred_moment). In sync mode, which promises bits, they are flushed at the tag: a job that
+ * resumes from the snapshot starts without deferred updates. */
 
-bool unit_moves_rows_only(const struct server *s, const struct unit *u)
+bool slice_moves_rows_only(const struct server *s, const struct param_slice *u)
 {
     if (u->add)
         return true;
-    const struct lag *lag = value_lag(u->param_value);
-    if (lag)
-        return lag->class->moment != NULL;
+    const struct deferred *deferred = value_deferred(u->param_value);
+    if (deferred)
+        return deferred->class->deferred_state != NULL;
     const struct skiff_block *b = s->program->blocks[u->block];
     for (int i = 0; i < b->nops; i++) {
         const struct skiff_op *op = b->ops[i];
@@ -93,22 +93,22 @@ bool unit_moves_rows_only(const struct server *s, const struct unit *u)
 }
 
 /* Has it as many rows as the parameter, of the same length? */
-static bool is_by_row(const struct unit *u, const struct tensor *t)
+static bool is_by_row(const struct param_slice *u, const struct tensor *t)
 {
     const struct tensor *p = &u->param_value->tensor;
     return u->sparse && t->dtype == DTYPE_FP32 && t->shape.ndim && p->shape.ndim &&
            t->shape.dims[0] == p->shape.dims[0] && tensor_numel(t) == tensor_numel(p);
 }
 
-static int place_in(const struct lag_moment *m, const void *data)
+static int index_in(const struct deferred_state *m, const void *data)
 {
-    for (int i = 0; m && data && i < LAG_ARRAYS; i++)
+    for (int i = 0; m && data && i < DEFERRED_ARRAYS; i++)
         if (m->base[i] == data)
             return i;
     return -1;
 }
 
-static bool is_row_var(const struct unit *u, const struct skiff_tensor *v)
+static bool is_row_var(const struct param_slice *u, const struct skiff_tensor *v)
 {
     for (int i = 0; i < u->nvars; i++)
         if (u->vars[i].value == v)
@@ -116,27 +116,29 @@ static bool is_row_var(const struct unit *u, const struct skiff_tensor *v)
     return false;
 }
 
-static void list_vars(struct server *s, const struct unit *u, const struct plan_names *names,
-                      struct kept_unit *k)
+static void list_vars(struct server *s, const struct param_slice *u, const struct plan_names *names,
+                      struct slice_copy *k)
 {
-    k->vars = mem_must((size_t)(names->n + 1) * sizeof *k->vars);
+    k->vars = mem_alloc_or_die((size_t)(names->n + 1) * sizeof *k->vars);
     for (int i = 0; i < names->n; i++) {
         struct skiff_tensor *v = scope_var(s->scope, names->v[i]);
         if (is_row_var(u, v) || v == u->grad_value || v == u->base_value ||
             v->kind != VALUE_TENSOR || !v->tensor.data)
             continue;
-        k->vars[k->nvars++] = (struct kept_var){.name = names->v[i],
-                                                .value = v,
-                                                .array = place_in(k->moment, v->tensor.data),
-                                                .by_row = is_by_row(u, &v->tensor)};
+        k->vars[k->nvars++] =
+            (struct var_copy){.name = names->v[i],
+                              .value = v,
+                              .array = index_in(k->deferred_state, v->tensor.data),
+                              .by_row = is_by_row(u, &v->tensor)};
     }
 }
 
-/* Is every array of the moment one of the variables? Otherwise rows could not be told later. */
-static bool moment_is_covered(const struct kept_unit *k)
+/* Is every array of the deferred update one of the variables? Otherwise rows could not be computed
+ * later. */
+static bool moment_is_covered(const struct slice_copy *k)
 {
-    for (int a = 0; a < LAG_ARRAYS; a++) {
-        bool found = !k->moment->base[a];
+    for (int a = 0; a < DEFERRED_ARRAYS; a++) {
+        bool found = !k->deferred_state->base[a];
         for (int i = 0; i < k->nvars; i++)
             found |= k->vars[i].array == a && k->vars[i].by_row;
         if (!found)
@@ -145,95 +147,95 @@ static bool moment_is_covered(const struct kept_unit *k)
     return true;
 }
 
-/* Rows are kept by the table; powers of beta and the like are copied. */
-static enum skiff_status mark_keyed(struct server *s, int i, struct kept_unit *k,
+/* The table keeps its rows itself; powers of beta and the like are copied. */
+static enum skiff_status mark_keyed(struct server *s, int i, struct slice_copy *k,
                                     struct skiff_error *err)
 {
-    struct unit *u = &s->units[i];
-    struct lag *lag = value_lag(u->param_value);
-    uint32_t moment;
-    list_vars(s, u, &s->options.plan->units[i].vars, k);
+    struct param_slice *u = &s->slices[i];
+    struct deferred *deferred = value_deferred(u->param_value);
+    uint32_t deferred_state;
+    list_vars(s, u, &s->options.plan->slices[i].vars, k);
     for (int v = 0; v < k->nvars; v++)
         TRY(copy_tensor(&k->vars[v].copy, &k->vars[v].value->tensor, err));
-    if (lag && mode_waits(s->plan->mode))
-        TRY(keyed_settle_all(u, err));
-    else if (lag)
-        TRY(lag->class->moment(lag, &k->moment, err));
-    if (u->table->snapshot) /* the clerk's */
+    if (deferred && mode_waits(s->plan->mode))
+        TRY(hashed_flush_all(u, err));
+    else if (deferred)
+        TRY(deferred->class->deferred_state(deferred, &k->deferred_state, err));
+    if (u->table->snapshot) /* the maintenance thread's */
         return error_set(err, SKIFF_STATE,
                          "table %s is being saved: a snapshot of the job can be taken when that is "
                          "done",
                          u->param);
-    TRY(table_snapshot_begin(u->table, 0, &moment, err));
+    TRY(table_snapshot_begin(u->table, 0, &deferred_state, err));
     k->tabled = true;
     return table_snapshot_by_id(u->table, err);
 }
 
-static enum skiff_status mark_unit(struct server *s, int i, struct kept_unit *k,
+static enum skiff_status mark_unit(struct server *s, int i, struct slice_copy *k,
                                    struct skiff_error *err)
 {
-    struct unit *u = &s->units[i];
-    struct lag *lag = value_lag(u->param_value);
+    struct param_slice *u = &s->slices[i];
+    struct deferred *deferred = value_deferred(u->param_value);
     if (u->table)
         return mark_keyed(s, i, k, err);
     k->rows = u->param_value->tensor.shape.ndim ? (size_t)u->param_value->tensor.shape.dims[0] : 1;
-    if (lag && lag->class->moment && !mode_waits(s->plan->mode))
-        TRY(lag->class->moment(lag, &k->moment, err));
+    if (deferred && deferred->class->deferred_state && !mode_waits(s->plan->mode))
+        TRY(deferred->class->deferred_state(deferred, &k->deferred_state, err));
     else
-        value_settle(u->param_value);
-    list_vars(s, u, &s->options.plan->units[i].vars, k);
-    if (k->moment && !moment_is_covered(k)) {
-        value_settle(u->param_value);
-        k->moment->destroy(k->moment);
-        k->moment = NULL;
+        value_flush(u->param_value);
+    list_vars(s, u, &s->options.plan->slices[i].vars, k);
+    if (k->deferred_state && !moment_is_covered(k)) {
+        value_flush(u->param_value);
+        k->deferred_state->destroy(k->deferred_state);
+        k->deferred_state = NULL;
     }
     if (!u->sparse)
         return SKIFF_OK;
-    k->slots = mem_must((k->rows / SLOT_PIECE + 1) * sizeof *k->slots);
-    k->scratch = mem_must((size_t)(LAG_ARRAYS * u->width + 1) * sizeof *k->scratch);
+    k->slots = mem_alloc_or_die((k->rows / SLOT_PIECE + 1) * sizeof *k->slots);
+    k->scratch = mem_alloc_or_die((size_t)(DEFERRED_ARRAYS * u->width + 1) * sizeof *k->scratch);
     for (int v = 0; v < k->nvars; v++) /* powers of beta and the like */
         if (!k->vars[v].by_row)
             TRY(copy_tensor(&k->vars[v].copy, &k->vars[v].value->tensor, err));
     return SKIFF_OK;
 }
 
-/* Counters and rates, which no unit has: few numbers. */
+/* Counters and rates, which belong to no slice: few numbers. */
 static enum skiff_status mark_others(struct server *s, struct snapshot *n, struct skiff_error *err)
 {
     const struct skiff_block *root = program_root(s->options.main);
-    n->others = mem_must((root->vars.count + 1) * sizeof *n->others);
+    n->others = mem_alloc_or_die((root->vars.count + 1) * sizeof *n->others);
     for (size_t i = 0; i < root->vars.count; i++) {
         const struct skiff_var *v = root->vars.entries[i].value;
-        if (v->persistable != IS_TRUE || str_map_has(&s->by_var, v->name) ||
+        if (v->persistable != PRESENCE_TRUE || str_map_has(&s->by_var, v->name) ||
             str_map_has(&s->elsewhere, v->name))
             continue;
         struct skiff_tensor *value = scope_var(s->scope, v->name);
         if (value->kind != VALUE_TENSOR || !value->tensor.data)
             continue;
-        n->others[n->nothers] = (struct kept_var){.name = v->name, .value = value};
+        n->others[n->nothers] = (struct var_copy){.name = v->name, .value = value};
         TRY(copy_tensor(&n->others[n->nothers++].copy, &value->tensor, err));
     }
     return SKIFF_OK;
 }
 
-/* Tables keep nothing more for this snapshot. */
+/* Tables stop copying for this snapshot. */
 static void leave_tables(struct server *s, struct snapshot *n)
 {
-    for (int i = 0; i < n->nunits; i++)
-        if (n->units[i].tabled)
-            n->units[i].ended = table_snapshot_take_off(s->units[i].table);
+    for (int i = 0; i < n->nslices; i++)
+        if (n->slices[i].tabled)
+            n->slices[i].ended = table_snapshot_take_off(s->slices[i].table);
 }
 
 static enum skiff_status mark(struct server *s, const char *tag, struct snapshot **out,
                               struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct snapshot *n = mem_must(sizeof *n);
+    struct snapshot *n = mem_alloc_or_die(sizeof *n);
     snprintf(n->tag, sizeof n->tag, "%s", tag);
-    n->units = mem_must((size_t)(s->nunits + 1) * sizeof *n->units);
-    n->nunits = s->nunits;
-    for (int i = 0; i < s->nunits && status == SKIFF_OK; i++)
-        status = mark_unit(s, i, &n->units[i], err);
+    n->slices = mem_alloc_or_die((size_t)(s->nslices + 1) * sizeof *n->slices);
+    n->nslices = s->nslices;
+    for (int i = 0; i < s->nslices && status == SKIFF_OK; i++)
+        status = mark_unit(s, i, &n->slices[i], err);
     if (status == SKIFF_OK)
         status = mark_others(s, n, err);
     if (status < 0) {
@@ -267,7 +269,7 @@ static struct snapshot *take_off(struct server *s)
     return old;
 }
 
-/* All locks are held. Gives the one that is replaced. */
+/* All locks are held. Returns the one that is replaced. */
 static enum skiff_status replace(struct server *s, const char *tag, const struct rpc_request *owner,
                                  struct snapshot **old, struct skiff_error *err)
 {
@@ -283,24 +285,24 @@ static enum skiff_status replace(struct server *s, const char *tag, const struct
     if (owner) {
         fresh->owned = true;
         fresh->owner = owner->sender.index;
-        fresh->owner_life = owner->incarnation;
+        fresh->owner_incarnation = owner->incarnation;
     }
     s->snapshot = fresh;
     return SKIFF_OK;
 }
 
-enum skiff_status snapshot_mark(struct server *s, const char *tag, const struct rpc_request *owner,
-                                struct skiff_error *err)
+enum skiff_status snapshot_tag(struct server *s, const char *tag, const struct rpc_request *owner,
+                               struct skiff_error *err)
 {
     struct snapshot *old = NULL;
     server_lock_all(s);
-    enum skiff_status status = owner ? hold_check(s, owner, err) : SKIFF_OK;
+    enum skiff_status status = owner ? quiesce_check(s, owner, err) : SKIFF_OK;
     if (status == SKIFF_OK)
         status = replace(s, tag, owner, &old, err);
     if (owner)
-        hold_end_of(s, owner);
+        quiesce_end_of(s, owner);
     server_unlock_all(s);
-    snapshot_destroy(old); /* it may be large: nobody waits for that */
+    snapshot_destroy(old); /* it may be large: freed without locks */
     return status;
 }
 
@@ -310,7 +312,7 @@ void snapshot_drop(struct server *s, const char *tag, const struct rpc_request *
     server_lock_all(s);
     if (s->snapshot && !strcmp(s->snapshot->tag, tag))
         old = take_off(s);
-    hold_end_of(s, q);
+    quiesce_end_of(s, q);
     server_unlock_all(s);
     snapshot_destroy(old);
 }
@@ -320,49 +322,49 @@ void snapshot_review(struct server *s)
     struct snapshot *old = NULL;
     server_lock_all(s);
     const struct snapshot *n = s->snapshot;
-    if (n && n->owned && people_gone(s, n->owner, n->owner_life))
+    if (n && n->owned && members_gone(s, n->owner, n->owner_incarnation))
         old = take_off(s);
     server_unlock_all(s);
     snapshot_destroy(old);
 }
 
-/* ---- keeping: the shard's lock is held ---- */
+/* ---- copy-on-write: the shard's lock is held ---- */
 
-static struct kept_unit *kept_of(struct server *s, const struct unit *u)
+static struct slice_copy *copy_of(struct server *s, const struct param_slice *u)
 {
     struct snapshot *n = s->snapshot;
-    return n && !u->table && !atomic_load(&n->spoiled) ? &n->units[u - s->units] : NULL;
+    return n && !u->table && !atomic_load(&n->spoiled) ? &n->slices[u - s->slices] : NULL;
 }
 
-/* The save will fail with the reason; training goes on. */
-static void spoil(struct server *s, const struct unit *u, const struct skiff_error *why)
+/* The save will fail with the reason; training continues. */
+static void spoil(struct server *s, const struct param_slice *u, const struct skiff_error *why)
 {
     struct snapshot *n = s->snapshot;
     if (!atomic_exchange(&n->spoiled, true))
         server_warn(s, "the snapshot \"%s\" is lost: %s: %s", n->tag, u->param, why->message);
 }
 
-static enum skiff_status keep_whole(const struct unit *u, struct kept_unit *k,
+static enum skiff_status keep_whole(const struct param_slice *u, struct slice_copy *k,
                                     struct skiff_error *err)
 {
     for (int i = 0; i < k->nvars; i++)
         if (!k->vars[i].copy.data)
             TRY(copy_tensor(&k->vars[i].copy, &k->vars[i].value->tensor, err));
-    if (k->moment) {
-        const struct lag *lag = value_lag(u->param_value);
+    if (k->deferred_state) {
+        const struct deferred *deferred = value_deferred(u->param_value);
         void *stamps;
         TRY(mem_alloc((k->rows + 1) * sizeof *k->all_stamps, "stamps of a snapshot", &stamps, err));
         k->all_stamps = stamps;
         for (size_t r = 0; r < k->rows; r++)
-            k->all_stamps[r] = lag->class->stamp(lag, (int64_t)r);
+            k->all_stamps[r] = deferred->class->stamp(deferred, (int64_t)r);
     }
     k->whole = true;
     return SKIFF_OK;
 }
 
-void unit_keep_all(struct server *s, const struct unit *u)
+void slice_cow_all(struct server *s, const struct param_slice *u)
 {
-    struct kept_unit *k = kept_of(s, u);
+    struct slice_copy *k = copy_of(s, u);
     struct skiff_error err;
     if (k && !k->whole && keep_whole(u, k, &err) < 0)
         spoil(s, u, &err);
@@ -376,7 +378,7 @@ static enum skiff_status chunk_alloc(size_t bytes, void *out, struct skiff_error
     return SKIFF_OK;
 }
 
-static void reserve_chunks(struct kept_unit *k)
+static void reserve_chunks(struct slice_copy *k)
 {
     if (k->nchunks < k->chunks_cap)
         return;
@@ -384,11 +386,11 @@ static void reserve_chunks(struct kept_unit *k)
     for (int i = 0; i < k->nvars; i++)
         if (k->vars[i].by_row)
             k->vars[i].rows =
-                mem_must_grow(k->vars[i].rows, k->chunks_cap * sizeof *k->vars[i].rows);
-    k->stamps = mem_must_grow(k->stamps, k->chunks_cap * sizeof *k->stamps);
+                mem_grow_or_die(k->vars[i].rows, k->chunks_cap * sizeof *k->vars[i].rows);
+    k->stamps = mem_grow_or_die(k->stamps, k->chunks_cap * sizeof *k->stamps);
 }
 
-static enum skiff_status add_chunk(const struct unit *u, struct kept_unit *k,
+static enum skiff_status add_chunk(const struct param_slice *u, struct slice_copy *k,
                                    struct skiff_error *err)
 {
     size_t c = k->nchunks;
@@ -398,28 +400,29 @@ static enum skiff_status add_chunk(const struct unit *u, struct kept_unit *k,
         if (k->vars[i].by_row)
             k->vars[i].rows[c] = NULL;
     k->nchunks++;
-    TRY(chunk_alloc(KEPT_CHUNK * sizeof **k->stamps, &k->stamps[c], err));
+    TRY(chunk_alloc(COPY_CHUNK * sizeof **k->stamps, &k->stamps[c], err));
     for (int i = 0; i < k->nvars; i++)
         if (k->vars[i].by_row)
-            TRY(chunk_alloc(KEPT_CHUNK * (size_t)u->width * sizeof(float), &k->vars[i].rows[c],
+            TRY(chunk_alloc(COPY_CHUNK * (size_t)u->width * sizeof(float), &k->vars[i].rows[c],
                             err));
     return SKIFF_OK;
 }
 
-static void keep_row(const struct unit *u, struct kept_unit *k, size_t slot, int64_t row)
+static void keep_row(const struct param_slice *u, struct slice_copy *k, size_t slot, int64_t row)
 {
     size_t width = (size_t)u->width;
-    const struct lag *lag = k->moment ? value_lag(u->param_value) : NULL;
+    const struct deferred *deferred = k->deferred_state ? value_deferred(u->param_value) : NULL;
     for (int i = 0; i < k->nvars; i++)
         if (k->vars[i].by_row)
-            memcpy(kept_slot(&k->vars[i], slot, width),
+            memcpy(copy_slot(&k->vars[i], slot, width),
                    tensor_f32(&k->vars[i].value->tensor) + (size_t)row * width,
                    width * sizeof(float));
-    k->stamps[slot / KEPT_CHUNK][slot % KEPT_CHUNK] = lag ? lag->class->stamp(lag, row) : 0;
+    k->stamps[slot / COPY_CHUNK][slot % COPY_CHUNK] =
+        deferred ? deferred->class->stamp(deferred, row) : 0;
 }
 
-/* Where the row's slot is noted. */
-static enum skiff_status slot_place(struct kept_unit *k, size_t row, uint32_t **out,
+/* The entry for the row's slot. */
+static enum skiff_status slot_index(struct slice_copy *k, size_t row, uint32_t **out,
                                     struct skiff_error *err)
 {
     uint32_t **piece = &k->slots[row / SLOT_PIECE];
@@ -431,17 +434,17 @@ static enum skiff_status slot_place(struct kept_unit *k, size_t row, uint32_t **
     return SKIFF_OK;
 }
 
-static enum skiff_status keep_rows(const struct unit *u, struct kept_unit *k, const int64_t *rows,
-                                   size_t n, struct skiff_error *err)
+static enum skiff_status keep_rows(const struct param_slice *u, struct slice_copy *k,
+                                   const int64_t *rows, size_t n, struct skiff_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t *slot;
         if ((uint64_t)rows[i] >= (uint64_t)k->rows)
-            continue; /* it was not there at the mark */
-        TRY(slot_place(k, (size_t)rows[i], &slot, err));
+            continue; /* it did not exist at the tag */
+        TRY(slot_index(k, (size_t)rows[i], &slot, err));
         if (*slot)
             continue;
-        if (k->nkept == k->nchunks * KEPT_CHUNK)
+        if (k->nkept == k->nchunks * COPY_CHUNK)
             TRY(add_chunk(u, k, err));
         keep_row(u, k, k->nkept, rows[i]);
         *slot = (uint32_t)++k->nkept;
@@ -449,23 +452,24 @@ static enum skiff_status keep_rows(const struct unit *u, struct kept_unit *k, co
     return SKIFF_OK;
 }
 
-void unit_keep_rows(struct server *s, const struct unit *u, const int64_t *rows, size_t n)
+void slice_cow_rows(struct server *s, const struct param_slice *u, const int64_t *rows, size_t n)
 {
-    struct kept_unit *k = kept_of(s, u);
+    struct slice_copy *k = copy_of(s, u);
     struct skiff_error err;
     if (k && !k->whole && n && keep_rows(u, k, rows, n, &err) < 0)
         spoil(s, u, &err);
 }
 
-void unit_keep(struct server *s, const struct unit *u)
+void slice_cow(struct server *s, const struct param_slice *u)
 {
-    const struct kept_unit *k = kept_of(s, u);
+    const struct slice_copy *k = copy_of(s, u);
     if (!k || k->whole)
         return;
-    const struct lag *lag = value_lag(u->param_value);
-    bool sweeps = lag && lag->class->sweeps_next && lag->class->sweeps_next(lag);
-    if (!u->sparse || sweeps || !unit_moves_rows_only(s, u))
-        unit_keep_all(s, u);
+    const struct deferred *deferred = value_deferred(u->param_value);
+    bool sweeps =
+        deferred && deferred->class->sweeps_next && deferred->class->sweeps_next(deferred);
+    if (!u->sparse || sweeps || !slice_moves_rows_only(s, u))
+        slice_cow_all(s, u);
     else
-        unit_keep_rows(s, u, u->grad_value->sel.rows, u->grad_value->sel.nrows);
+        slice_cow_rows(s, u, u->grad_value->sel.rows, u->grad_value->sel.nrows);
 }

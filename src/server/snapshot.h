@@ -9,46 +9,48 @@
 #include "tensor/value.h"
 
 struct server;
-struct unit;
+struct param_slice;
 struct rpc_request;
 
-struct kept_var {
+struct var_copy {
     const char *name;
-    struct skiff_tensor *value; /* as it is now */
-    int array;                  /* its place among those of the moment; -1: not among them */
+    struct skiff_tensor *value; /* the current value */
+    int array; /* its index among the arrays of the deferred update; -1: not among them */
     bool by_row;
-    struct tensor copy; /* of all of it at the mark; no data: not changed since, or by rows */
-    float **rows;       /* by slot: rows that were changed since, as they were; KEPT_CHUNK each */
+    struct tensor copy; /* of all of it at the tag; no data: not changed since, or only by rows */
+    float **rows;       /* by slot: old values of rows that have changed since; COPY_CHUNK each */
 };
 
-#define KEPT_CHUNK 4096u /* rows are kept in pieces, so that no push pays for moving all of them */
-#define SLOT_PIECE 512u  /* small ones: the first push after a mark makes one for nearly each row */
+/* rows are copied to pieces, so that no push pays for moving all of them */
+#define COPY_CHUNK 4096u
+#define SLOT_PIECE 512u /* small: the first push after a tag creates one for nearly each row */
 
-static inline float *kept_slot(const struct kept_var *v, size_t slot, size_t width)
+static inline float *copy_slot(const struct var_copy *v, size_t slot, size_t width)
 {
-    return v->rows[slot / KEPT_CHUNK] + slot % KEPT_CHUNK * width;
+    return v->rows[slot / COPY_CHUNK] + slot % COPY_CHUNK * width;
 }
 
 struct table_snapshot;
 
-/* Of a keyed table the table itself keeps rows (table/table_snapshot.h); vars, moment: as here. */
-struct kept_unit {
-    bool tabled;                  /* a keyed table: its running snapshot is this one's */
-    struct table_snapshot *ended; /* of a keyed table: taken off it, to be freed */
-    bool whole;                   /* the copies have everything but what was kept by row before */
-    size_t rows;                  /* at the mark */
-    struct kept_var *vars;
+/* For a hash-backed table the table itself copies rows (table/table_snapshot.h); vars, moment: as
+ * here. */
+struct slice_copy {
+    bool tabled;                  /* a hash-backed table: its running snapshot is this one's */
+    struct table_snapshot *ended; /* of a hash-backed table: detached from it, to be freed */
+    bool whole;  /* the copies hold everything but rows that were copied one by one before */
+    size_t rows; /* at the tag */
+    struct var_copy *vars;
     int nvars;
-    struct lag_moment *moment; /* NULL: no row lay behind */
-    uint32_t **slots;          /* by row, in pieces: its slot + 1, 0: none; NULL: none of them */
-    size_t nkept;              /* rows that have a slot */
+    struct deferred_state *deferred_state; /* NULL: there were no deferred updates */
+    uint32_t **slots; /* by row, in pieces: its slot + 1, 0: none; NULL: none of them */
+    size_t nkept;     /* rows that have a slot */
     uint32_t **stamps, *all_stamps; /* stamps: in pieces, too */
     size_t nchunks, chunks_cap;
-    float *scratch; /* one row of every array of the moment */
+    float *scratch; /* one row of every array of the deferred update */
 };
 
-/* Where the row was kept; -1: it has not been changed since the mark. */
-static inline int64_t kept_find(const struct kept_unit *k, int64_t row)
+/* The slot with the row's old value; -1: the row has not changed since the tag. */
+static inline int64_t copy_find(const struct slice_copy *k, int64_t row)
 {
     const uint32_t *piece = k->slots[(size_t)row / SLOT_PIECE];
     return piece ? (int64_t)piece[(size_t)row % SLOT_PIECE] - 1 : -1;
@@ -56,38 +58,38 @@ static inline int64_t kept_find(const struct kept_unit *k, int64_t row)
 
 struct snapshot {
     char tag[PS_NAME];
-    bool owned; /* by a worker's process, and goes with it; else the job's */
+    bool owned; /* by a worker's process, and is dropped with it; else the job's */
     uint32_t owner;
-    uint64_t owner_life;
-    atomic_bool spoiled; /* there was no memory to keep something */
-    struct kept_unit *units;
-    int nunits;
-    struct kept_var *others; /* of no unit: counters, rates */
+    uint64_t owner_incarnation;
+    atomic_bool spoiled; /* memory for a copy ran out */
+    struct slice_copy *slices;
+    int nslices;
+    struct var_copy *others; /* of no slice: counters, rates */
     int nothers;
 };
 
-/* Any thread, no lock held. The values of now get this name. One that has it already stays as it
- * is; another one is dropped. owner: who asks for values of its own; it must hold pushes, where
- * others could be in the middle of one. NULL: they are the job's. */
-enum skiff_status snapshot_mark(struct server *s, const char *tag, const struct rpc_request *owner,
-                                struct skiff_error *err);
-/* What q's sender holds goes on, too. */
+/* Any thread, no lock held. Gives the current values this name. A snapshot that has the name
+ * already stays as it is; another one is dropped. owner: the worker that wants values of its own;
+ * it must hold pushes where they could be half applied. NULL: they are the job's. */
+enum skiff_status snapshot_tag(struct server *s, const char *tag, const struct rpc_request *owner,
+                               struct skiff_error *err);
+/* Lifts the sender's push fence, too. */
 void snapshot_drop(struct server *s, const char *tag, const struct rpc_request *q);
 void snapshot_review(struct server *s);    /* drops one whose owner is gone */
-void snapshot_destroy(struct snapshot *n); /* NULL is fine */
+void snapshot_destroy(struct snapshot *n); /* NULL is a no-op */
 
-/* Does a step change no other rows than those of the gradient (and, of a lag, those that are
- * settled by name)? */
-bool unit_moves_rows_only(const struct server *s, const struct unit *u);
+/* Does a step change no other rows than those of the gradient (and those whose deferred updates are
+ * flushed by id)? */
+bool slice_moves_rows_only(const struct server *s, const struct param_slice *u);
 
-/* ---- before something changes; the shard's lock is held; without a snapshot nothing ---- */
+/* ---- before a change; the shard's lock is held; a no-op without a snapshot ---- */
 /* The unit's block is about to be run with the gradient that it has. */
-void unit_keep(struct server *s, const struct unit *u);
-void unit_keep_rows(struct server *s, const struct unit *u, const int64_t *rows, size_t n);
-void unit_keep_all(struct server *s, const struct unit *u);
+void slice_cow(struct server *s, const struct param_slice *u);
+void slice_cow_rows(struct server *s, const struct param_slice *u, const int64_t *rows, size_t n);
+void slice_cow_all(struct server *s, const struct param_slice *u);
 
 /* ---- snapshot_read.c ---- */
 void on_snapshot(void *self, struct rpc_request *q);
-void on_pull_kept(void *self, struct rpc_request *q);
+void on_pull_snapshot(void *self, struct rpc_request *q);
 
 #endif

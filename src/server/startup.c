@@ -1,6 +1,6 @@
 /* Initial values. The startup program is run as it is, with two exceptions: random ops of slices
- * are told which part of the whole they make (run_env.part_of), and tables that are keyed by id are
- * not made at all: their init ops say how a row looks when it is first touched.
+ * get the part of the variable that they fill (run_env.part_of), and hash-backed embeddings are not
+ * created at all: their init ops define the values of a row at its first use.
  *
  * So a model begins with the same numbers on one machine and on any number of servers, which makes
  * distributed runs comparable with local ones, bit for bit in sync mode. */
@@ -12,7 +12,7 @@
 #include "executor/executor.h"
 #include "server/server_parts.h"
 
-/* ---- rows of keyed tables ---- */
+/* ---- rows of hash-backed embeddings ---- */
 
 static float number(const struct skiff_op *op, const char *name, float absent)
 {
@@ -61,7 +61,7 @@ static uint64_t seed_of(const struct server *s, const struct skiff_op *op)
     return seed ? (uint64_t)(int64_t)seed : rng_entropy();
 }
 
-static enum skiff_status start_var(struct server *s, const struct unit *u, struct row_var *r,
+static enum skiff_status start_var(struct server *s, const struct param_slice *u, struct row_var *r,
                                    struct skiff_error *err)
 {
     const struct skiff_op *op = s->options.startup ? init_op(s, r->name) : NULL;
@@ -69,7 +69,8 @@ static enum skiff_status start_var(struct server *s, const struct unit *u, struc
     r->fill = (struct fill){.kind = FILL_CONSTANT};
     if (op && !fill_of(op, &r->fill))
         return error_set(err, SKIFF_UNSUPPORTED,
-                         "table %s is keyed by id; its rows cannot come from op %s (constant, "
+                         "table %s is a hash-backed embedding; its rows cannot be initialized by "
+                         "op %s (constant, "
                          "uniform, normal and truncated normal initializers can)",
                          r->name, op->type);
     r->fill.key = fill_key(seed_of(s, op), r->name);
@@ -81,12 +82,12 @@ static enum skiff_status start_var(struct server *s, const struct unit *u, struc
 
 enum skiff_status startup_fills(struct server *s, struct skiff_error *err)
 {
-    for (int i = 0; i < s->nunits; i++) {
-        struct unit *u = &s->units[i];
+    for (int i = 0; i < s->nslices; i++) {
+        struct param_slice *u = &s->slices[i];
         for (int k = 0; k < u->nvars; k++)
             TRY(start_var(s, u, &u->vars[k], err));
         if (u->nvars)
-            TRY(keyed_create(u, err));
+            TRY(hashed_create(u, err));
     }
     return SKIFF_OK;
 }
@@ -105,7 +106,8 @@ static bool part_of(void *user, const char *name, int64_t *offset, int64_t *whol
     return true;
 }
 
-/* What is not to be made: rows of keyed tables, and DC-ASGD's backups, which are kept elsewhere. */
+/* Variables that are not created: rows of hash-backed embeddings, and DC-ASGD's backups, which are
+ * kept elsewhere. */
 static bool is_left_out(const struct server *s, const struct skiff_op *op)
 {
     for (int i = 0; i < op->nouts; i++)
@@ -126,7 +128,7 @@ enum skiff_status server_init(struct server *s, struct skiff_error *err)
             block_remove_ops(b, i, 1);
     for (size_t i = 0; i < b->vars.count; i++) {
         struct skiff_var *v = b->vars.entries[i].value;
-        v->persistable = IS_TRUE;
+        v->persistable = PRESENCE_TRUE;
     }
     struct executor_options options = {.no_fuse = true, .part_of = part_of, .part_user = s};
     struct skiff_executor *e = executor_create(s->scope, &options);

@@ -1,6 +1,6 @@
 /* PS_STATUS: what this server knows of the members of the job, and which waits it cannot end
- * because workers have not come. Asked by workers that have waited for long, so that they can name
- * whom they wait for, and by `skiff doctor`. */
+ * because workers are missing. Requested by workers that have waited for long, so that they can
+ * name the missing ones, and by `skiff doctor`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ bool status_wait_begin(struct ps_status *x, const char *what, int64_t since)
 {
     if (since == CLOCK_NEVER)
         return false;
-    x->waits = mem_must_grow(x->waits, (x->nwaits + 1) * sizeof *x->waits);
+    x->waits = mem_grow_or_die(x->waits, (x->nwaits + 1) * sizeof *x->waits);
     struct ps_status_wait *wait = &x->waits[x->nwaits++];
     *wait = (struct ps_status_wait){.waited_ms = (uint64_t)((clock_now() - since) / CLOCK_MS),
                                     .first = x->nmissing};
@@ -22,18 +22,18 @@ bool status_wait_begin(struct ps_status *x, const char *what, int64_t since)
 
 void status_wait_add(struct ps_status *x, uint32_t worker)
 {
-    x->missing = mem_must_grow(x->missing, (x->nmissing + 1) * sizeof *x->missing);
+    x->missing = mem_grow_or_die(x->missing, (x->nmissing + 1) * sizeof *x->missing);
     x->missing[x->nmissing++] = worker;
     x->waits[x->nwaits - 1].n++;
 }
 
-static void describe_person(struct server *s, enum net_role role, int index,
+static void describe_member(struct server *s, enum net_role role, int index,
                             struct ps_status_member *out)
 {
-    const struct person *people = role == NET_WORKER ? s->trainers : s->servers;
-    pthread_mutex_lock(&s->people);
-    struct person p = people[index];
-    pthread_mutex_unlock(&s->people);
+    const struct server_member *members = role == NET_WORKER ? s->trainers : s->servers;
+    pthread_mutex_lock(&s->members);
+    struct server_member p = members[index];
+    pthread_mutex_unlock(&s->members);
     *out = (struct ps_status_member){.role = (uint8_t)role,
                                      .index = (uint32_t)index,
                                      .state = (uint8_t)p.state,
@@ -45,10 +45,10 @@ static void describe_person(struct server *s, enum net_role role, int index,
         return;
     int64_t silence = membership_silence(s->membership, (struct net_id){role, (uint32_t)index});
     out->silent_ms = silence < 0 ? -1 : silence / CLOCK_MS;
-    pthread_mutex_lock(meet_lock(s));
+    pthread_mutex_lock(reduce_lock(s));
     if (role == NET_WORKER)
-        ledger_latest(s->ledger, (uint32_t)index, p.life, &out->epoch, &out->samples);
-    pthread_mutex_unlock(meet_lock(s));
+        ledger_latest(s->ledger, (uint32_t)index, p.incarnation, &out->epoch, &out->samples);
+    pthread_mutex_unlock(reduce_lock(s));
 }
 
 void on_status(void *self, struct rpc_request *q)
@@ -57,13 +57,13 @@ void on_status(void *self, struct rpc_request *q)
     struct ps_status x = {0};
     struct wire_writer w;
     int workers = s->plan->trainers, servers = s->plan->servers;
-    x.members = mem_must((size_t)(workers + servers) * sizeof *x.members);
+    x.members = mem_alloc_or_die((size_t)(workers + servers) * sizeof *x.members);
     for (int i = 0; i < workers; i++)
-        describe_person(s, NET_WORKER, i, &x.members[x.nmembers++]);
+        describe_member(s, NET_WORKER, i, &x.members[x.nmembers++]);
     for (int i = 0; i < servers; i++)
-        describe_person(s, NET_SERVER, i, &x.members[x.nmembers++]);
+        describe_member(s, NET_SERVER, i, &x.members[x.nmembers++]);
     exchange_add_waits(s, &x);
-    meet_add_waits(s, &x);
+    reduce_add_waits(s, &x);
     writer_init(&w);
     ps_write_status(&w, &x);
     ps_status_deinit(&x);

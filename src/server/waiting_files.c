@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "fs/fs.h"
 #include "store/file.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 #include "store/tensor_file.h"
 
 void waiting_list_deinit(struct waiting_list *l)
@@ -16,8 +16,8 @@ void waiting_list_deinit(struct waiting_list *l)
     *l = (struct waiting_list){0};
 }
 
-enum skiff_status waiting_list_put(struct unit *u, const struct waiting_list *l, size_t first,
-                                   size_t n, struct skiff_error *err)
+enum skiff_status waiting_list_put(struct param_slice *u, const struct waiting_list *l,
+                                   size_t first, size_t n, struct skiff_error *err)
 {
     for (size_t i = first; i < first + n && i < l->n; i++)
         TRY(table_put_waiting(u->table, &l->ids[i], err));
@@ -28,12 +28,12 @@ static void add(struct waiting_list *l, const struct waiting_id *x)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? l->cap + l->cap / 2 : 256;
-        l->ids = mem_must_grow(l->ids, l->cap * sizeof *l->ids);
+        l->ids = mem_grow_or_die(l->ids, l->cap * sizeof *l->ids);
     }
     l->ids[l->n++] = *x;
 }
 
-static enum skiff_status take_rows(struct server *s, struct unit *u, const char *path,
+static enum skiff_status take_rows(struct server *s, struct param_slice *u, const char *path,
                                    const struct skiff_tensor *v, struct waiting_list *out,
                                    struct skiff_error *err)
 {
@@ -49,20 +49,20 @@ static enum skiff_status take_rows(struct server *s, struct unit *u, const char 
             return error_set(err, SKIFF_FORMAT,
                              "%s: id %lld of table %s waits with numbers that no save has", path,
                              (long long)id, u->param);
-        if (features_owns(s, u, id))
+        if (sparse_owns(s, u, id))
             add(out, &x);
     }
     return SKIFF_OK;
 }
 
-static enum skiff_status read_file(struct server *s, struct unit *u, const char *path,
+static enum skiff_status read_file(struct server *s, struct param_slice *u, const char *path,
                                    struct waiting_list *out, struct skiff_error *err)
 {
     struct skiff_tensor v = {0};
     struct buf copy = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
     if (fs_is_remote(path)) {
-        buf_printf(&copy, "%s/.waiting" LEFTOVER_MARK "%ld-%d", fs_tmpdir(), (long)getpid(),
+        buf_printf(&copy, "%s/.waiting" STALE_FILE_MARK "%ld-%d", fs_tmpdir(), (long)getpid(),
                    s->index);
         status = fs_copy(NULL, path, copy.data, NULL, err);
     }
@@ -77,7 +77,7 @@ static enum skiff_status read_file(struct server *s, struct unit *u, const char 
     return status;
 }
 
-static bool is_of(const struct unit *u, const struct fs_entry *e)
+static bool is_of(const struct param_slice *u, const struct fs_entry *e)
 {
     const char *slash = strrchr(e->path, '/'), *name = slash ? slash + 1 : e->path;
     size_t n = strlen(u->param);
@@ -85,7 +85,7 @@ static bool is_of(const struct unit *u, const struct fs_entry *e)
            !strncmp(name + n, PS_WAITING ".pserver_", strlen(PS_WAITING ".pserver_"));
 }
 
-enum skiff_status waiting_files_read(struct server *s, struct unit *u, const char *folder,
+enum skiff_status waiting_files_read(struct server *s, struct param_slice *u, const char *folder,
                                      struct waiting_list *out, struct skiff_error *err)
 {
     struct fs_list files = {0};

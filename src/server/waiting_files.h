@@ -1,4 +1,4 @@
-/* Ids that wait for admission to a table of features, in our own saves:
+/* Ids that wait for admission to a sparse table, in our own saves:
  * <folder>/__lookup_table__/<table>.waiting.pserver_<server>.<piece>, SelectedRows with the id as
  * row (table/admission.h), written by any number of servers. Only files of server/ include this. */
 #ifndef SERVER_WAITING_FILES_H
@@ -12,12 +12,12 @@ struct waiting_list {
     size_t n, cap;
 };
 
-/* Adds those of this server. No files, or a folder that is not there: none. */
-enum skiff_status waiting_files_read(struct server *s, struct unit *u, const char *folder,
+/* Adds those of this server. No files, or a missing folder: none. */
+enum skiff_status waiting_files_read(struct server *s, struct param_slice *u, const char *folder,
                                      struct waiting_list *out, struct skiff_error *err);
-/* Ids first .. first + n of the list wait now; the shard's lock is held. */
-enum skiff_status waiting_list_put(struct unit *u, const struct waiting_list *l, size_t first,
-                                   size_t n, struct skiff_error *err);
+/* Adds ids first .. first + n of the list; the shard's lock is held. */
+enum skiff_status waiting_list_put(struct param_slice *u, const struct waiting_list *l,
+                                   size_t first, size_t n, struct skiff_error *err);
 void waiting_list_deinit(struct waiting_list *l);
 
 #endif

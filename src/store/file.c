@@ -1,8 +1,9 @@
-/* Whole files, and the writer that all others stand on.
+/* Reading and writing complete files; every atomic write of a saved model goes through the writer
+ * here.
  *
- * A file is written beside its place under a name of its own, flushed to the disk, and renamed:
- * readers see the old one or the new one, never half, and a power cut cannot leave an empty file
- * under the new name. A writer that is closed without commit takes its temporary file away. */
+ * A file is written under a temporary name next to its target, flushed to the disk, and renamed.
+ * Readers see the old file or the new one, never a part, and a power cut cannot leave an empty file
+ * under the new name. A writer that is closed without a commit removes its temporary file. */
 #include "store/file.h"
 
 #include <dirent.h>
@@ -17,13 +18,13 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "fs/fs.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 #include "store/manifest.h"
 
 #define PIECE (1 << 20)
 
-/* What cannot be asked for (another machine that does not answer) may be there: whoever reads it is
- * told why it cannot be had, instead of that it is not there. */
+/* When the remote storage does not answer, the file may exist: report it as existing, so that the
+ * read that follows fails with the real cause instead of "no such file". */
 int file_exists(const char *path)
 {
     struct fs_stat st;
@@ -46,13 +47,14 @@ static enum skiff_status read_all(int fd, const char *path, struct buf *out,
     if (S_ISDIR(st.st_mode))
         return error_set(err, SKIFF_IO, "cannot read %s: it is a folder, a file was expected",
                          path);
-    /* A buf ends the process when there is no memory; a file may be larger than that is worth. */
+    /* A buf aborts the process when memory runs out. Check with malloc first, so that a huge file
+     * is an error and not an abort. */
     void *probe = st.st_size > 1 << 20 ? malloc((size_t)st.st_size + 4096) : NULL;
     if (st.st_size > 1 << 20 && !probe)
         return error_set(err, SKIFF_NOMEM, "cannot read %s: no memory for its %lld bytes", path,
                          (long long)st.st_size);
     free(probe);
-    /* Pipes and /proc say size 0: read in pieces until the end, whatever stat says. */
+    /* Pipes and files of /proc report size 0: read in pieces until the end, whatever stat says. */
     buf_reserve(out, (size_t)st.st_size + 1);
     for (;;) {
         buf_reserve(out, 4096);
@@ -104,7 +106,7 @@ enum skiff_status file_open_regular(const char *path, int *out_fd, int64_t *out_
     return SKIFF_OK;
 }
 
-/* All of it, and closes it. */
+/* Reads everything and closes fd. */
 static enum skiff_status read_and_close(int fd, const char *path, const struct file_sum *want,
                                         struct buf *out, struct skiff_error *err)
 {
@@ -140,13 +142,13 @@ enum skiff_status file_read(const char *path, struct buf *out, struct skiff_erro
     return read_and_close(fd, path, NULL, out, err);
 }
 
-/* ------------------------------------------------------------------ sums */
+/* ------------------------------------------------------------------ checksums */
 
 static enum skiff_status sum_read(int fd, const char *path, struct file_sum *out,
                                   struct skiff_error *err)
 {
     struct hash_stream *hash = hash_stream_create();
-    char *piece = mem_must(PIECE);
+    char *piece = mem_alloc_or_die(PIECE);
     ssize_t got;
     out->bytes = 0;
     while ((got = read(fd, piece, PIECE)) > 0 || (got < 0 && errno == EINTR)) {
@@ -161,7 +163,7 @@ static enum skiff_status sum_read(int fd, const char *path, struct file_sum *out
     return got < 0 ? error_set_sys(err, "cannot read %s", path) : SKIFF_OK;
 }
 
-/* A file system that cannot flush has nothing to flush. */
+/* EINVAL and EROFS: the file system has no flush, so there is nothing to wait for. */
 static bool flush(int fd)
 {
     return fsync(fd) == 0 || errno == EINVAL || errno == EROFS;
@@ -202,7 +204,7 @@ enum skiff_status file_sync_dir(const char *dir, struct skiff_error *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     enum skiff_status status = SKIFF_OK;
-    if (fd < 0 && errno == EACCES) /* may be written, may not be read: it cannot be flushed */
+    if (fd < 0 && errno == EACCES) /* writable but not readable: cannot be flushed */
         return SKIFF_OK;
     if (fd < 0 || !flush(fd))
         status = error_set_sys(err, "cannot write the folder %s", dir);
@@ -248,8 +250,8 @@ enum skiff_status file_sync_parent(const char *path, struct skiff_error *err)
     return status;
 }
 
-/* One that is new is on the disk afterwards: what will lie in it is lost without it. */
-static enum skiff_status folder_make(const char *dir, const char *path, struct skiff_error *err)
+/* Flushes the parent, too: without that entry a power cut loses all files of a new folder. */
+static enum skiff_status folder_create(const char *dir, const char *path, struct skiff_error *err)
 {
     if (mkdir(dir, 0777) == 0)
         return file_sync_parent(dir, err);
@@ -267,13 +269,13 @@ static enum skiff_status folder_make(const char *dir, const char *path, struct s
 
 enum skiff_status file_make_parents(const char *path, struct skiff_error *err)
 {
-    if (fs_is_remote(path)) /* they come with the files */
+    if (fs_is_remote(path)) /* created together with the files */
         return SKIFF_OK;
-    char *copy = mem_must_strdup(path);
+    char *copy = mem_strdup_or_die(path);
     enum skiff_status status = SKIFF_OK;
     for (char *p = copy + 1; *copy && status == SKIFF_OK && (p = strchr(p, '/')); p++) {
         *p = 0;
-        status = folder_make(copy, path, err);
+        status = folder_create(copy, path, err);
         *p = '/';
     }
     free(copy);
@@ -282,41 +284,42 @@ enum skiff_status file_make_parents(const char *path, struct skiff_error *err)
 
 /* ------------------------------------------------------------------ atomic writing */
 
-char *file_local_place(const char *path)
+char *file_local_path(const char *path)
 {
     struct buf b = BUF_INIT;
     if (!fs_is_remote(path))
-        return mem_must_strdup(path);
+        return mem_strdup_or_die(path);
     buf_printf(&b, "%s/skiff", fs_tmpdir());
     return b.data;
 }
 
 enum skiff_status file_writer_open(struct file_writer *w, const char *path, struct skiff_error *err)
 {
-    char *temp, *here = file_local_place(path);
+    char *temp, *here = file_local_path(path);
     int fd;
     enum skiff_status status = file_make_parents(path, err);
     if (status == SKIFF_OK)
-        status = leftover_make_file(here, &temp, &fd, err);
+        status = stale_file_create_file(here, &temp, &fd, err);
     if (status == SKIFF_OK)
-        *w = (struct file_writer){.path = mem_must_strdup(path), .temp = temp, .fd = fd};
+        *w = (struct file_writer){.path = mem_strdup_or_die(path), .temp = temp, .fd = fd};
     if (status == SKIFF_OK && fs_is_remote(path))
-        (void)fchmod(fd, 0600); /* TMPDIR is everybody's */
+        (void)fchmod(fd, 0600); /* TMPDIR is readable by other users */
     else if (fs_is_remote(path))
         error_prefix(err, status, "%s", path);
     free(here);
     return status;
 }
 
-enum skiff_status file_writer_open_new(struct file_writer *w, const char *path, const char *place,
-                                       struct file_sum *sum, struct skiff_error *err)
+enum skiff_status file_writer_open_exclusive(struct file_writer *w, const char *path,
+                                             const char *target, struct file_sum *sum,
+                                             struct skiff_error *err)
 {
     int fd = -1;
     if (file_make_parents(path, NULL) == SKIFF_OK)
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return error_set_sys(err, "cannot write %s", place);
-    *w = (struct file_writer){.path = mem_must_strdup(place), .fd = fd, .sum = sum};
+        return error_set_sys(err, "cannot write %s", target);
+    *w = (struct file_writer){.path = mem_strdup_or_die(target), .fd = fd, .sum = sum};
     if (sum)
         w->hash = hash_stream_create();
     return SKIFF_OK;
@@ -341,9 +344,10 @@ enum skiff_status file_writer_add(struct file_writer *w, const void *bytes, size
     return SKIFF_OK;
 }
 
-/* Into its place. The bytes must be on the disk before the name is: else a power cut leaves an
- * empty file. The lock goes with the descriptor, so the rename comes first. */
-static enum skiff_status put_in_place(struct file_writer *w, struct skiff_error *err)
+/* Flush, then rename: if the name reached the disk before the bytes, a power cut would leave an
+ * empty file. Rename before close: closing releases the lock, and an unlocked temporary file may be
+ * removed as stale. */
+static enum skiff_status rename_into_place(struct file_writer *w, struct skiff_error *err)
 {
     if (w->temp && fs_is_remote(w->path))
         return fs_send(NULL, w->fd, w->bytes, w->path, err);
@@ -354,11 +358,11 @@ static enum skiff_status put_in_place(struct file_writer *w, struct skiff_error 
 
 enum skiff_status file_writer_commit(struct file_writer *w, struct skiff_error *err)
 {
-    enum skiff_status status = put_in_place(w, err);
+    enum skiff_status status = rename_into_place(w, err);
     if (close(w->fd) < 0 && status == SKIFF_OK)
         status = error_set_sys(err, "cannot write %s", w->path);
     w->fd = -1;
-    if (status == SKIFF_OK && !fs_is_remote(w->path)) { /* it has another name now */
+    if (status == SKIFF_OK && !fs_is_remote(w->path)) { /* renamed: nothing to remove */
         free(w->temp);
         w->temp = NULL;
     }
@@ -419,8 +423,8 @@ char *path_parent(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
-        return mem_must_strdup(".");
-    char *dir = mem_must_strdup(path);
+        return mem_strdup_or_die(".");
+    char *dir = mem_strdup_or_die(path);
     /* roots keep their slash: /, hdfs:/ */
     dir[slash - path + (slash == path || (slash[-1] == ':' && fs_is_remote(path)))] = 0;
     return dir;

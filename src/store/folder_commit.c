@@ -13,31 +13,31 @@
 #include "base/mem.h"
 #include "store/file.h"
 #include "store/folder_save.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 
 #define LIST ".skiff-commit-tables"
-/* In each of the folders until all is done. An exchange that was cut leaves the old folder under
- * the new one's name: one without the mark. */
+/* The mark lies in every new folder until the commit is complete. If an exchange was interrupted,
+ * the folder under the temporary name is the old one exactly when it has no mark. */
 #define MARK ".skiff-placing"
 
 char *folder_commit_name(const char *dir, uint64_t token)
 {
     const char *slash = strrchr(dir, '/'), *base = slash ? slash + 1 : dir;
     struct buf b = BUF_INIT;
-    buf_printf(&b, "%.*s.%s" LEFTOVER_MARK "%016llx", (int)(base - dir), dir, base,
+    buf_printf(&b, "%.*s.%s" STALE_FILE_MARK "%016llx", (int)(base - dir), dir, base,
                (unsigned long long)token);
     return b.data;
 }
 
-/* "000" of ".000.skiff-save-..."; NULL: it is no such name, or leads elsewhere. Caller's. */
-static char *place_of(const char *name)
+/* "000" of ".000.skiff-save-..."; NULL when it is no such name or contains a path. Caller's. */
+static char *target_of(const char *name)
 {
-    const char *mark = strstr(name, LEFTOVER_MARK);
+    const char *mark = strstr(name, STALE_FILE_MARK);
     if (name[0] != '.' || !mark || mark < name + 2 || strchr(name, '/'))
         return NULL;
-    char *place = mem_must_strdup(name + 1);
-    place[mark - name - 1] = 0;
-    return place;
+    char *target = mem_strdup_or_die(name + 1);
+    target[mark - name - 1] = 0;
+    return target;
 }
 
 static bool is_marked(const char *folder)
@@ -50,7 +50,8 @@ static bool is_marked(const char *folder)
 
 static enum skiff_status put_mark(const char *folder, struct skiff_error *err)
 {
-    if (!file_is_dir(folder)) /* this process does not see it: servers bring it to its place */
+    if (!file_is_dir(
+            folder)) /* not visible to this process: the servers move it to its final path */
         return SKIFF_OK;
     char *mark = path_join(folder, MARK);
     enum skiff_status status = file_write(mark, "", 0, err);
@@ -75,11 +76,11 @@ enum skiff_status folder_commit_begin(const char *dir, const char *const *temps,
     return status;
 }
 
-static enum skiff_status place_marked(const char *from, const char *to, struct skiff_error *err)
+static enum skiff_status move_marked(const char *from, const char *to, struct skiff_error *err)
 {
     if (is_marked(from)) {
         TRY(file_sync_dir(from, err));
-        TRY(folder_place(from, to, "part-", err));
+        TRY(folder_move(from, to, "part-", err));
     }
     file_remove_tree(from);
     char *mark = path_join(to, MARK);
@@ -88,23 +89,23 @@ static enum skiff_status place_marked(const char *from, const char *to, struct s
     return SKIFF_OK;
 }
 
-static enum skiff_status settle_one(const char *dir, const char *name, struct skiff_error *err)
+static enum skiff_status recover_one(const char *dir, const char *name, struct skiff_error *err)
 {
-    char *place = place_of(name);
-    if (!place)
+    char *target = target_of(name);
+    if (!target)
         return error_set(err, SKIFF_FORMAT,
-                         "%s/" LIST ": expected names of folders, .<name>" LEFTOVER_MARK
+                         "%s/" LIST ": expected names of folders, .<name>" STALE_FILE_MARK
                          "..., found \"%.80s\"; remove the file",
                          dir, name);
-    char *from = path_join(dir, name), *to = path_join(dir, place);
-    enum skiff_status status = place_marked(from, to, err);
+    char *from = path_join(dir, name), *to = path_join(dir, target);
+    enum skiff_status status = move_marked(from, to, err);
     free(from);
     free(to);
-    free(place);
+    free(target);
     return status;
 }
 
-static enum skiff_status settle_all(const char *dir, const char *list, struct skiff_error *err)
+static enum skiff_status recover_all(const char *dir, const char *list, struct skiff_error *err)
 {
     struct buf text = BUF_INIT;
     enum skiff_status status = file_read(list, &text, err);
@@ -112,7 +113,7 @@ static enum skiff_status settle_all(const char *dir, const char *list, struct sk
         stop = line + strcspn(line, "\n");
         if (*stop)
             *stop++ = 0;
-        status = settle_one(dir, line, err);
+        status = recover_one(dir, line, err);
     }
     buf_deinit(&text);
     if (status == SKIFF_OK && unlink(list) < 0)
@@ -120,8 +121,9 @@ static enum skiff_status settle_all(const char *dir, const char *list, struct sk
     return status;
 }
 
-/* Two who exchange the same folders would undo it: the lock on the list is for one at a time. */
-enum skiff_status folder_commit_settle(const char *dir, struct skiff_error *err)
+/* Two processes that exchange the same folders would undo each other: the lock on the list admits
+ * one at a time. */
+enum skiff_status folder_commit_recover(const char *dir, struct skiff_error *err)
 {
     struct stat a, b;
     char *list = path_join(dir, LIST);
@@ -133,12 +135,13 @@ enum skiff_status folder_commit_settle(const char *dir, struct skiff_error *err)
         free(list);
         return status;
     }
-    (void)flock(fd, LOCK_EX); /* a file system without locks does without */
+    (void)flock(fd, LOCK_EX); /* file systems without locks: continue without one */
     if (stat(list, &a) == 0 && fstat(fd, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
-        status = settle_all(dir, list, err);
-    lock_release(fd);
+        status = recover_all(dir, list, err);
+    lock_close(fd);
     free(list);
     return status < 0
-               ? error_prefix(err, status, "%s holds a save that is not in its place yet", dir)
+               ? error_prefix(err, status,
+                              "%s holds an unfinished save whose files are not moved yet", dir)
                : status;
 }

@@ -12,15 +12,15 @@
 
 #include "base/buf.h"
 #include "fs/fs.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 
-#define TRIES 100 /* a file system whose files are never the same twice has no locks, either */
+#define TRIES 100 /* a file system that reports a new inode each time has no locks, either */
 
-/* What whoever holds the lock has written, in one line. */
+/* Reads the line that the holder of the lock has written. */
 static void read_holder(const char *path, char *out, size_t n)
 {
     FILE *f = fopen(path, "re");
-    snprintf(out, n, "somebody");
+    snprintf(out, n, "another process");
     if (f && fgets(out, (int)n, f))
         out[strcspn(out, "\n")] = '\0';
     if (f)
@@ -34,7 +34,7 @@ static bool is_named(const char *path, int fd)
            a.st_ino == b.st_ino;
 }
 
-static void lock_tell(struct folder_lock *l, const char *who)
+static void lock_report(struct folder_lock *l, const char *who)
 {
     char host[256] = "?", text[512], when[32];
     struct tm tm;
@@ -45,7 +45,7 @@ static void lock_tell(struct folder_lock *l, const char *who)
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
     int n = snprintf(text, sizeof text, "process %d on %s, %.128s, since %s\n", (int)getpid(), host,
                      who, when);
-    /* what it says is for messages alone: a full disk does no harm */
+    /* the text is only for messages: ignore a full disk */
     if (ftruncate(l->fd, 0) == 0 && pwrite(l->fd, text, (size_t)n, 0) != n)
         (void)ftruncate(l->fd, 0);
 }
@@ -56,10 +56,11 @@ enum skiff_status folder_lock_take(struct folder_lock *l, const char *folder, co
     struct buf path = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
     *l = (struct folder_lock){.fd = -1};
-    if (fs_is_remote(folder)) /* no locks there */
+    if (fs_is_remote(folder)) /* the file system has no locks */
         return SKIFF_OK;
     buf_printf(&path, "%s/" FOLDER_LOCK_FILE, folder);
-    /* who ends removes the file: a lock on one that has no name any more is none */
+    /* The previous holder removes the file when it ends: a lock on an unlinked file protects
+     * nothing, so check the name and try again. */
     for (int i = 0; i < TRIES && status == SKIFF_OK && !l->path; i++) {
         l->fd = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (l->fd < 0 && (errno == ENOSPC || errno == EDQUOT))
@@ -77,15 +78,15 @@ enum skiff_status folder_lock_take(struct folder_lock *l, const char *folder, co
         read_holder(path.data, holder, 512);
     if (!l->path)
         buf_deinit(&path);
-    lock_tell(l, who);
+    lock_report(l, who);
     return status;
 }
 
-void folder_lock_release(struct folder_lock *l)
+void folder_lock_close(struct folder_lock *l)
 {
     if (l->path) {
         unlink(l->path);
-        lock_release(l->fd);
+        lock_close(l->fd);
         free(l->path);
     }
     *l = (struct folder_lock){.fd = -1};

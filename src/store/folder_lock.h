@@ -1,6 +1,6 @@
-/* A folder that one process saves to for a while: a lock on <folder>/.skiff_lock, which says who
- * has it, and which the kernel takes away with the process. Folders of other machines (S3, HDFS)
- * have none; on network file systems it is as good as their locks are. */
+/* An exclusive lock on a folder that one process saves to: a lock on <folder>/.skiff_lock, which
+ * the kernel releases when the process ends. The file names the holder. Remote folders (S3, HDFS)
+ * cannot be locked; on network file systems the lock is as reliable as theirs. */
 #ifndef STORE_FOLDER_LOCK_H
 #define STORE_FOLDER_LOCK_H
 
@@ -13,11 +13,11 @@ struct folder_lock {
     int fd;
 };
 
-/* Takes the lock of the folder, which must be there; who: of this process, for others' messages.
- * END when somebody has it: holder tells process, machine, who and since when. A file system
- * without locks, or without room for an empty file, does without. */
+/* Locks the folder, which must exist. who: describes this process in messages of others. END when
+ * another process holds the lock: `holder` gets its process id, machine, `who` and start time. On a
+ * file system without locks, or with no space for an empty file, succeeds without a lock. */
 enum skiff_status folder_lock_take(struct folder_lock *l, const char *folder, const char *who,
                                    char holder[static 512], struct skiff_error *err);
-void folder_lock_release(struct folder_lock *l); /* one that is not held is fine */
+void folder_lock_close(struct folder_lock *l); /* OK when not held */
 
 #endif

@@ -40,12 +40,12 @@ static void one_at_a_time(void **state)
     snprintf(expected, sizeof expected, "process %d on ", (int)getpid());
     assert_int_equal(strncmp(holder, expected, strlen(expected)), 0);
     assert_non_null(strstr(holder, ", the first, since 20"));
-    folder_lock_release(&second); /* not held: nothing happens */
+    folder_lock_close(&second); /* not held: nothing happens */
     assert_true(file_exists(path));
-    folder_lock_release(&first);
+    folder_lock_close(&first);
     assert_false(file_exists(path));
     assert_int_equal(folder_lock_take(&second, folder, "the second", holder, &err), SKIFF_OK);
-    folder_lock_release(&second);
+    folder_lock_close(&second);
 }
 
 /* Whoever was killed leaves the file, but no lock. */
@@ -56,7 +56,7 @@ static void a_file_without_a_holder(void **state)
     char holder[512];
     assert_int_equal(file_write(path, "process 1 on some machine, since long", 37, &err), SKIFF_OK);
     assert_int_equal(folder_lock_take(&l, folder, "the next", holder, &err), SKIFF_OK);
-    folder_lock_release(&l);
+    folder_lock_close(&l);
     assert_false(file_exists(path));
 }
 
@@ -68,16 +68,16 @@ static void a_link_to_a_file(void **state)
     assert_int_equal(symlink("elsewhere", path), 0);
     assert_int_equal(folder_lock_take(&l, folder, "who follows it", holder, &err), SKIFF_OK);
     assert_non_null(l.path);
-    folder_lock_release(&l);
+    folder_lock_close(&l);
 }
 
 static void no_folder(void **state)
 {
     struct folder_lock l;
     struct skiff_error err;
-    char holder[512], nowhere[128];
-    snprintf(nowhere, sizeof nowhere, "%s/nowhere", folder);
-    assert_int_equal(folder_lock_take(&l, nowhere, "who", holder, &err), SKIFF_IO);
+    char holder[512], missing[128];
+    snprintf(missing, sizeof missing, "%s/nowhere", folder);
+    assert_int_equal(folder_lock_take(&l, missing, "who", holder, &err), SKIFF_IO);
     assert_non_null(strstr(err.message, "/nowhere/" FOLDER_LOCK_FILE " cannot be opened"));
     assert_null(l.path);
 }

@@ -1,3 +1,12 @@
+/* Replacing a folder by a new one (folder_save.h), with the best primitive that the file system
+ * has.
+ *
+ * Local: RENAME_EXCHANGE is atomic; the old contents are removed afterwards. Without it the old
+ * folder is renamed away first, and back when the new one cannot be renamed. Remote: a rename where
+ * it is atomic, else a copy with a mark file in it that tells readers it is incomplete.
+ *
+ * A folder in progress always has a locked temporary name or the mark, so that a later save can
+ * tell the remains of a killed process from a save in progress. */
 #define _GNU_SOURCE /* renameat2 */
 #include "store/folder_save.h"
 
@@ -15,14 +24,14 @@
 #include "base/secret.h"
 #include "fs/fs.h"
 #include "store/file.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 
 #define MARK ".skiff-saving"
 #define OLD_SECONDS (24 * 3600)
 
-/* ---- into its place ---- */
+/* ---- moving to the final path ---- */
 
-/* Entries that are not of a save stay in the folder. */
+/* With `replaced`, entries that are not part of a save are moved back to the folder. */
 static void move_others(const char *from, const char *to, const char *replaced)
 {
     DIR *d = replaced ? opendir(from) : NULL;
@@ -32,7 +41,7 @@ static void move_others(const char *from, const char *to, const char *replaced)
             continue;
         char *a = path_join(from, e->d_name), *b = path_join(to, e->d_name);
         if (!file_exists(b))
-            (void)rename(a, b); /* fails: it goes with the old files */
+            (void)rename(a, b); /* on failure it is removed with the old files */
         free(a);
         free(b);
     }
@@ -40,8 +49,8 @@ static void move_others(const char *from, const char *to, const char *replaced)
         closedir(d);
 }
 
-/* Where nothing can be exchanged the old folder goes aside first, and comes back when the new one
- * cannot take its place. */
+/* For file systems without an exchange: rename the old folder to a temporary name, and back when
+ * the new one cannot be renamed. */
 static enum skiff_status replace(const char *from, const char *dir, const char *replaced,
                                  struct skiff_error *err)
 {
@@ -51,7 +60,7 @@ static enum skiff_status replace(const char *from, const char *dir, const char *
     if (status == SKIFF_OK) {
         status = fs_rename(NULL, from, dir, err);
         if (status < 0 && fs_is_remote(dir))
-            (void)fs_remove(NULL, dir, NULL); /* what a cut copy has left */
+            (void)fs_remove(NULL, dir, NULL); /* remains of an interrupted copy */
         if (status < 0)
             (void)fs_rename(NULL, aside.data, dir, NULL);
         else if (!fs_is_remote(dir))
@@ -63,19 +72,19 @@ static enum skiff_status replace(const char *from, const char *dir, const char *
     return status;
 }
 
-/* An exchange would take any file for a folder. */
-static enum skiff_status check_place(const char *dir, struct skiff_error *err)
+/* RENAME_EXCHANGE would exchange a file for a folder. */
+static enum skiff_status check_target(const char *dir, struct skiff_error *err)
 {
     if (!file_exists(dir) || file_is_dir(dir))
         return SKIFF_OK;
     return error_set(err, SKIFF_IO, "%s cannot be saved: there is a file of that name", dir);
 }
 
-static enum skiff_status place_here(const char *from, const char *dir, const char *replaced,
-                                    struct skiff_error *err)
+static enum skiff_status move_here(const char *from, const char *dir, const char *replaced,
+                                   struct skiff_error *err)
 {
-    TRY(check_place(dir, err));
-    if (rename(from, dir) == 0) /* nothing there, or an empty folder */
+    TRY(check_target(dir, err));
+    if (rename(from, dir) == 0) /* the target does not exist, or is an empty folder */
         return SKIFF_OK;
     bool there = errno == ENOTEMPTY || errno == EEXIST;
     if (there && renameat2(AT_FDCWD, from, AT_FDCWD, dir, RENAME_EXCHANGE) == 0) {
@@ -83,12 +92,12 @@ static enum skiff_status place_here(const char *from, const char *dir, const cha
         file_remove_tree(from);
         return SKIFF_OK;
     }
-    if (there && (errno == EINVAL || errno == ENOSYS)) /* a file system that cannot exchange */
+    if (there && (errno == EINVAL || errno == ENOSYS)) /* the file system has no exchange */
         return replace(from, dir, replaced, err);
-    return error_set_sys(err, "%s cannot be put in its place", dir);
+    return error_set_sys(err, "cannot move the saved folder to %s", dir);
 }
 
-static enum skiff_status place_there(const char *from, const char *dir, struct skiff_error *err)
+static enum skiff_status move_there(const char *from, const char *dir, struct skiff_error *err)
 {
     struct fs_stat st;
     enum skiff_status status = fs_look(NULL, dir, &st, err);
@@ -97,26 +106,26 @@ static enum skiff_status place_there(const char *from, const char *dir, struct s
     return status == SKIFF_NOT_FOUND ? fs_rename(NULL, from, dir, err) : status;
 }
 
-static enum skiff_status sync_place(const char *dir, struct skiff_error *err)
+static enum skiff_status sync_target(const char *dir, struct skiff_error *err)
 {
     return fs_is_remote(dir) ? SKIFF_OK : file_sync_parent(dir, err);
 }
 
-enum skiff_status folder_place(const char *from, const char *dir, const char *replaced,
-                               struct skiff_error *err)
+enum skiff_status folder_move(const char *from, const char *dir, const char *replaced,
+                              struct skiff_error *err)
 {
-    TRY(fs_is_remote(dir) ? place_there(from, dir, err) : place_here(from, dir, replaced, err));
-    return sync_place(dir, err);
+    TRY(fs_is_remote(dir) ? move_there(from, dir, err) : move_here(from, dir, replaced, err));
+    return sync_target(dir, err);
 }
 
-/* ---- other machines ---- */
+/* ---- remote storage ---- */
 
 static const char *name_of(const struct fs_entry *e)
 {
     return strrchr(e->path, '/') + 1;
 }
 
-/* What was left a day ago: nobody can tell whether its writer lives. */
+/* Removes uploads older than a day. Younger ones may still have a writer: there are no locks. */
 static void remove_old(const char *parent, const char *start)
 {
     struct fs_list in = {0};
@@ -139,7 +148,7 @@ static enum skiff_status open_beside(struct folder_save *s, struct skiff_error *
     struct buf start = BUF_INIT, path = BUF_INIT;
     uint64_t random;
     secret_random(&random, sizeof random);
-    buf_printf(&start, ".%s" LEFTOVER_MARK, strrchr(s->dir, '/') + 1);
+    buf_printf(&start, ".%s" STALE_FILE_MARK, strrchr(s->dir, '/') + 1);
     remove_old(parent, start.data);
     buf_printf(&path, "%s/%s%llx-%016llx", parent, start.data, (unsigned long long)time(NULL),
                (unsigned long long)random);
@@ -149,7 +158,7 @@ static enum skiff_status open_beside(struct folder_save *s, struct skiff_error *
     return fs_mkdirs(NULL, s->path, err);
 }
 
-/* All but the mark. */
+/* Everything except the mark. */
 static enum skiff_status clear(const char *dir, struct skiff_error *err)
 {
     struct fs_list in = {0};
@@ -164,7 +173,7 @@ static enum skiff_status clear(const char *dir, struct skiff_error *err)
 static enum skiff_status open_inside(struct folder_save *s, struct skiff_error *err)
 {
     char *mark = path_join(s->dir, MARK);
-    s->path = mem_must_strdup(s->dir);
+    s->path = mem_strdup_or_die(s->dir);
     s->marked = true;
     enum skiff_status status = file_write(mark, "", 0, err);
     free(mark);
@@ -188,10 +197,11 @@ enum skiff_status folder_save_check(const char *dir, struct skiff_error *err)
     char *mark = path_join(dir, MARK);
     enum skiff_status status = fs_look(NULL, mark, &st, err);
     if (status == SKIFF_OK)
-        status = error_set(err, SKIFF_FORMAT,
-                           "%s is not whole: there is %s, so that whoever saved there was killed, "
-                           "or saves there now; take another model",
-                           dir, mark);
+        status =
+            error_set(err, SKIFF_FORMAT,
+                      "%s is incomplete: it contains %s, so the process that saved it was killed "
+                      "or is still saving; use another model",
+                      dir, mark);
     else if (status == SKIFF_NOT_FOUND)
         status = SKIFF_OK;
     free(mark);
@@ -200,15 +210,15 @@ enum skiff_status folder_save_check(const char *dir, struct skiff_error *err)
 
 /* ---- a save ---- */
 
-/* The lock is on a folder around it: who writes models locks the folder that they go to. */
+/* Locks the parent folder: those who write models lock the folder that contains them. */
 static enum skiff_status open_here(struct folder_save *s, struct skiff_error *err)
 {
-    TRY(check_place(s->dir, err));
+    TRY(check_target(s->dir, err));
     TRY(file_make_parents(s->dir, err));
     char *parent = path_parent(s->dir);
-    leftover_remove(parent);
+    stale_file_remove(parent);
     free(parent);
-    TRY(leftover_make_dir(s->dir, false, &s->temp, &s->lock, err));
+    TRY(stale_file_create_dir(s->dir, false, &s->temp, &s->lock, err));
     s->path = path_join(s->temp, "model");
     return mkdir(s->path, 0777) < 0 ? error_set_sys(err, "cannot make folder %s", s->path)
                                     : SKIFF_OK;
@@ -216,7 +226,7 @@ static enum skiff_status open_here(struct folder_save *s, struct skiff_error *er
 
 enum skiff_status folder_save_open(struct folder_save *s, const char *dir, struct skiff_error *err)
 {
-    *s = (struct folder_save){.lock = -1, .dir = mem_must_strdup(dir)};
+    *s = (struct folder_save){.lock = -1, .dir = mem_strdup_or_die(dir)};
     for (size_t n = strlen(dir); n > 1 && s->dir[n - 1] == '/'; n--)
         s->dir[n - 1] = 0;
     enum skiff_status status = !fs_is_remote(s->dir)               ? open_here(s, err)
@@ -227,21 +237,21 @@ enum skiff_status folder_save_open(struct folder_save *s, const char *dir, struc
     return status;
 }
 
-static enum skiff_status place(struct folder_save *s, struct skiff_error *err)
+static enum skiff_status target(struct folder_save *s, struct skiff_error *err)
 {
     if (s->marked)
         return remove_mark(s, err);
-    return fs_is_remote(s->dir) ? place_there(s->path, s->dir, err)
-                                : place_here(s->path, s->dir, NULL, err);
+    return fs_is_remote(s->dir) ? move_there(s->path, s->dir, err)
+                                : move_here(s->path, s->dir, NULL, err);
 }
 
-/* Once it is in its place a second try has to flush only. */
+/* After the rename, a retry has only to flush. */
 enum skiff_status folder_save_commit(struct folder_save *s, struct skiff_error *err)
 {
     if (!s->placed)
-        TRY(place(s, err));
+        TRY(target(s, err));
     s->placed = true;
-    return sync_place(s->dir, err);
+    return sync_target(s->dir, err);
 }
 
 void folder_save_close(struct folder_save *s)
@@ -255,7 +265,7 @@ void folder_save_close(struct folder_save *s)
     if (s->temp)
         file_remove_tree(s->temp);
     if (s->lock >= 0)
-        lock_release(s->lock);
+        lock_close(s->lock);
     free(s->dir);
     free(s->path);
     free(s->temp);

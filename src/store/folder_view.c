@@ -8,7 +8,7 @@
 
 void folder_view_init(struct folder_view *v, const char *dir, struct fs_list *in)
 {
-    *v = (struct folder_view){.dir = mem_must_strdup(dir), .listed = in != NULL};
+    *v = (struct folder_view){.dir = mem_strdup_or_die(dir), .listed = in != NULL};
     if (in) {
         v->in = *in;
         *in = (struct fs_list){0};

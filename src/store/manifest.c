@@ -1,6 +1,6 @@
-/* The manifest's text (manifest.h). The last line is a checksum of the lines before it: one that
- * was cut or changed is found before it is believed. Lines that are not known are passed over, so
- * that a newer Skiff may say more. */
+/* Writing and parsing the manifest's text (manifest.h). The last line is a checksum of the lines
+ * before it, checked before anything else is believed. Unknown lines are skipped, so that a newer
+ * Skiff may add some. */
 #include "store/manifest.h"
 
 #include <ctype.h>
@@ -33,10 +33,10 @@ struct manifest_file *manifest_add(struct manifest *m, const char *name)
 {
     if (m->n == m->cap) {
         m->cap = m->cap ? 2 * m->cap : 32;
-        m->files = mem_must_grow(m->files, sizeof *m->files * (size_t)m->cap);
+        m->files = mem_grow_or_die(m->files, sizeof *m->files * (size_t)m->cap);
     }
-    struct manifest_file *f = mem_must(sizeof *f);
-    f->name = mem_must_strdup(name);
+    struct manifest_file *f = mem_alloc_or_die(sizeof *f);
+    f->name = mem_strdup_or_die(name);
     f->sum = FILE_SUM_UNKNOWN;
     if (!str_map_has(&m->by_name, f->name))
         str_map_put(&m->by_name, f->name, f);
@@ -107,7 +107,7 @@ enum skiff_status manifest_remove_prefix(const char *prefix, struct skiff_error 
 
 /* ------------------------------------------------------------------ writing */
 
-/* As YAML quotes; bytes that are not ASCII stay. */
+/* Quoted as in YAML; bytes that are not ASCII stay as they are. */
 static void quoted_print(struct buf *out, const char *s)
 {
     buf_char(out, '"');
@@ -122,7 +122,7 @@ static void quoted_print(struct buf *out, const char *s)
     buf_char(out, '"');
 }
 
-static void note_print(struct buf *out, const struct model_note *note)
+static void record_print(struct buf *out, const struct model_info *note)
 {
     if (!note->known)
         return;
@@ -144,7 +144,7 @@ void manifest_encode(const struct manifest *m, struct buf *out)
                "# Loading compares these files with what was saved. Changed on purpose? Remove "
                "this file.\nskiff_manifest: 1\ntime: %s.%03dZ\nsave: %016llx\n",
                when, (int)(now.tv_nsec / 1000000), (unsigned long long)rng_entropy());
-    note_print(out, &m->note);
+    record_print(out, &m->note);
     buf_str(out, "files:\n");
     for (int i = 0; i < m->n; i++) {
         buf_str(out, "  ");
@@ -157,7 +157,7 @@ void manifest_encode(const struct manifest *m, struct buf *out)
 
 /* ------------------------------------------------------------------ reading */
 
-/* *body: the text up to its last line, when that fits. */
+/* *body: the text without its last line, when the checksum fits. */
 static bool is_whole(const char *text, size_t n, size_t *body)
 {
     char want[40];
@@ -169,7 +169,7 @@ static bool is_whole(const char *text, size_t n, size_t *body)
     return !memcmp(text + n - tail, want, tail);
 }
 
-/* Takes a quoted string at *p; *p moves behind it. */
+/* Parses a quoted string at *p and moves *p behind it. */
 static bool quoted_take(const char **p, struct buf *out)
 {
     buf_reset(out);
@@ -223,7 +223,7 @@ static bool file_take(const char *line, struct manifest *m, struct buf *name)
     return true;
 }
 
-/* The rest of the line, cut to what fits. */
+/* The rest of the line, truncated to the size of the field. */
 static void text_take(const char *p, char *out, size_t cap)
 {
     size_t n = strcspn(p, "\n");
@@ -232,10 +232,10 @@ static void text_take(const char *p, char *out, size_t cap)
     out[n] = 0;
 }
 
-static void note_take(const char *line, struct manifest *m)
+static void record_take(const char *line, struct manifest *m)
 {
     const char *p = line;
-    struct model_note *note = &m->note;
+    struct model_info *note = &m->note;
     if (word_take(&p, "save: ")) {
         m->save = strtoull(p, NULL, 16);
     } else if (word_take(&p, "run: ")) {
@@ -254,7 +254,7 @@ static void note_take(const char *line, struct manifest *m)
     }
 }
 
-/* Every line of text[0..n), which ends with a line end and a 0. */
+/* Parses text[0..n), line by line; it ends with a line end and a 0. */
 static enum skiff_status lines_take(const char *text, size_t n, const char *what,
                                     struct manifest *m, struct skiff_error *err)
 {
@@ -271,7 +271,7 @@ static enum skiff_status lines_take(const char *text, size_t n, const char *what
         else if (files && model_name_check(m->files[m->n - 1]->name, err) < 0)
             status = error_prefix(err, SKIFF_INVALID, "%s:%d", what, number);
         else if (!files)
-            note_take(line, m);
+            record_take(line, m);
         files |= !strncmp(line, "files:\n", 7);
         line += strcspn(line, "\n") + 1;
     }
@@ -285,12 +285,12 @@ enum skiff_status manifest_decode(const char *text, size_t n, const char *what,
     size_t body;
     if (memchr(text, 0, n) || !is_whole(text, n, &body))
         return error_set(err, SKIFF_FORMAT,
-                         "%s: it is damaged or was changed after it was saved (its last line, the "
-                         "checksum of the others, does not fit): take an older model, or, if it "
+                         "%s: it is damaged or was changed after it was saved (its last line, a "
+                         "checksum of the others, does not match): use an older model or, if it "
                          "was changed on purpose, remove it",
                          what);
     struct manifest m = MANIFEST_INIT;
-    char *copy = mem_must(body + 1);
+    char *copy = mem_alloc_or_die(body + 1);
     memcpy(copy, text, body);
     enum skiff_status status = lines_take(copy, body, what, &m, err);
     free(copy);

@@ -1,5 +1,5 @@
 /* The manifest of a save: which files belong to it, how long they are and their checksums, and what
- * the model is (how far it was trained, by which run). A text that people and YAML readers can
+ * the model is (how far it was trained, by which run). A text that users and YAML readers can
  * read:
  *
  *   skiff_manifest: 1
@@ -23,19 +23,19 @@
 #include "store/file.h"
 
 #define MANIFEST_FILE "__skiff_manifest__"
-#define MANIFEST_OLD "skiff_manifest.yaml"     /* of a folder, before: read, never written anew */
+#define MANIFEST_OLD "skiff_manifest.yaml" /* of a folder, in older versions: read, never written */
 #define MANIFEST_ENDING ".skiff_manifest.yaml" /* of a prefix */
-/* For messages. */
+/* A phrase for messages. */
 #define MANIFEST_WHICH "the manifest that lists it (" MANIFEST_FILE " or *" MANIFEST_ENDING ")"
 
-/* What a saved model is. Steps and samples are those of the epoch. */
-struct model_note {
+/* The description of a saved model. Steps and samples are those of the epoch. */
+struct model_info {
     int64_t steps, samples;
     int epoch;
     bool complete; /* the epoch was trained to its end */
-    char run[40];  /* names the run that has trained it; goes on with --resume */
-    char time[32]; /* as read: when it was saved; a later one compares greater (strcmp) */
-    bool known;    /* false: nobody has told, the rest says nothing */
+    char run[40];  /* identifies the run that trained it; kept by --resume */
+    char time[32]; /* as read: time of the save; compares greater (strcmp) for a later one */
+    bool known;    /* false: no description, the other fields mean nothing */
 };
 
 struct manifest_file {
@@ -44,9 +44,9 @@ struct manifest_file {
 };
 
 struct manifest {
-    struct model_note note;
-    uint64_t save;                /* as read; a manifest that is written gets one of its own */
-    struct manifest_file **files; /* owned; each stays where it is */
+    struct model_info note;
+    uint64_t save;                /* as read; a new manifest gets its own */
+    struct manifest_file **files; /* owned; entries do not move */
     int n, cap;
     struct str_map by_name; /* name -> the first file of that name */
 };
@@ -57,22 +57,22 @@ struct manifest {
     }
 
 void manifest_deinit(struct manifest *m);
-/* A new entry with an unknown sum; the name is copied. Unique names are the caller's care. */
+/* Adds an entry with an unknown sum; copies the name. The caller keeps names unique. */
 struct manifest_file *manifest_add(struct manifest *m, const char *name);
 struct manifest_file *manifest_find(const struct manifest *m, const char *name); /* or NULL */
 void manifest_drop(struct manifest *m, const char *name);
 
 void manifest_encode(const struct manifest *m, struct buf *out);
-/* `what` names the file for messages. Names that lead out of a folder are refused. */
+/* `what` names the file in messages. Refuses names that lead out of the folder. */
 enum skiff_status manifest_decode(const char *text, size_t n, const char *what,
                                   struct manifest *out, struct skiff_error *err);
-/* No such file: *out has no files, *there is false. */
+/* When there is no such file, *out is empty and *there is false. */
 enum skiff_status manifest_read(const char *path, struct manifest *out, bool *there,
                                 struct skiff_error *err);
 bool manifest_named(const char *name); /* is it the name of a manifest? */
-/* What a folder's manifest is called: MANIFEST_OLD when only that is there. */
+/* The name of a folder's manifest: MANIFEST_OLD when only that exists. */
 const char *manifest_in(const char *dir);
-/* Takes it away: nothing is compared from now on. None there is fine. */
+/* Removes the manifest, so that nothing is compared any more. OK when there is none. */
 enum skiff_status manifest_remove(const char *dir, struct skiff_error *err);
 enum skiff_status manifest_remove_prefix(const char *prefix, struct skiff_error *err);
 

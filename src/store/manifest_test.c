@@ -10,7 +10,7 @@ static void fill(struct manifest *m)
     for (int i = 0; i < 5; i++)
         manifest_add(m, names[i])->sum =
             (struct file_sum){(int64_t)1 << (10 * i), UINT64_MAX / (uint64_t)(i + 1)};
-    m->note = (struct model_note){.steps = 12,
+    m->note = (struct model_info){.steps = 12,
                                   .samples = INT64_MAX,
                                   .epoch = 3,
                                   .complete = true,

@@ -1,19 +1,19 @@
-/* The instant at which a save is there (model_dir.h).
+/* Atomic commit of a save in a local folder (model_dir.h).
  *
- * A new folder: one rename of the temporary folder beside it.
+ * A new folder: one rename of the temporary folder next to it.
  *
- * A folder that is there and holds nothing but what this save replaces: the two folders change
- * names (RENAME_EXCHANGE), then the old one is removed.
+ * A folder that contains only files that this save replaces: the two folders are exchanged
+ * (RENAME_EXCHANGE), then the old one is removed.
  *
- * Any other folder (it holds files of others, is a mount point or the working directory, or the
- * file system cannot exchange): the temporary folder inside it is renamed to .skiff-commit-<n>.
- * That is the instant: from now on the files in there are the model's. They are then moved to their
- * places, the manifest last, and the folder is removed. Who comes to a folder (to load or to save)
- * and finds such a commit moves the rest first (model_settle); moving what is moved already does
- * nothing, so that it may be cut any number of times.
+ * Any other folder (it contains other files, is a mount point or the working directory, or the file
+ * system cannot exchange): the temporary folder inside it is renamed to .skiff-commit-<n>. This
+ * rename is the commit point. The files are then moved to their final paths, the manifest last, and
+ * the folder is removed. A process that loads or saves there and finds such a commit folder
+ * finishes the moves first (model_recover). Moving is idempotent, so it may be interrupted any
+ * number of times.
  *
- * A lock on the folder keeps commits and settling apart. Everything is flushed before the rename
- * that makes it true. */
+ * A lock on the folder excludes other commits and recoveries. Everything is flushed before the
+ * rename that commits it. */
 #define _GNU_SOURCE /* renameat2 */
 #include "store/model_commit.h"
 
@@ -30,7 +30,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "fs/fs.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 
 #define COMMIT ".skiff-commit-"
 #define LOCK_SECONDS 60
@@ -68,7 +68,7 @@ enum skiff_status commit_lock(const char *dir, int *out, struct skiff_error *err
 {
     int64_t until = clock_after(clock_now(), LOCK_SECONDS * 1000);
     *out = -1;
-    if (fs_is_remote(dir)) /* there is none */
+    if (fs_is_remote(dir)) /* no such folder */
         return SKIFF_OK;
     for (;;) {
         struct stat a, b;
@@ -76,7 +76,7 @@ enum skiff_status commit_lock(const char *dir, int *out, struct skiff_error *err
         if (fd < 0)
             return error_set_sys(err, "cannot open the model folder %s", dir);
         bool busy = flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-        /* While we waited another commit may have put a new folder there. */
+        /* While we waited, another commit may have replaced the folder: lock the new one. */
         if (!busy && fstat(fd, &a) == 0 && stat(dir, &b) == 0 && a.st_dev == b.st_dev &&
             a.st_ino == b.st_ino) {
             *out = fd;
@@ -85,13 +85,14 @@ enum skiff_status commit_lock(const char *dir, int *out, struct skiff_error *err
         close(fd);
         if (clock_now() > until)
             return error_set(err, SKIFF_TIMEOUT,
-                             "%s: another process has been putting a model there for %d s", dir,
+                             "%s: another process has been saving a model there for %d s", dir,
                              LOCK_SECONDS);
         clock_sleep(5 * CLOCK_MS);
     }
 }
 
-/* ------------------------------------------------------------------ moving into place */
+/* ------------------------------------------------------------------ moving files to their final
+ * paths */
 
 int commit_rank(const char *name)
 {
@@ -101,8 +102,8 @@ int commit_rank(const char *name)
     return !strcmp(name, "__model__") || (n > 8 && !strcmp(name + n - 8, ".pdmodel"));
 }
 
-/* A folder of that name, made if need be. Not a link to one: a model folder from elsewhere could
- * lead anywhere. */
+/* Opens or creates a folder of that name. Refuses a link: in a model folder from an untrusted
+ * source it could lead anywhere. */
 static enum skiff_status folder_need(const char *path, struct skiff_error *err)
 {
     if (mkdir(path, 0777) == 0)
@@ -150,7 +151,7 @@ static enum skiff_status move_tree(const char *from, const char *to, int rank,
     return status == SKIFF_OK ? file_sync_dir(to, err) : status;
 }
 
-/* Behind one of the new name nobody looks at it. */
+/* The old manifest name: not read when one of the new name exists. */
 static void old_manifest_remove(const char *dir)
 {
     char *new = path_join(dir, MANIFEST_FILE), *old = path_join(dir, MANIFEST_OLD);
@@ -170,14 +171,15 @@ static enum skiff_status forward(const char *dir, const char *name, struct skiff
         old_manifest_remove(dir);
         file_remove_tree(from);
     } else {
-        error_prefix(err, status, "%s holds a save that is not in its place yet", from);
+        error_prefix(err, status, "%s holds an unfinished save whose files are not moved yet",
+                     from);
     }
     free(from);
     return status;
 }
 
-/* A folder itself: a link of that name, in a model from elsewhere, would have files of ours
- * moved. */
+/* A folder itself: a link of that name, in a model from an untrusted source, would make us move
+ * files elsewhere. */
 static bool is_commit(const char *dir, const char *name)
 {
     if (strncmp(name, COMMIT, strlen(COMMIT)))
@@ -199,8 +201,8 @@ static bool has_commit(const char *dir)
     return has;
 }
 
-/* One pass: an empty commit that we may not remove (the folder is not ours to write) stays. */
-static enum skiff_status settle_locked(const char *dir, struct skiff_error *err)
+/* One pass. An empty commit folder that we may not remove (no write permission) stays. */
+static enum skiff_status recover_locked(const char *dir, struct skiff_error *err)
 {
     DIR *d = opendir(dir);
     enum skiff_status status = SKIFF_OK;
@@ -212,16 +214,16 @@ static enum skiff_status settle_locked(const char *dir, struct skiff_error *err)
     return status;
 }
 
-enum skiff_status model_settle(const char *dir, struct skiff_error *err)
+enum skiff_status model_recover(const char *dir, struct skiff_error *err)
 {
     int lock;
     if (fs_is_remote(dir))
-        return remote_settle(dir, NULL, err);
+        return remote_recover(dir, NULL, err);
     if (!has_commit(dir))
         return SKIFF_OK;
     TRY(commit_lock(dir, &lock, err));
-    enum skiff_status status = settle_locked(dir, err);
-    lock_release(lock);
+    enum skiff_status status = recover_locked(dir, err);
+    lock_close(lock);
     return status;
 }
 
@@ -232,15 +234,15 @@ static enum skiff_status manifest_write(const struct model_writer *w, const char
 {
     struct buf text = BUF_INIT;
     struct file_writer file;
-    char *path = path_join(w->temp, name), *place = path_join(w->dir, name);
+    char *path = path_join(w->temp, name), *target = path_join(w->dir, name);
     manifest_encode(m, &text);
-    unlink(path); /* of a commit that was tried another way */
-    enum skiff_status status = file_writer_open_new(&file, path, place, NULL, err);
+    unlink(path); /* left by a commit attempt of another kind */
+    enum skiff_status status = file_writer_open_exclusive(&file, path, target, NULL, err);
     if (status == SKIFF_OK)
         status = file_writer_end(&file, file_writer_add(&file, text.data, text.len, err), err);
     buf_deinit(&text);
     free(path);
-    free(place);
+    free(target);
     return status;
 }
 
@@ -249,14 +251,14 @@ static bool of_folder(const struct model_writer *w)
     return !strcmp(w->manifest, MANIFEST_FILE);
 }
 
-/* What was saved there before. A damaged manifest is no reason not to save: it is replaced. */
+/* The manifest of the previous save. A damaged one does not prevent saving: it is replaced. */
 static void manifest_read_old(const struct model_writer *w, struct manifest *out)
 {
     const char *name = of_folder(w) ? folder_view_manifest(&w->view) : w->manifest;
     (void)folder_view_read(&w->view, name, out, NULL);
 }
 
-/* Files of other saves in the folder stay listed, as long as they are there. */
+/* Files of other saves in the folder stay listed, as long as they exist. */
 static void manifest_merge(struct model_writer *w, const struct manifest *old)
 {
     bool kept = false;
@@ -271,7 +273,7 @@ static void manifest_merge(struct model_writer *w, const struct manifest *old)
         w->contents.note = old->note;
 }
 
-/* A manifest in the folder that is not this save's no longer lists what this save replaces. */
+/* Removes what this save replaces from other manifests in the folder. */
 static enum skiff_status manifest_yield(struct model_writer *w, const char *name,
                                         struct skiff_error *err)
 {
@@ -314,9 +316,9 @@ enum skiff_status commit_manifests(struct model_writer *w, struct manifest *old,
     return manifests_yield(w, err);
 }
 
-/* ------------------------------------------------------------------ the instant */
+/* ------------------------------------------------------------------ the commit point */
 
-/* The temporary folder and all below it. */
+/* Flushes the temporary folder and everything below it. */
 static enum skiff_status sync_tree(const char *dir, struct skiff_error *err)
 {
     DIR *d = opendir(dir);
@@ -340,21 +342,21 @@ static bool is_own(const struct model_writer *w, const char *name)
            (of_folder(w) && !strcmp(name, MANIFEST_OLD));
 }
 
-/* Is everything below the folder listed in its manifest, and replaced by this save? What others are
- * writing in there is not. */
+/* Is everything below the folder listed in its manifest and replaced by this save? Files that other
+ * processes are writing there are not. */
 static bool all_replaced(const struct model_writer *w, const struct manifest *old, const char *sub)
 {
-    char *dir = sub ? path_join(w->dir, sub) : mem_must_strdup(w->dir);
+    char *dir = sub ? path_join(w->dir, sub) : mem_strdup_or_die(w->dir);
     DIR *d = opendir(dir);
     bool all = d != NULL, any = false;
     for (struct dirent *e; all && (e = readdir(d));) {
         if (is_dot(e->d_name) || (!sub && is_own(w, e->d_name)))
             continue;
         any = true;
-        char *name = sub ? path_join(sub, e->d_name) : mem_must_strdup(e->d_name);
+        char *name = sub ? path_join(sub, e->d_name) : mem_strdup_or_die(e->d_name);
         char *path = path_join(w->dir, name);
         if (is_folder(path))
-            all = !leftover_named(e->d_name) && all_replaced(w, old, name);
+            all = !stale_file_named(e->d_name) && all_replaced(w, old, name);
         else
             all = manifest_find(old, name) && (w->replaces || manifest_find(&w->contents, name));
         free(path);
@@ -363,10 +365,10 @@ static bool all_replaced(const struct model_writer *w, const struct manifest *ol
     if (d)
         closedir(d);
     free(dir);
-    return all && (any || !sub); /* an empty folder is somebody's */
+    return all && (any || !sub); /* someone made this empty folder on purpose: keep it */
 }
 
-/* A folder of our own, nobody's working directory as far as we know. */
+/* A folder that only this save uses, and not known to be a working directory. */
 static bool may_exchange(const struct model_writer *w, const struct manifest *old)
 {
     struct stat dir, here;
@@ -378,22 +380,22 @@ static bool may_exchange(const struct model_writer *w, const struct manifest *ol
            chmod(w->temp, dir.st_mode & 07777) == 0;
 }
 
-/* Changes names with the folder. False, with everything as it was, when that cannot be done. */
+/* Exchanges the two folders. False, with everything as before, when that is not possible. */
 static bool exchange(struct model_writer *w)
 {
     char *beside;
     int lock;
-    if (leftover_make_dir(w->dir, false, &beside, &lock, NULL) < 0)
+    if (stale_file_create_dir(w->dir, false, &beside, &lock, NULL) < 0)
         return false;
-    /* An empty folder may be replaced by a rename; this one only kept the name for us. */
+    /* A rename can replace an empty folder; this one only reserved the name. */
     bool moved = rename(w->temp, beside) == 0;
     bool done = moved && renameat2(AT_FDCWD, beside, AT_FDCWD, w->dir, RENAME_EXCHANGE) == 0;
     if (moved && !done && rename(beside, w->temp) == 0)
         moved = false;
     if (!moved)
         rmdir(beside);
-    lock_release(lock);
-    if (moved) { /* what lies beside is the old folder now; its removal is model_writer_close's */
+    lock_close(lock);
+    if (moved) { /* the temporary name now holds the old folder; model_writer_close removes it */
         free(w->temp);
         w->temp = beside;
     } else {
@@ -402,7 +404,7 @@ static bool exchange(struct model_writer *w)
     return done;
 }
 
-/* The folders between w->dir and the file. */
+/* Creates the folders between w->dir and the file. */
 static enum skiff_status parents_need(const struct model_writer *w, char *path,
                                       struct skiff_error *err)
 {
@@ -416,7 +418,7 @@ static enum skiff_status parents_need(const struct model_writer *w, char *path,
 }
 
 /* A folder in the way of a file, or a file in the way of a folder, would stop the move half-way. */
-static enum skiff_status places_check(const struct model_writer *w, struct skiff_error *err)
+static enum skiff_status targets_check(const struct model_writer *w, struct skiff_error *err)
 {
     for (int i = 0; i < w->contents.n; i++) {
         char *path = path_join(w->dir, w->contents.files[i]->name);
@@ -434,7 +436,7 @@ static enum skiff_status commit_inside(struct model_writer *w, struct skiff_erro
 {
     struct buf to = BUF_INIT;
     enum skiff_status status;
-    TRY_OUT(places_check(w, err));
+    TRY_OUT(targets_check(w, err));
     TRY_OUT(manifests_yield(w, err));
     TRY_OUT(sync_tree(w->temp, err));
     buf_printf(&to, "%s/" COMMIT "%ld", w->dir, (long)getpid());
@@ -445,7 +447,7 @@ static enum skiff_status commit_inside(struct model_writer *w, struct skiff_erro
     free(w->temp);
     w->temp = NULL;
     TRY_OUT(file_sync_dir(w->dir, err));
-    TRY_OUT(settle_locked(w->dir, err));
+    TRY_OUT(recover_locked(w->dir, err));
 out:
     buf_deinit(&to);
     return status;
@@ -457,7 +459,7 @@ static enum skiff_status commit_existing(struct model_writer *w, struct skiff_er
     int lock;
     enum skiff_status status;
     TRY(commit_lock(w->dir, &lock, err));
-    TRY_OUT(settle_locked(w->dir, err));
+    TRY_OUT(recover_locked(w->dir, err));
     manifest_read_old(w, &old);
     bool alone = may_exchange(w, &old);
     manifest_merge(w, &old);
@@ -465,34 +467,34 @@ static enum skiff_status commit_existing(struct model_writer *w, struct skiff_er
     TRY_OUT(sync_tree(w->temp, err));
     status = alone && exchange(w) ? file_sync_parent(w->dir, err) : commit_inside(w, err);
 out:
-    lock_release(lock);
+    lock_close(lock);
     manifest_deinit(&old);
     return status;
 }
 
-/* The folder has come into being meanwhile: from beside it to inside. */
+/* The folder was created meanwhile: move the temporary folder into it. */
 static enum skiff_status move_inside(struct model_writer *w, struct skiff_error *err)
 {
     char *inside;
     int kept, lock;
     TRY(commit_lock(w->dir, &lock, err));
-    enum skiff_status status = leftover_make_dir(w->dir, true, &inside, &kept, err);
+    enum skiff_status status = stale_file_create_dir(w->dir, true, &inside, &kept, err);
     if (status == SKIFF_OK && rename(w->temp, inside) == 0) {
         free(w->temp);
         w->temp = inside;
         w->fresh = false;
-        lock_release(kept);
+        lock_close(kept);
     } else if (status == SKIFF_OK) {
         status = error_set_sys(err, "cannot write the model folder %s", w->dir);
         rmdir(inside);
         free(inside);
-        lock_release(kept);
+        lock_close(kept);
     }
-    lock_release(lock);
+    lock_close(lock);
     return status;
 }
 
-enum skiff_status commit_place(struct model_writer *w, struct skiff_error *err)
+enum skiff_status commit_move(struct model_writer *w, struct skiff_error *err)
 {
     if (w->remote)
         return remote_commit(w, err);

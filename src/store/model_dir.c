@@ -1,7 +1,6 @@
-/* Folders of files that belong together: what is in them. How they get into their place at one
- * instant is in model_commit.c.
+/* Model folders: what they contain. How a save is committed is in model_commit.c.
  *
- * Names come from programs, which come from files: one that would lead out of the folder is
+ * Names come from program files, which are not trusted: a name that would lead out of the folder is
  * refused. */
 #include "store/model_dir.h"
 
@@ -12,7 +11,7 @@
 
 #include "base/mem.h"
 #include "fs/fs.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 #include "store/model_commit.h"
 #include "store/pickle.h"
 #include "store/tensor_file.h"
@@ -48,7 +47,7 @@ static int named_compare(const void *a, const void *b)
 
 void model_name_order(int n, const char *const *names, int *order)
 {
-    struct named *list = mem_must(sizeof *list * (size_t)(n + 1));
+    struct named *list = mem_alloc_or_die(sizeof *list * (size_t)(n + 1));
     for (int i = 0; i < n; i++)
         list[i] = (struct named){names[i], i};
     qsort(list, (size_t)n, sizeof *list, named_compare);
@@ -61,43 +60,44 @@ void model_name_order(int n, const char *const *names, int *order)
 
 static char *strip_slashes(const char *dir)
 {
-    char *s = mem_must_strdup(*dir ? dir : ".");
-    for (size_t n = strlen(s); n > 1 && s[n - 1] == '/' && s[n - 2] != ':'; n--) /* not of hdfs:/ */
+    char *s = mem_strdup_or_die(*dir ? dir : ".");
+    for (size_t n = strlen(s); n > 1 && s[n - 1] == '/' && s[n - 2] != ':';
+         n--) /* the slash of hdfs:/ stays */
         s[n - 1] = 0;
     return s;
 }
 
-/* What killed saves have left beside the folder and in it. */
+/* Removes stale temporary files next to the folder and in it. */
 static enum skiff_status clean_up(const char *dir, bool fresh, struct skiff_error *err)
 {
-    if (fs_is_remote(dir)) /* the commit does it */
+    if (fs_is_remote(dir)) /* remote: done by the commit */
         return SKIFF_OK;
     char *parent = path_parent(dir);
-    leftover_remove(parent);
+    stale_file_remove(parent);
     free(parent);
     if (fresh)
         return SKIFF_OK;
-    leftover_remove(dir);
-    return model_settle(dir, err);
+    stale_file_remove(dir);
+    return model_recover(dir, err);
 }
 
-/* Inside an existing folder: its parent may be another file system, or not ours to write. The lock
- * keeps it from being made in a folder that somebody is about to replace. */
-static enum skiff_status temp_make(struct model_writer *w, struct skiff_error *err)
+/* Inside an existing folder: its parent may be another file system, or not writable. The lock
+ * prevents another process from replacing the folder meanwhile. */
+static enum skiff_status temp_create(struct model_writer *w, struct skiff_error *err)
 {
     int lock = -1;
     if (w->remote)
         return remote_temp(w, err);
     if (!w->fresh)
         TRY(commit_lock(w->dir, &lock, err));
-    enum skiff_status status = leftover_make_dir(w->dir, !w->fresh, &w->temp, &w->lock, err);
+    enum skiff_status status = stale_file_create_dir(w->dir, !w->fresh, &w->temp, &w->lock, err);
     if (lock >= 0)
-        lock_release(lock);
+        lock_close(lock);
     return status;
 }
 
-/* Is there a folder already? One look decides: others may be making it at the same time. */
-static enum skiff_status look_at_place(const char *dir, bool *fresh, struct skiff_error *err)
+/* Does the folder exist? One call decides: another process may create it at the same time. */
+static enum skiff_status look_at_target(const char *dir, bool *fresh, struct skiff_error *err)
 {
     struct stat st;
     *fresh = lstat(dir, &st) != 0;
@@ -116,13 +116,13 @@ static enum skiff_status writer_open(struct model_writer *w, char *dir, char *ma
 {
     *w = (struct model_writer){
         .dir = dir, .manifest = manifest, .lock = -1, .remote = fs_is_remote(dir)};
-    enum skiff_status status = w->remote ? SKIFF_OK : look_at_place(dir, &w->fresh, err);
+    enum skiff_status status = w->remote ? SKIFF_OK : look_at_target(dir, &w->fresh, err);
     if (w->fresh && status == SKIFF_OK)
         status = file_make_parents(dir, err);
     if (status == SKIFF_OK)
         status = clean_up(dir, w->fresh, err);
     if (status == SKIFF_OK)
-        status = temp_make(w, err);
+        status = temp_create(w, err);
     if (status < 0)
         model_writer_close(w);
     return status;
@@ -131,7 +131,7 @@ static enum skiff_status writer_open(struct model_writer *w, char *dir, char *ma
 enum skiff_status model_writer_open(struct model_writer *w, const char *dir,
                                     struct skiff_error *err)
 {
-    return writer_open(w, strip_slashes(dir), mem_must_strdup(MANIFEST_FILE), err);
+    return writer_open(w, strip_slashes(dir), mem_strdup_or_die(MANIFEST_FILE), err);
 }
 
 enum skiff_status model_writer_open_prefix(struct model_writer *w, const char *prefix,
@@ -143,7 +143,7 @@ enum skiff_status model_writer_open_prefix(struct model_writer *w, const char *p
     return writer_open(w, path_parent(prefix), manifest.data, err);
 }
 
-void model_writer_describe(struct model_writer *w, const struct model_note *note)
+void model_writer_describe(struct model_writer *w, const struct model_info *note)
 {
     w->contents.note = *note;
 }
@@ -163,7 +163,7 @@ static enum skiff_status writer_name(struct model_writer *w, const char *name,
                                      struct manifest_file **out, struct skiff_error *err)
 {
     TRY(model_name_check(name, err));
-    if (manifest_named(name) || leftover_named(name) || !strncmp(name, ".skiff-", 7))
+    if (manifest_named(name) || stale_file_named(name) || !strncmp(name, ".skiff-", 7))
         return error_set(err, SKIFF_INVALID,
                          "%s: '%s' cannot be the name of a file there: such names are for files of "
                          "Skiff's own",
@@ -180,10 +180,10 @@ enum skiff_status model_writer_file(struct model_writer *w, const char *name,
 {
     struct manifest_file *f = NULL;
     TRY(writer_name(w, name, &f, err));
-    char *path = path_join(w->temp, name), *place = path_join(w->dir, name);
-    enum skiff_status status = file_writer_open_new(out, path, place, &f->sum, err);
+    char *path = path_join(w->temp, name), *target = path_join(w->dir, name);
+    enum skiff_status status = file_writer_open_exclusive(out, path, target, &f->sum, err);
     free(path);
-    free(place);
+    free(target);
     return status;
 }
 
@@ -204,13 +204,13 @@ static enum skiff_status combined_write_named(struct file_writer *w, int n,
         if (values[i]->kind != VALUE_TENSOR)
             return error_set(err, SKIFF_STATE,
                              "cannot save %s: variable %s holds %s, expected a tensor (a combined "
-                             "file has room for nothing else)",
+                             "file can hold nothing else)",
                              w->path, names[i],
                              values[i]->kind == VALUE_NONE   ? "no value yet"
                              : values[i]->kind == VALUE_ROWS ? "selected rows"
                                                              : "a list of values");
-    int *order = mem_must(sizeof *order * (size_t)(n + 1));
-    const struct tensor **tensors = mem_must(sizeof *tensors * (size_t)(n + 1));
+    int *order = mem_alloc_or_die(sizeof *order * (size_t)(n + 1));
+    const struct tensor **tensors = mem_alloc_or_die(sizeof *tensors * (size_t)(n + 1));
     model_name_order(n, names, order);
     for (int i = 0; i < n; i++)
         tensors[i] = &values[order[i]]->tensor;
@@ -225,7 +225,7 @@ enum skiff_status model_write_combined(const char *path, int n, const char *cons
                                        struct skiff_error *err)
 {
     struct file_writer file;
-    TRY(model_file_release(path, err));
+    TRY(model_file_close(path, err));
     TRY(file_writer_open(&file, path, err));
     return file_writer_end(&file, combined_write_named(&file, n, names, values, err), err);
 }
@@ -256,7 +256,7 @@ enum skiff_status model_writer_bytes(struct model_writer *w, const char *file, c
     return file_writer_end(&out, file_writer_add(&out, bytes, n, err), err);
 }
 
-/* Of files that the caller has written by himself. */
+/* For files that the caller has written without a model_writer. */
 static enum skiff_status sums_complete(struct model_writer *w, struct skiff_error *err)
 {
     for (int i = 0; i < w->contents.n; i++) {
@@ -275,7 +275,7 @@ enum skiff_status model_writer_commit(struct model_writer *w, struct skiff_error
 {
     enum skiff_status status = sums_complete(w, err);
     if (status == SKIFF_OK)
-        status = commit_place(w, err);
+        status = commit_move(w, err);
     if (status == SKIFF_OK && w->drop && !w->remote) {
         char *path = path_join(w->dir, w->drop);
         file_remove_tree(path);
@@ -290,7 +290,7 @@ void model_writer_close(struct model_writer *w)
     if (w->temp)
         file_remove_tree(w->temp);
     if (w->lock >= 0)
-        lock_release(w->lock);
+        lock_close(w->lock);
     manifest_deinit(&w->contents);
     folder_view_deinit(&w->view);
     free(w->manifest);
@@ -305,17 +305,18 @@ enum skiff_status model_view_open(const char *dir, struct folder_view *out, stru
 {
     struct fs_list in = {0};
     bool remote = fs_is_remote(dir);
-    TRY(remote ? remote_settle(dir, &in, err) : model_settle(dir, err));
+    TRY(remote ? remote_recover(dir, &in, err) : model_recover(dir, err));
     folder_view_init(out, dir, remote ? &in : NULL);
     return SKIFF_OK;
 }
 
-/* The manifest of a folder, or of the files of a prefix, and the folder. */
+/* Finds the manifest of a folder, or of a prefix, and the folder. */
 static enum skiff_status manifest_find_read(const char *dir, struct manifest *out,
                                             struct folder_view *v, struct skiff_error *err)
 {
     struct buf name = BUF_INIT;
     char *base = strip_slashes(dir);
+    *v = (struct folder_view){0}; /* a folder that cannot be listed leaves it so */
     enum skiff_status status = model_view_open(base, v, err);
     bool prefix = status == SKIFF_OK && (v->listed ? !v->in.count : !file_is_dir(dir));
     if (prefix) {
@@ -334,7 +335,7 @@ static enum skiff_status manifest_find_read(const char *dir, struct manifest *ou
     return status;
 }
 
-enum skiff_status model_view_note(const struct folder_view *v, struct model_note *out,
+enum skiff_status model_view_info(const struct folder_view *v, struct model_info *out,
                                   struct skiff_error *err)
 {
     struct manifest m = MANIFEST_INIT;
@@ -344,7 +345,7 @@ enum skiff_status model_view_note(const struct folder_view *v, struct model_note
     return SKIFF_OK;
 }
 
-enum skiff_status model_note_read(const char *dir, struct model_note *out, struct skiff_error *err)
+enum skiff_status model_info_read(const char *dir, struct model_info *out, struct skiff_error *err)
 {
     struct manifest m = MANIFEST_INIT;
     struct folder_view v;
@@ -355,21 +356,21 @@ enum skiff_status model_note_read(const char *dir, struct model_note *out, struc
     return SKIFF_OK;
 }
 
-/* A file that is listed must be there. */
+/* A listed file must exist. */
 static enum skiff_status listed_check(const struct folder_view *v, const char *name,
                                       const struct file_sum *want, struct skiff_error *err)
 {
     if (!file_sum_known(want) || folder_view_has(v, name))
         return SKIFF_OK;
     return error_set(err, SKIFF_NOT_FOUND,
-                     "%s/%s is missing, its manifest lists it with %lld bytes: the model is not "
-                     "whole; take an older one, or, if it was removed on purpose, "
+                     "%s/%s is missing, its manifest lists it with %lld bytes: the model is "
+                     "incomplete; use an older one or, if the file was removed on purpose, "
                      "remove " MANIFEST_WHICH,
                      v->dir, name, (long long)want->bytes);
 }
 
-/* sums: reads it, too. Not from other machines, where a file is whole or not there: that is to
- * download it, and whoever loads it compares. */
+/* sums: also reads each file. Not on remote storage, where an upload is all or nothing: checking
+ * would mean a download, and loading compares anyway. */
 static enum skiff_status file_check(const struct folder_view *v, const char *name,
                                     const struct file_sum *want, bool sums, struct skiff_error *err)
 {
@@ -390,7 +391,7 @@ static enum skiff_status file_check(const struct folder_view *v, const char *nam
 }
 
 static enum skiff_status files_check(const struct folder_view *v, const struct manifest *m,
-                                     bool sums, struct model_note *out, struct skiff_error *err)
+                                     bool sums, struct model_info *out, struct skiff_error *err)
 {
     for (int i = 0; i < m->n; i++)
         TRY(file_check(v, m->files[i]->name, &m->files[i]->sum, sums, err));
@@ -398,7 +399,7 @@ static enum skiff_status files_check(const struct folder_view *v, const struct m
     return SKIFF_OK;
 }
 
-static enum skiff_status check(const char *dir, bool sums, struct model_note *out,
+static enum skiff_status check(const char *dir, bool sums, struct model_info *out,
                                struct skiff_error *err)
 {
     struct manifest m = MANIFEST_INIT;
@@ -410,12 +411,12 @@ static enum skiff_status check(const char *dir, bool sums, struct model_note *ou
     return status;
 }
 
-enum skiff_status model_check(const char *dir, struct model_note *out, struct skiff_error *err)
+enum skiff_status model_check(const char *dir, struct model_info *out, struct skiff_error *err)
 {
     return check(dir, true, out, err);
 }
 
-enum skiff_status model_check_sizes(const char *dir, struct model_note *out,
+enum skiff_status model_check_sizes(const char *dir, struct model_info *out,
                                     struct skiff_error *err)
 {
     return check(dir, false, out, err);
@@ -440,8 +441,8 @@ static enum skiff_status release_from(const char *dir, const char *manifest, con
     return status;
 }
 
-/* Under the lock: two that are written at the same time must both come off the list. */
-enum skiff_status model_file_release(const char *path, struct skiff_error *err)
+/* Under the lock: two files written at the same time must both be removed from the list. */
+enum skiff_status model_file_close(const char *path, struct skiff_error *err)
 {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
     char *dir = path_parent(path), *of_prefix = manifest_of_file(file);
@@ -457,7 +458,7 @@ enum skiff_status model_file_release(const char *path, struct skiff_error *err)
     if (folder && status == SKIFF_OK)
         status = release_from(dir, folder_view_manifest(&v), file, err);
     if (lock >= 0)
-        lock_release(lock);
+        lock_close(lock);
     folder_view_deinit(&v);
     free(of_prefix);
     free(dir);
@@ -466,7 +467,7 @@ enum skiff_status model_file_release(const char *path, struct skiff_error *err)
 
 /* ------------------------------------------------------------------ reading */
 
-/* Adds what the manifest lists and others do not. */
+/* Adds the entries that are not listed yet. */
 static enum skiff_status manifest_take(const struct folder_view *v, const char *name,
                                        struct manifest *into, struct skiff_error *err)
 {
@@ -476,7 +477,7 @@ static enum skiff_status manifest_take(const struct folder_view *v, const char *
         if (!manifest_find(into, m.files[i]->name))
             manifest_add(into, m.files[i]->name)->sum = m.files[i]->sum;
     into->save ^= m.save;
-    into->note = m.note; /* the folder's comes last */
+    into->note = m.note; /* the folder's manifest comes last */
     manifest_deinit(&m);
     return status;
 }
@@ -509,7 +510,7 @@ enum skiff_status model_reader_open(struct model_reader *r, const char *dir, con
         return status;
     }
     r->dir = plain;
-    r->file = file ? mem_must_strdup(file) : NULL;
+    r->file = file ? mem_strdup_or_die(file) : NULL;
     r->files = files;
     r->view = view;
     return SKIFF_OK;
@@ -525,7 +526,7 @@ enum skiff_status model_reader_sum(const struct model_reader *r, const char *fil
 
 enum skiff_status model_reader_check_sizes(const struct model_reader *r, struct skiff_error *err)
 {
-    struct model_note note;
+    struct model_info note;
     return files_check(&r->view, &r->files, false, &note, err);
 }
 
@@ -546,7 +547,7 @@ bool model_reader_close(struct model_reader *r, enum skiff_status status)
     return again;
 }
 
-/* Hands over what was read, or drops it. */
+/* Passes the values to the caller, or drops them. */
 static enum skiff_status values_finish(enum skiff_status status, int n, struct skiff_tensor *read,
                                        struct skiff_tensor *out)
 {
@@ -577,7 +578,7 @@ static enum skiff_status value_load(const struct model_reader *r, const char *na
 enum skiff_status model_read_separate(const struct model_reader *r, int n, const char *const *names,
                                       struct skiff_tensor *out, struct skiff_error *err)
 {
-    struct skiff_tensor *read = mem_must(sizeof *read * (size_t)(n + 1));
+    struct skiff_tensor *read = mem_alloc_or_die(sizeof *read * (size_t)(n + 1));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < n && status == SKIFF_OK; i++) {
         status = value_load(r, names[i], &read[i], err);
@@ -594,10 +595,10 @@ enum skiff_status model_read_combined(const struct model_reader *r, const char *
     const struct file_sum *want;
     TRY(model_reader_sum(r, file, &want, err));
     char *path = path_join(r->dir, file);
-    struct skiff_tensor *read = mem_must(sizeof *read * (size_t)(n + 1));
-    int *order = mem_must(sizeof *order * (size_t)(n + 1));
-    struct tensor **tensors = mem_must(sizeof *tensors * (size_t)(n + 1));
-    const char **sorted = mem_must(sizeof *sorted * (size_t)(n + 1));
+    struct skiff_tensor *read = mem_alloc_or_die(sizeof *read * (size_t)(n + 1));
+    int *order = mem_alloc_or_die(sizeof *order * (size_t)(n + 1));
+    struct tensor **tensors = mem_alloc_or_die(sizeof *tensors * (size_t)(n + 1));
+    const char **sorted = mem_alloc_or_die(sizeof *sorted * (size_t)(n + 1));
     model_name_order(n, names, order);
     for (int i = 0; i < n; i++) {
         tensors[i] = &read[order[i]].tensor;

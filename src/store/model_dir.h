@@ -1,7 +1,7 @@
-/* Model directories, the file side: tensors under names, one file each or all in one, and whole
- * folders that appear at once.
+/* Model directories: tensors under names, one file each or all in one, and folders that are
+ * replaced atomically.
  *
- * Names come from program files, which may be hostile: a '/' in a name is a sub-folder, but a name
+ * Names come from program files, which are not trusted: a '/' in a name is a sub-folder, but a name
  * never leads out of the folder. Threads: one user per writer. */
 #ifndef STORE_MODEL_DIR_H
 #define STORE_MODEL_DIR_H
@@ -16,47 +16,48 @@
 /* Is it safe as a path below a folder? Not empty, not absolute, no "." or ".." or empty part. */
 enum skiff_status model_name_check(const char *name, struct skiff_error *err);
 
-/* order[0..n): positions of the names in the order of a combined file (by code point). */
+/* order[0..n): indices of the names in the order of a combined file (by code point). */
 void model_name_order(int n, const char *const *names, int *order);
 
-/* A save being written: the files of a folder, or those of a prefix. Everything goes to a temporary
- * folder first, with a manifest (manifest.h); commit puts it in place at one instant: whoever loads
- * finds all of the old or all of the new, whatever process or machine dies when (model_commit.h).
- * Everything that belongs together goes through one writer: two commits are two instants. Files of
- * other saves in the same folder stay, and stay listed. Close without commit leaves nothing behind.
- * After commit, failed or not, the writer is closed. */
+/* A save in progress: the files of a folder, or those of a prefix. Everything is written to a
+ * temporary folder first, with a manifest (manifest.h). Commit moves it to the final path
+ * atomically: a reader finds all of the old save or all of the new one, whatever process or machine
+ * fails at any time (model_commit.h). Everything that belongs together must go through one writer:
+ * two writers commit at two points in time. Files of other saves in the same folder stay, and stay
+ * listed. Close without commit leaves no files. After commit, failed or not, the writer is closed.
+ */
 struct model_writer {
     char *dir, *temp;         /* owned */
     char *manifest;           /* owned; name of its file */
-    struct manifest contents; /* the files so far, in order, and the note */
-    int lock;                 /* descriptor that says that temp is being written */
+    struct manifest contents; /* the files so far, in order, and the model's description */
+    int lock;                 /* descriptor that holds the lock of temp */
     bool fresh;               /* dir did not exist when the writer was opened */
     bool replaces;            /* model_writer_replace */
-    const char *drop;         /* of it: borrowed, or NULL */
-    bool remote;              /* dir is another machine's, temp lies in TMPDIR */
-    struct folder_view view;  /* dir, when the save is put in place */
+    const char *drop;         /* by it: borrowed, or NULL */
+    bool remote;              /* dir is remote; temp is in TMPDIR */
+    struct folder_view view;  /* listing of dir at the commit */
 };
 
 enum skiff_status model_writer_open(struct model_writer *w, const char *dir,
                                     struct skiff_error *err);
-/* "a/b/name": files name.* in a/b. Names of files are still given relative to the folder, with
- * `name` in front. */
+/* "a/b/name": files name.* in a/b. File names are still relative to the folder and begin with
+ * `name`. */
 enum skiff_status model_writer_open_prefix(struct model_writer *w, const char *prefix,
                                            struct skiff_error *err);
-/* What the model is: stands in the manifest, model_check tells it. */
-void model_writer_describe(struct model_writer *w, const struct model_note *note);
-/* The folder belongs to this save alone: what earlier saves have left there goes, and `drop`, a
- * file that no manifest lists (NULL: none). */
+/* Describes the model: stored in the manifest, returned by model_check. */
+void model_writer_describe(struct model_writer *w, const struct model_info *note);
+/* The folder belongs to this save alone: files of earlier saves are removed, and `drop`, a file
+ * that no manifest lists (NULL: none). */
 void model_writer_replace(struct model_writer *w, const char *drop);
-/* Is there a file of that name already (two parts of one save that share a variable)? */
+/* Does the save have a file of that name already (two parts of a save that share a variable)? */
 bool model_writer_has(const struct model_writer *w, const char *file);
-/* Opens a file of the save; the caller adds to it and commits it before the writer. */
+/* Opens a file of the save. The caller adds to it and commits it before the writer. */
 enum skiff_status model_writer_file(struct model_writer *w, const char *file,
                                     struct file_writer *out, struct skiff_error *err);
 /* One variable in its own file. */
 enum skiff_status model_writer_value(struct model_writer *w, const char *name,
                                      const struct skiff_tensor *v, struct skiff_error *err);
-/* All in one file, sorted by name; only dense tensors can stand in such a file. */
+/* All in one file, sorted by name; such a file can hold only dense tensors. */
 enum skiff_status model_writer_combined(struct model_writer *w, const char *file, int n,
                                         const char *const *names,
                                         const struct skiff_tensor *const *values,
@@ -68,42 +69,41 @@ enum skiff_status model_writer_bytes(struct model_writer *w, const char *file, c
 enum skiff_status model_writer_commit(struct model_writer *w, struct skiff_error *err);
 void model_writer_close(struct model_writer *w);
 
-/* Is what was saved in the folder (or under the prefix) whole? Reads every file of its manifest and
- * compares size and checksum; an error names the first that is missing or differs. Without a
- * manifest (saved by Paddle, or an older Skiff) nothing is known: OK, and out->known is false.
- * First finishes a commit that was cut. */
-enum skiff_status model_check(const char *dir, struct model_note *out, struct skiff_error *err);
-/* The same without reading them: they are there, and have their sizes. */
-enum skiff_status model_check_sizes(const char *dir, struct model_note *out,
+/* Is the save in the folder (or under the prefix) complete? Reads every file of its manifest and
+ * compares size and checksum; the error names the first file that is missing or differs. Without a
+ * manifest (saved by Paddle, or an older Skiff): OK, with out->known false. Finishes an interrupted
+ * commit first. */
+enum skiff_status model_check(const char *dir, struct model_info *out, struct skiff_error *err);
+/* The same without reading the files: checks that they exist and have the listed sizes. */
+enum skiff_status model_check_sizes(const char *dir, struct model_info *out,
                                     struct skiff_error *err);
-/* The note alone, without looking at the files. */
-enum skiff_status model_note_read(const char *dir, struct model_note *out, struct skiff_error *err);
+/* Reads the description alone and does not check the files. */
+enum skiff_status model_info_read(const char *dir, struct model_info *out, struct skiff_error *err);
 
-/* Finishes a commit into the folder that was cut, if there is one. Whoever reads files of a model
- * folder by himself calls it first; the functions here do. */
-enum skiff_status model_settle(const char *dir, struct skiff_error *err);
-/* The same, and what then lies in the folder, for questions about it (folder_view_deinit). A folder
- * that is not there, or a file, is an empty one. */
+/* Finishes an interrupted commit into the folder, if there is one. Code that reads files of a model
+ * folder directly calls it first; the functions here do. */
+enum skiff_status model_recover(const char *dir, struct skiff_error *err);
+/* The same, and a listing of the folder afterwards (folder_view_deinit). A folder that does not
+ * exist, or is a file, gives an empty one. */
 enum skiff_status model_view_open(const char *dir, struct folder_view *out,
                                   struct skiff_error *err);
-/* model_note_read of a folder that is looked at already. */
-enum skiff_status model_view_note(const struct folder_view *v, struct model_note *out,
+/* model_info_read of a folder that is listed already. */
+enum skiff_status model_view_info(const struct folder_view *v, struct model_info *out,
                                   struct skiff_error *err);
 
-/* A saved model (a folder, a file of one, or a prefix) to be read piece by piece: what lies
- * elsewhere is downloaded into a folder of TMPDIR, for a file or prefix with what lies beside
- * it. */
+/* A saved model (a folder, a file of one, or a prefix) to be read in pieces. A remote one is
+ * downloaded into a folder of TMPDIR; for a file or prefix, together with the files next to it. */
 struct model_copy {
-    char *path; /* owned: what to read; the given one when it is this machine's */
+    char *path; /* owned: the local path to read; the given one when it is local */
     char *temp; /* owned, or NULL; removed by close */
     int lock;
 };
 enum skiff_status model_copy_open(struct model_copy *c, const char *path, struct skiff_error *err);
 void model_copy_close(struct model_copy *c);
 
-/* Loading: what the manifests of a folder say at one moment. All files of one load are compared
- * with it while they are read, so that they are of one save even when another is put there
- * meanwhile; then the load fails, and is worth another try:
+/* Loading: a snapshot of a folder's manifests. All files of one load are compared with it, so that
+ * they belong to one save even when another is committed meanwhile; then the load fails and is
+ * worth a retry:
  *
  *     struct model_reader r = MODEL_READER_INIT;
  *     do {
@@ -115,7 +115,7 @@ void model_copy_close(struct model_copy *c);
 struct model_reader {
     char *dir;             /* owned */
     char *file;            /* owned; or NULL */
-    struct manifest files; /* what is listed, and the note of the folder's manifest */
+    struct manifest files; /* the listed files, and the description of the folder's manifest */
     struct folder_view view;
     int tries;
 };
@@ -125,30 +125,30 @@ struct model_reader {
         .tries = 0        \
     }
 
-/* file: one that will be read, to find the manifest of its prefix; NULL: the folder's alone. First
- * finishes a commit that was cut. */
+/* file: one that will be read, to find the manifest of its prefix; NULL: the folder's alone.
+ * Finishes an interrupted commit first. */
 enum skiff_status model_reader_open(struct model_reader *r, const char *dir, const char *file,
                                     struct skiff_error *err);
-/* What is known of a file, for file_read_checked and its like; NULL: it is not listed. NOT_FOUND
- * when it is listed and not there. */
+/* The expected sum of a file, for file_read_checked and similar functions; NULL: not listed.
+ * NOT_FOUND when it is listed but missing. */
 enum skiff_status model_reader_sum(const struct model_reader *r, const char *file,
                                    const struct file_sum **out, struct skiff_error *err);
-/* model_check_sizes of what is listed. */
+/* model_check_sizes of the listed files. */
 enum skiff_status model_reader_check_sizes(const struct model_reader *r, struct skiff_error *err);
-/* True: it failed, and another save has come meanwhile. */
+/* True: loading failed, and another save was committed meanwhile. */
 bool model_reader_close(struct model_reader *r, enum skiff_status status);
 
-/* A file that is about to be written alone, not by a model_writer: what manifests of its folder
- * said of it no longer holds, it is taken off them. */
-enum skiff_status model_file_release(const char *path, struct skiff_error *err);
+/* For a file that is about to be written without a model_writer: removes it from the manifests of
+ * its folder. */
+enum skiff_status model_file_close(const char *path, struct skiff_error *err);
 
-/* Fills out[i] for names[i] (caller's, zeroed or reused); all or none. */
+/* Reads names[i] into out[i] (caller's, zeroed or reused); all or none. */
 enum skiff_status model_read_separate(const struct model_reader *r, int n, const char *const *names,
                                       struct skiff_tensor *out, struct skiff_error *err);
 enum skiff_status model_read_combined(const struct model_reader *r, const char *file, int n,
                                       const char *const *names, struct skiff_tensor *out,
                                       struct skiff_error *err);
-/* Writing one combined file outside of a model_writer (it is atomic by itself). */
+/* Writes one combined file without a model_writer (atomic by itself). */
 enum skiff_status model_write_combined(const char *path, int n, const char *const *names,
                                        const struct skiff_tensor *const *values,
                                        struct skiff_error *err);

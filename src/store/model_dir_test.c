@@ -170,8 +170,8 @@ static void combined_of_paddle(void **state)
     for (char *save = NULL, *s = strtok_r(b.data, "\n", &save); s; s = strtok_r(NULL, "\n", &save))
         list[n++] = s;
     assert_int_equal(n, 50);
-    struct skiff_tensor *separate = mem_must(sizeof *separate * 64),
-                        *all = mem_must(sizeof *all * 64);
+    struct skiff_tensor *separate = mem_alloc_or_die(sizeof *separate * 64),
+                        *all = mem_alloc_or_die(sizeof *all * 64);
     const struct skiff_tensor *values[64];
     assert_int_equal(read_separate(SAVED "persistables_separate", n, list, separate, NULL), 0);
     assert_int_equal(read_combined(SAVED "persistables_combined", "all", n, list, all, NULL), 0);
@@ -195,7 +195,7 @@ static void combined_of_paddle(void **state)
 /* ------------------------------------------------------------------ the manifest */
 
 /* dir/a: a tensor, dir/sub/r: selected rows, dir/all: combined, dir/p: a pickle. */
-static void save_some(const char *dir, float first, const struct model_note *note)
+static void save_some(const char *dir, float first, const struct model_info *note)
 {
     struct model_writer w;
     struct skiff_tensor a = make(first, 3000), rows = {0};
@@ -265,16 +265,16 @@ static void damage_is_found(void **state)
 {
     char dir[200], path[300];
     struct skiff_error err;
-    struct model_note note;
+    struct model_info note;
     snprintf(dir, sizeof dir, "%s", temp_path("damage"));
     for (int i = 0; i < 4; i++) {
-        const long places[] = {0, 30, 6000, -1};
+        const long sizes[] = {0, 30, 6000, -1};
         for (int k = 0; k < 6; k++) {
             save_some(dir, 1, NULL);
             snprintf(path, sizeof path, "%s/%s", dir, some[i]);
             assert_int_equal(read_some(dir, some[i], &err), SKIFF_OK);
             if (k < 4)
-                flip(path, places[k]);
+                flip(path, sizes[k]);
             else if (k == 4)
                 assert_int_equal(truncate(path, 40), 0);
             else
@@ -333,7 +333,7 @@ static void files_are_read_once(void **state)
 
 static void notes(void **state)
 {
-    struct model_note note = {.steps = 5,
+    struct model_info note = {.steps = 5,
                               .samples = 50,
                               .epoch = 2,
                               .complete = true,
@@ -345,9 +345,9 @@ static void notes(void **state)
     assert_true(back.known && back.complete && back.epoch == 2 && back.steps == 5);
     assert_int_equal(back.samples, 50);
     assert_string_equal(back.run, "r1");
-    assert_int_equal(model_note_read(temp_path("note"), &back, NULL), SKIFF_OK);
+    assert_int_equal(model_info_read(temp_path("note"), &back, NULL), SKIFF_OK);
     assert_true(back.known);
-    save_some(temp_path("note"), 2, NULL); /* another model, of which nothing is told */
+    save_some(temp_path("note"), 2, NULL); /* another model, of which nothing is reported */
     assert_int_equal(model_check(temp_path("note"), &back, NULL), SKIFF_OK);
     assert_false(back.known);
     assert_int_equal(model_check(temp_path("nowhere"), &back, NULL), SKIFF_OK);
@@ -371,7 +371,7 @@ static void add_file(const char *dir, const char *prefix, const char *file, cons
 static void saves_share_a_folder(void **state)
 {
     struct skiff_error err;
-    struct model_note note;
+    struct model_info note;
     const char *dir = temp_path("shared");
     add_file(dir, NULL, "one", "1", false);
     add_file(dir, NULL, "two", "2", false);
@@ -410,7 +410,7 @@ static void rename_manifest(const char *from, const char *to)
 static void manifest_of_the_old_name(void **state)
 {
     struct skiff_error err;
-    struct model_note note;
+    struct model_info note;
     char dir[200];
     snprintf(dir, sizeof dir, "%s", temp_path("earlier"));
     for (int shared = 0; shared < 2; shared++) { /* by one rename; file by file */
@@ -436,7 +436,7 @@ static void manifest_of_the_old_name(void **state)
 static void parts_of_the_old_name(void **state)
 {
     struct skiff_error err;
-    struct model_note note;
+    struct model_info note;
     char dir[200];
     snprintf(dir, sizeof dir, "%s", temp_path("parts"));
     add_file(dir, NULL, "x.pdparams", "old", false);
@@ -444,7 +444,7 @@ static void parts_of_the_old_name(void **state)
     rename_manifest("parts/" MANIFEST_FILE, "parts/" MANIFEST_OLD);
     add_file(NULL, temp_path("parts/x"), "x.pdparams", "newer", false);
     assert_int_equal(model_check(dir, &note, &err), SKIFF_OK);
-    assert_int_equal(model_file_release(temp_path("parts/kept"), &err), SKIFF_OK);
+    assert_int_equal(model_file_close(temp_path("parts/kept"), &err), SKIFF_OK);
     assert_int_equal(file_write(temp_path("parts/kept"), "newer", 5, NULL), SKIFF_OK);
     assert_int_equal(model_check(dir, &note, &err), SKIFF_OK);
     add_file(dir, NULL, "one", "1", false);
@@ -462,7 +462,7 @@ static void parts_of_the_old_name(void **state)
 
 static void manifest_is_removed(void **state)
 {
-    struct model_note note;
+    struct model_info note;
     const char *dir = temp_path("bare");
     add_file(dir, NULL, "a", "1", false);
     add_file(NULL, temp_path("bare/x"), "x.pdparams", "1", false);
@@ -480,7 +480,7 @@ static void manifest_is_removed(void **state)
 static void file_written_alone(void **state)
 {
     struct skiff_error err;
-    struct model_note note;
+    struct model_info note;
     struct skiff_tensor other = make(7, 2);
     const char *dir = temp_path("single");
     save_some(dir, 1, NULL);
@@ -495,7 +495,7 @@ static void file_written_alone(void **state)
 /* By many at the same time: all of them come off the list. */
 static void files_written_alone_by_many(void **state)
 {
-    struct model_note note;
+    struct model_info note;
     struct skiff_error err;
     struct model_writer w;
     enum { N = 8 };
@@ -513,7 +513,7 @@ static void files_written_alone_by_many(void **state)
         char path[400];
         snprintf(path, sizeof path, "%s/%s", dir, name[i]);
         if (!(pid[i] = fork()))
-            _exit(model_file_release(path, NULL) < 0 || file_write(path, "newer", 5, NULL) < 0);
+            _exit(model_file_close(path, NULL) < 0 || file_write(path, "newer", 5, NULL) < 0);
     }
     for (int i = 0; i < N; i++)
         assert_true(waitpid(pid[i], &how, 0) == pid[i] && how == 0);
@@ -523,7 +523,7 @@ static void files_written_alone_by_many(void **state)
 /* Places that cannot change names with another folder: the files are replaced all the same. */
 static void places_of_all_kinds(void **state)
 {
-    struct model_note note;
+    struct model_info note;
     struct stat before, after;
     char here[300];
     assert_non_null(getcwd(here, sizeof here));
@@ -567,7 +567,7 @@ static void commits_stay_inside(void **state)
     add_file(temp_path("evil"), NULL, "a", "1", false);
     assert_int_equal(symlink(temp_path("outside"), temp_path("evil/sub")), 0);
     assert_int_equal(file_write(temp_path("evil/.skiff-commit-7/sub/x"), "x", 1, NULL), SKIFF_OK);
-    assert_int_equal(model_settle(temp_path("evil"), &err), SKIFF_IO);
+    assert_int_equal(model_recover(temp_path("evil"), &err), SKIFF_IO);
     assert_message_has(&err, "evil/sub: it is a link to another folder");
     assert_int_equal(count_files(temp_path("outside")), 0);
     file_remove_tree(temp_path("evil/.skiff-commit-7"));
@@ -580,7 +580,7 @@ static void commits_stay_inside(void **state)
     /* nor is anything taken from outside */
     assert_int_equal(file_write(temp_path("outside/key"), "k", 1, NULL), SKIFF_OK);
     assert_int_equal(symlink(temp_path("outside"), temp_path("evil/.skiff-commit-8")), 0);
-    assert_int_equal(model_settle(temp_path("evil"), &err), SKIFF_OK);
+    assert_int_equal(model_recover(temp_path("evil"), &err), SKIFF_OK);
     add_file(temp_path("evil"), NULL, "a", "2", false);
     assert_int_equal(count_files(temp_path("outside")), 1);
     assert_int_equal(unlink(temp_path("evil/.skiff-commit-8")), 0);
@@ -599,7 +599,7 @@ static void commits_stay_inside(void **state)
 static void empty_commit_of_others(void **state)
 {
     struct skiff_error err = {0};
-    struct model_note note;
+    struct model_info note;
     const char *dir = temp_path("theirs");
     uid_t me = geteuid();
     add_file(dir, NULL, "a", "1", false);
@@ -613,7 +613,7 @@ static void empty_commit_of_others(void **state)
     assert_int_equal(me ? 0 : seteuid(me), 0);
     assert_int_equal(status, SKIFF_OK);
     assert_int_equal(chmod(dir, 0755), 0);
-    assert_int_equal(model_settle(dir, &err), SKIFF_OK);
+    assert_int_equal(model_recover(dir, &err), SKIFF_OK);
     assert_int_equal(count_files(dir), 2); /* a, manifest */
 }
 
@@ -621,7 +621,7 @@ static void empty_commit_of_others(void **state)
 static void no_regular_files(void **state)
 {
     struct skiff_error err;
-    struct model_note note;
+    struct model_info note;
     for (int i = 0; i < 4; i++) {
         char dir[300], path[330];
         snprintf(dir, sizeof dir, "%s/odd%d", temp_root(), i);
@@ -666,7 +666,7 @@ static void folder_in_the_way(void **state)
 {
     struct skiff_error err;
     struct model_writer w;
-    struct model_note note;
+    struct model_info note;
     const char *dir = temp_path("way");
     add_file(dir, NULL, "a", "old", false);
     assert_int_equal(mkdir(temp_path("way/b"), 0777), 0);

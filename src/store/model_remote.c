@@ -1,15 +1,16 @@
-/* The instant at which a save is there, in a folder of another machine (model_dir.h). There are no
- * locks, and where renaming is copying (S3) no rename that does it at once.
+/* Commit of a save in a remote folder (model_dir.h). Remote storage has no locks, and where
+ * renaming is copying (S3) no atomic rename.
  *
- * The save is written to TMPDIR. Where a rename is one step (HDFS) and the folder is not there, it
- * is uploaded beside the place, as .<name>.skiff-save-<n>/, and renamed.
+ * The save is written to TMPDIR. Where a rename is atomic (HDFS) and the folder does not exist, it
+ * is uploaded next to the target as .<name>.skiff-save-<n>/ and renamed.
  *
- * Else it is uploaded into the folder as .skiff-save-<n>/. Then a file .skiff-commit-<n> is put
- * beside it: that is the instant. It lists the files of earlier saves that go. The files are then
- * moved to their places, the manifest last, and both names removed. Who comes to the folder (to
- * load or to save) and finds such a file does the rest first. Two may do it at the same time:
- * moving what is moved already does nothing. Killed before: what was uploaded is removed by a save
- * there a day later, as nobody can tell whether its writer lives.
+ * Otherwise it is uploaded into the folder as .skiff-save-<n>/. Then a marker file
+ * .skiff-commit-<n> is written next to it: that is the commit point. The marker lists the files of
+ * earlier saves to be removed. The files are then moved to their final paths, the manifest last,
+ * and both temporary names are removed. A process that loads or saves in the folder and finds a
+ * marker finishes the moves first. Two processes may do so at the same time: moving is idempotent.
+ * A save killed before its marker leaves an upload; a save a day later removes it, as nothing
+ * earlier tells whether its writer is still alive.
  *
  * <n> begins with the seconds since 1970, in hexadecimal. */
 #include <stdio.h>
@@ -24,23 +25,23 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "fs/fs.h"
-#include "store/leftover.h"
+#include "store/stale_file.h"
 #include "store/model_commit.h"
 
-#define SAVE LEFTOVER_MARK
+#define SAVE STALE_FILE_MARK
 #define COMMIT ".skiff-commit-"
 #define OLD_SECONDS (24 * 3600)
-#define LOOKS 5 /* whoever has committed is most likely about to move the files */
+#define LOOKS 5 /* the process that committed is most likely still moving the files */
 
-/* A folder in TMPDIR for what lies, or will lie, at `path`. */
+/* A folder in TMPDIR for a copy of `path`, or for files to be uploaded there. */
 static enum skiff_status folder_here(const char *path, char **out, int *lock,
                                      struct skiff_error *err)
 {
-    char *here = file_local_place(path);
-    leftover_remove(fs_tmpdir());
-    enum skiff_status status = leftover_make_dir(here, false, out, lock, err);
+    char *here = file_local_path(path);
+    stale_file_remove(fs_tmpdir());
+    enum skiff_status status = stale_file_create_dir(here, false, out, lock, err);
     if (status == SKIFF_OK)
-        (void)chmod(*out, 0700); /* TMPDIR is everybody's */
+        (void)chmod(*out, 0700); /* TMPDIR is readable by other users */
     else
         error_prefix(err, status, "%s", path);
     free(here);
@@ -52,7 +53,8 @@ enum skiff_status remote_temp(struct model_writer *w, struct skiff_error *err)
     return folder_here(w->dir, &w->temp, &w->lock, err);
 }
 
-/* ------------------------------------------------------------------ moving into place */
+/* ------------------------------------------------------------------ moving files to their final
+ * paths */
 
 static const char *name_in(const struct fs_entry *e)
 {
@@ -76,7 +78,7 @@ static enum skiff_status files_below(const char *folder, struct fs_list *out,
     return status;
 }
 
-/* A folder for each file whose name has a slash in it. */
+/* Creates a folder for each file whose name contains a slash. */
 static enum skiff_status make_folders(const struct fs_move *moves, int n, const char *dir,
                                       struct skiff_error *err)
 {
@@ -90,11 +92,11 @@ static enum skiff_status make_folders(const struct fs_move *moves, int n, const 
     return status;
 }
 
-/* files: all that lies below `from`. Values, then programs, then manifests (commit_rank). */
+/* files: everything below `from`. Moves values, then programs, then manifests (commit_rank). */
 static enum skiff_status move_files(const struct fs_list *files, const char *from, const char *dir,
                                     struct skiff_error *err)
 {
-    struct fs_move *moves = mem_must(sizeof *moves * (size_t)(files->count + 1));
+    struct fs_move *moves = mem_alloc_or_die(sizeof *moves * (size_t)(files->count + 1));
     enum skiff_status status = SKIFF_OK;
     for (int rank = 0; rank <= 2 && status == SKIFF_OK; rank++) {
         int n = 0;
@@ -114,8 +116,8 @@ static enum skiff_status move_files(const struct fs_list *files, const char *fro
     return status;
 }
 
-/* The files that the text lists, one a line. It may come from anywhere: no name leads out of the
- * folder. */
+/* The files that the text lists, one a line. The text is not trusted: names that lead out of the
+ * folder are refused. */
 static enum skiff_status remove_listed(const char *text, const char *dir, struct skiff_error *err)
 {
     struct fs_list gone = {0};
@@ -127,7 +129,7 @@ static enum skiff_status remove_listed(const char *text, const char *dir, struct
             fs_list_add(&gone, dir, name.data, name.len, &(struct fs_stat){0});
         buf_deinit(&name);
     }
-    const char **paths = mem_must(sizeof *paths * (size_t)(gone.count + 1));
+    const char **paths = mem_alloc_or_die(sizeof *paths * (size_t)(gone.count + 1));
     for (int i = 0; i < gone.count; i++)
         paths[i] = gone.entries[i].path;
     enum skiff_status status = fs_remove_all(NULL, paths, gone.count, err);
@@ -136,7 +138,7 @@ static enum skiff_status remove_listed(const char *text, const char *dir, struct
     return status;
 }
 
-/* Moves what is committed: files below `from`, and what its marker says. */
+/* Finishes a commit: moves files below `from` and removes the files that its marker lists. */
 static enum skiff_status forward(const char *dir, const char *from, const char *marker,
                                  const struct fs_list *files, const char *gone,
                                  struct skiff_error *err)
@@ -144,16 +146,18 @@ static enum skiff_status forward(const char *dir, const char *from, const char *
     enum skiff_status status;
     TRY_OUT(move_files(files, from, dir, err));
     TRY_OUT(remove_listed(gone, dir, err));
-    if (fs_rename_is_atomic(NULL, dir)) /* elsewhere a folder goes with its last file */
+    if (fs_rename_is_atomic(NULL,
+                            dir)) /* on object storage a folder disappears with its last file */
         TRY_OUT(fs_remove(NULL, from, err));
     TRY_OUT(fs_remove_all(NULL, &marker, 1, err));
 out:
     return status < 0
-               ? error_prefix(err, status, "%s holds a save that is not in its place yet", from)
+               ? error_prefix(err, status,
+                              "%s holds an unfinished save whose files are not moved yet", from)
                : SKIFF_OK;
 }
 
-/* A commit that somebody has left. */
+/* An unfinished commit of another process. */
 static enum skiff_status forward_left(const char *dir, const char *number, struct skiff_error *err)
 {
     struct buf from = BUF_INIT, marker = BUF_INIT, gone = BUF_INIT;
@@ -165,13 +169,13 @@ static enum skiff_status forward_left(const char *dir, const char *number, struc
         status = file_read(marker.data, &gone, err);
     if (status == SKIFF_OK)
         status = forward(dir, from.data, marker.data, &files, gone.len ? gone.data : "", err);
-    if (status == SKIFF_OK) /* the mark of a folder that older saves have made */
+    if (status == SKIFF_OK) /* the mark of a folder written by older versions */
         status = fs_remove(NULL, from.data, err);
     fs_list_deinit(&files);
     buf_deinit(&from);
     buf_deinit(&marker);
     buf_deinit(&gone);
-    return status == SKIFF_NOT_FOUND ? SKIFF_OK : status; /* somebody else has done it */
+    return status == SKIFF_NOT_FOUND ? SKIFF_OK : status; /* another process has finished it */
 }
 
 static enum skiff_status list_folder(const char *dir, struct fs_list *out, struct skiff_error *err)
@@ -199,7 +203,7 @@ static bool has_commit(const struct fs_list *l)
     return false;
 }
 
-enum skiff_status remote_settle(const char *dir, struct fs_list *out, struct skiff_error *err)
+enum skiff_status remote_recover(const char *dir, struct fs_list *out, struct skiff_error *err)
 {
     struct fs_list in = {0};
     enum skiff_status status = list_folder(dir, &in, err);
@@ -225,7 +229,7 @@ enum skiff_status remote_settle(const char *dir, struct fs_list *out, struct ski
     return status;
 }
 
-/* Uploads that were cut long ago: names that begin with `mark`, and then the time. */
+/* Removes uploads that were interrupted long ago: names of `mark` followed by a time. */
 static enum skiff_status remove_old(const struct fs_list *in, const char *mark,
                                     struct skiff_error *err)
 {
@@ -238,10 +242,10 @@ static enum skiff_status remove_old(const struct fs_list *in, const char *mark,
     return status;
 }
 
-/* ------------------------------------------------------------------ the instant */
+/* ------------------------------------------------------------------ the commit point */
 
-/* The marker: what of the folder's last save is not in this one, when this one replaces it; a
- * manifest of the old name. */
+/* The marker: lists files of the folder's previous save that this one does not have, when it
+ * replaces that save, and a manifest of the old name. */
 static void list_gone(const struct model_writer *w, const struct manifest *old, struct buf *out)
 {
     buf_str(out, "");
@@ -255,7 +259,7 @@ static void list_gone(const struct model_writer *w, const struct manifest *old, 
         buf_str(out, MANIFEST_OLD "\n");
 }
 
-/* Where a model that cannot be uploaded is kept: one for all saves below the same folder. */
+/* Where a model that cannot be uploaded is kept: one folder for all saves below the same folder. */
 static void kept_name(const char *dir, struct buf *out)
 {
     char *parent = path_parent(dir);
@@ -264,8 +268,8 @@ static void kept_name(const char *dir, struct buf *out)
     free(parent);
 }
 
-/* Nobody else has it: it stays here, under a name that is not removed as a leftover, instead of the
- * one that was kept before. */
+/* This is the only copy: keep it under a name that is not removed as stale, replacing the one kept
+ * before. */
 static enum skiff_status keep_here(struct model_writer *w, enum skiff_status status,
                                    struct skiff_error *err)
 {
@@ -275,7 +279,7 @@ static enum skiff_status keep_here(struct model_writer *w, enum skiff_status sta
     if (rename(w->temp, kept.data) == 0) {
         free(w->temp);
         w->temp = NULL;
-        error_prefix(err, status, "the model is kept in %s, it cannot be uploaded", kept.data);
+        error_prefix(err, status, "the model cannot be uploaded; it is kept in %s", kept.data);
     }
     buf_deinit(&kept);
     return status;
@@ -289,7 +293,7 @@ static void forget_kept(const struct model_writer *w)
     buf_deinit(&kept);
 }
 
-/* The save as a folder of its own, `to`; what is left of one that fails is removed. */
+/* Uploads the save as a new folder `to`; removes the remains when that fails. */
 static enum skiff_status upload(const struct model_writer *w, const char *to,
                                 struct skiff_error *err)
 {
@@ -299,7 +303,8 @@ static enum skiff_status upload(const struct model_writer *w, const char *to,
     return status;
 }
 
-/* Nothing is there: one rename, where it is one. */
+/* The target does not exist: upload next to it, then one rename where the storage has an atomic
+ * one. */
 static enum skiff_status commit_new(struct model_writer *w, const char *number,
                                     struct skiff_error *err)
 {
@@ -308,14 +313,14 @@ static enum skiff_status commit_new(struct model_writer *w, const char *number,
     buf_printf(&from, "%.*s.%s" SAVE "%s", (int)(base - w->dir), w->dir, base, number);
     enum skiff_status status = fs_send_folder(NULL, w->temp, from.data, err);
     if (status == SKIFF_OK)
-        status = fs_rename_new(NULL, from.data, w->dir, err);
-    if (status < 0) /* the model is kept here; another try has another number */
+        status = fs_rename_exclusive(NULL, from.data, w->dir, err);
+    if (status < 0) /* the model is kept here; another attempt gets another number */
         (void)fs_remove(NULL, from.data, NULL);
     buf_deinit(&from);
     return status;
 }
 
-/* What lies in w->temp, as it will lie in `to`. */
+/* The listing of w->temp, with the paths it will have below `to`. */
 static enum skiff_status list_uploaded(const struct model_writer *w, const char *to,
                                        struct fs_list *out, struct skiff_error *err)
 {
@@ -329,7 +334,7 @@ static enum skiff_status list_uploaded(const struct model_writer *w, const char 
     return status;
 }
 
-/* *saved: the marker is there; what then fails is done by whoever comes next. */
+/* *saved: the marker is written; if a later step fails, the next process finishes the commit. */
 static enum skiff_status commit_inside(struct model_writer *w, const char *number,
                                        const struct buf *gone, bool *saved, struct skiff_error *err)
 {
@@ -341,7 +346,7 @@ static enum skiff_status commit_inside(struct model_writer *w, const char *numbe
     TRY_OUT(list_uploaded(w, to.data, &files, err));
     TRY_OUT(upload(w, to.data, err));
     status = file_write(marker.data, gone->data, gone->len, err);
-    /* the marker may be there though the answer was lost: not without its files */
+    /* the marker may exist though the reply was lost: then the files must stay */
     if (status < 0 && fs_remove(NULL, marker.data, NULL) == SKIFF_OK)
         (void)fs_remove(NULL, to.data, NULL);
     *saved = status == SKIFF_OK;
@@ -354,9 +359,10 @@ out:
     return status;
 }
 
-/* What lies in the folder, into w->view; old uploads are removed. *fresh: it is not there, and one
- * rename will put it there. */
-static enum skiff_status look_at_place(struct model_writer *w, bool *fresh, struct skiff_error *err)
+/* Lists the folder into w->view and removes old uploads. *fresh: it does not exist, and one rename
+ * will create it. */
+static enum skiff_status look_at_target(struct model_writer *w, bool *fresh,
+                                        struct skiff_error *err)
 {
     struct fs_list in = {0};
     struct buf mark = BUF_INIT;
@@ -371,7 +377,7 @@ static enum skiff_status look_at_place(struct model_writer *w, bool *fresh, stru
         fs_list_deinit(&in);
     }
     if (!*fresh) {
-        TRY_OUT(remote_settle(w->dir, &in, err));
+        TRY_OUT(remote_recover(w->dir, &in, err));
         TRY_OUT(remove_old(&in, SAVE, err));
     }
     folder_view_init(&w->view, w->dir, &in);
@@ -393,7 +399,7 @@ enum skiff_status remote_commit(struct model_writer *w, struct skiff_error *err)
     secret_random(&random, sizeof random);
     snprintf(number, sizeof number, "%llx-%016llx", (unsigned long long)time(NULL),
              (unsigned long long)random);
-    TRY_OUT(look_at_place(w, &fresh, err));
+    TRY_OUT(look_at_target(w, &fresh, err));
     TRY_OUT(commit_manifests(w, &old, err));
     list_gone(w, &old, &gone);
     status = fresh ? commit_new(w, number, err) : commit_inside(w, number, &gone, &saved, err);
@@ -407,9 +413,9 @@ out:
     return status;
 }
 
-/* ------------------------------------------------------------------ copies */
+/* ------------------------------------------------------------------ local copies */
 
-/* The folder's own files, and the tables of 1.x. */
+/* The folder's own files, and the sparse tables of 1.x. */
 static enum skiff_status copy_beside(const char *folder, const char *to, struct skiff_error *err)
 {
     struct fs_list in = {0};
@@ -419,9 +425,9 @@ static enum skiff_status copy_beside(const char *folder, const char *to, struct 
         const char *name = name_in(&in.entries[i]);
         if (in.entries[i].stat.folder && strcmp(name, "__lookup_table__"))
             continue;
-        char *place = path_join(to, name);
-        status = fs_copy(NULL, in.entries[i].path, place, NULL, err);
-        free(place);
+        char *target = path_join(to, name);
+        status = fs_copy(NULL, in.entries[i].path, target, NULL, err);
+        free(target);
     }
     fs_list_deinit(&in);
     return status;
@@ -431,13 +437,13 @@ enum skiff_status model_copy_open(struct model_copy *c, const char *path, struct
 {
     *c = (struct model_copy){.lock = -1};
     if (!fs_is_remote(path)) {
-        c->path = mem_must_strdup(path);
+        c->path = mem_strdup_or_die(path);
         return SKIFF_OK;
     }
     TRY(folder_here(path, &c->temp, &c->lock, err));
     bool whole = file_is_dir(path);
-    char *folder = whole ? mem_must_strdup(path) : path_parent(path);
-    enum skiff_status status = remote_settle(folder, NULL, err);
+    char *folder = whole ? mem_strdup_or_die(path) : path_parent(path);
+    enum skiff_status status = remote_recover(folder, NULL, err);
     c->path = path_join(c->temp, whole ? "model" : strrchr(path, '/') + 1);
     if (status == SKIFF_OK)
         status =
@@ -453,7 +459,7 @@ void model_copy_close(struct model_copy *c)
     if (c->temp)
         file_remove_tree(c->temp);
     if (c->lock >= 0)
-        lock_release(c->lock);
+        lock_close(c->lock);
     free(c->temp);
     free(c->path);
     *c = (struct model_copy){.lock = -1};

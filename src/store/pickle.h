@@ -21,11 +21,11 @@ enum skiff_status pickle_file_read_checked(const char *path, const struct file_s
                                            struct state *out, struct skiff_error *err);
 
 struct skiff_pickle;
-/* Any object (skiff/io.h); takes the bytes over. */
+/* Any object (skiff/io.h); takes ownership of the bytes. */
 enum skiff_status pickle_object_read(struct buf *bytes, const char *what, struct skiff_pickle **out,
                                      struct skiff_error *err);
 
-/* Element types that numpy has (bfloat16 goes as uint16, as in Paddle); row-major. */
+/* Element types that numpy has (bfloat16 is written as uint16, as in Paddle); row-major. */
 enum skiff_status pickle_write(struct file_writer *w, const struct state *s,
                                struct skiff_error *err);
 enum skiff_status pickle_file_write(const char *path, const struct state *s,

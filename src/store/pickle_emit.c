@@ -1,6 +1,6 @@
-/* Writes objects as a pickle, piece by piece, for paddle.save: into a file that appears whole or
- * not at all, or into memory. Every object is written where it stands, without memo numbers: what
- * a dict holds twice is there twice. */
+/* Writes objects as a pickle, piece by piece, for paddle.save: into a file (atomically) or into
+ * memory. Every object is written in full, without memo references: a value that a dict holds twice
+ * is written twice. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 struct skiff_pickler {
     struct file_writer file;
-    struct buf b; /* what is not in the file yet; in memory: everything */
+    struct buf b; /* bytes not yet in the file; in memory: everything */
     bool in_file;
     int protocol;
 };
@@ -36,10 +36,10 @@ enum skiff_status skiff_pickler_open(const char *path, int protocol, struct skif
     if (protocol < 2 || protocol > 4)
         return error_set(err, SKIFF_INVALID, "Expected 1<'protocol'<5, but received protocol=%d",
                          protocol);
-    struct skiff_pickler *p = mem_must(sizeof(*p));
+    struct skiff_pickler *p = mem_alloc_or_die(sizeof(*p));
     p->in_file = path != NULL;
     p->protocol = protocol;
-    enum skiff_status status = path ? model_file_release(path, err) : SKIFF_OK;
+    enum skiff_status status = path ? model_file_close(path, err) : SKIFF_OK;
     if (status == SKIFF_OK && path)
         status = file_writer_open(&p->file, path, err);
     if (status < 0) {
@@ -76,7 +76,7 @@ enum skiff_status skiff_pickler_end(struct skiff_pickler *p, void **out_bytes, s
         status = file_writer_end(&p->file, status, err);
     } else {
         *out_n = p->b.len;
-        *out_bytes = mem_must(p->b.len);
+        *out_bytes = mem_alloc_or_die(p->b.len);
         memcpy(*out_bytes, p->b.data, p->b.len);
     }
     pickler_free(p);
@@ -118,7 +118,7 @@ enum skiff_status skiff_pickler_text(struct skiff_pickler *p, const char *text, 
     return flush(p, FLUSH_AT, err);
 }
 
-/* Protocol 2 has no bytes: they go as _codecs.encode(text, 'latin1'). */
+/* Protocol 2 has no bytes type: they are written as _codecs.encode(text, 'latin1'). */
 static enum skiff_status bytes_as_text(struct skiff_pickler *p, const uint8_t *bytes, size_t n,
                                        struct skiff_error *err)
 {

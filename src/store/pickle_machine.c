@@ -25,7 +25,8 @@ enum skiff_status machine_fail(struct machine *m, const char *text)
     return SKIFF_FORMAT;
 }
 
-enum skiff_status node_make(struct machine *m, enum node_kind kind, struct node **out)
+enum skiff_status pickle_node_create(struct machine *m, enum node_kind kind,
+                                     struct pickle_node **out)
 {
     if (m->nodes++ >= NODES_MAX)
         return machine_fail(m, "too many objects");
@@ -34,16 +35,16 @@ enum skiff_status node_make(struct machine *m, enum node_kind kind, struct node 
     return SKIFF_OK;
 }
 
-static void list_push(struct node_list *l, struct node *node)
+static void list_push(struct node_list *l, struct pickle_node *node)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 64;
-        l->v = mem_must_grow(l->v, l->cap * sizeof *l->v);
+        l->v = mem_grow_or_die(l->v, l->cap * sizeof *l->v);
     }
     l->v[l->n++] = node;
 }
 
-static enum skiff_status push(struct machine *m, struct node *node)
+static enum skiff_status push(struct machine *m, struct pickle_node *node)
 {
     /* GET and DUP push without making a node */
     if (m->stack.n >= NODES_MAX)
@@ -52,24 +53,24 @@ static enum skiff_status push(struct machine *m, struct node *node)
     return SKIFF_OK;
 }
 
-static enum skiff_status push_new(struct machine *m, enum node_kind kind, struct node **out)
+static enum skiff_status push_new(struct machine *m, enum node_kind kind, struct pickle_node **out)
 {
-    struct node *node;
-    TRY(node_make(m, kind, &node));
+    struct pickle_node *node;
+    TRY(pickle_node_create(m, kind, &node));
     if (out)
         *out = node;
     return push(m, node);
 }
 
-static enum skiff_status pop(struct machine *m, struct node **out)
+static enum skiff_status pop(struct machine *m, struct pickle_node **out)
 {
-    if (!m->stack.n || m->stack.v[m->stack.n - 1]->kind == N_MARK)
+    if (!m->stack.n || m->stack.v[m->stack.n - 1]->kind == NODE_MARK)
         return machine_fail(m, "takes from an empty stack");
     *out = m->stack.v[--m->stack.n];
     return SKIFF_OK;
 }
 
-static enum skiff_status top(struct machine *m, struct node **out)
+static enum skiff_status top(struct machine *m, struct pickle_node **out)
 {
     TRY(pop(m, out));
     m->stack.n++;
@@ -80,7 +81,7 @@ static enum skiff_status top(struct machine *m, struct node **out)
 static enum skiff_status mark_find(struct machine *m, size_t *out)
 {
     for (size_t i = m->stack.n; i-- > 0;)
-        if (m->stack.v[i]->kind == N_MARK) {
+        if (m->stack.v[i]->kind == NODE_MARK) {
             *out = i + 1;
             return SKIFF_OK;
         }
@@ -108,9 +109,9 @@ static enum skiff_status number(struct machine *m, int width, uint64_t *out)
     return SKIFF_OK;
 }
 
-bool node_text_is(const struct node *n, const char *s)
+bool node_text_is(const struct pickle_node *n, const char *s)
 {
-    return (n->kind == N_TEXT || n->kind == N_BYTES) && n->s.n == strlen(s) &&
+    return (n->kind == NODE_TEXT || n->kind == NODE_BYTES) && n->s.n == strlen(s) &&
            !memcmp(n->s.p, s, n->s.n);
 }
 
@@ -119,7 +120,7 @@ bool node_text_is(const struct node *n, const char *s)
 static enum skiff_status push_string(struct machine *m, enum node_kind kind, int width)
 {
     uint64_t n;
-    struct node *node;
+    struct pickle_node *node;
     const uint8_t *p;
     TRY(number(m, width, &n));
     if (n > SIZE_MAX / 2)
@@ -132,8 +133,8 @@ static enum skiff_status push_string(struct machine *m, enum node_kind kind, int
 
 static enum skiff_status push_int(struct machine *m, int64_t v)
 {
-    struct node *node;
-    TRY(push_new(m, N_INT, &node));
+    struct pickle_node *node;
+    TRY(push_new(m, NODE_INT, &node));
     node->i = v;
     return SKIFF_OK;
 }
@@ -156,20 +157,20 @@ static enum skiff_status push_long(struct machine *m, int width)
 static enum skiff_status push_float(struct machine *m)
 {
     const uint8_t *p;
-    struct node *node;
+    struct pickle_node *node;
     TRY(take(m, 8, &p));
     uint64_t bits = 0;
     for (int i = 0; i < 8; i++)
         bits = bits << 8 | p[i];
-    TRY(push_new(m, N_FLOAT, &node));
+    TRY(push_new(m, NODE_FLOAT, &node));
     memcpy(&node->f, &bits, 8);
     return SKIFF_OK;
 }
 
 static enum skiff_status push_bool(struct machine *m, bool v)
 {
-    struct node *node;
-    TRY(push_new(m, N_BOOL, &node));
+    struct pickle_node *node;
+    TRY(push_new(m, NODE_BOOL, &node));
     node->i = v;
     return SKIFF_OK;
 }
@@ -177,10 +178,10 @@ static enum skiff_status push_bool(struct machine *m, bool v)
 static enum skiff_status push_global(struct machine *m, struct node_text module,
                                      struct node_text name)
 {
-    struct node *node;
+    struct pickle_node *node;
     enum global_id id;
     TRY(global_find(m, module, name, &id));
-    TRY(push_new(m, N_GLOBAL, &node));
+    TRY(push_new(m, NODE_GLOBAL, &node));
     node->global = id;
     return SKIFF_OK;
 }
@@ -205,10 +206,10 @@ static enum skiff_status op_global(struct machine *m)
 
 static enum skiff_status op_stack_global(struct machine *m)
 {
-    struct node *module, *name;
+    struct pickle_node *module, *name;
     TRY(pop(m, &name));
     TRY(pop(m, &module));
-    if (module->kind != N_TEXT || name->kind != N_TEXT)
+    if (module->kind != NODE_TEXT || name->kind != NODE_TEXT)
         return machine_fail(m, "a global without a name");
     return push_global(m, module->s, name->s);
 }
@@ -217,13 +218,13 @@ static enum skiff_status op_stack_global(struct machine *m)
 static enum skiff_status op_collect(struct machine *m, enum node_kind kind, size_t n, bool marked)
 {
     for (size_t i = 0; i < n; i++)
-        if (i >= m->stack.n || m->stack.v[m->stack.n - 1 - i]->kind == N_MARK)
+        if (i >= m->stack.n || m->stack.v[m->stack.n - 1 - i]->kind == NODE_MARK)
             return machine_fail(m, "takes from an empty stack");
-    struct node *node;
-    TRY(node_make(m, kind, &node));
+    struct pickle_node *node;
+    TRY(pickle_node_create(m, kind, &node));
     m->stack.n -= n;
     node->list = (struct node_list){
-        arena_memdup(&m->arena, m->stack.v + m->stack.n, n * sizeof(struct node *)), n, n};
+        arena_memdup(&m->arena, m->stack.v + m->stack.n, n * sizeof(struct pickle_node *)), n, n};
     m->stack.n -= marked;
     return push(m, node);
 }
@@ -232,17 +233,18 @@ static enum skiff_status op_collect_marked(struct machine *m, enum node_kind kin
 {
     size_t from;
     TRY(mark_find(m, &from));
-    if (kind == N_DICT && (m->stack.n - from) % 2)
+    if (kind == NODE_DICT && (m->stack.n - from) % 2)
         return machine_fail(m, "a key without a value");
     return op_collect(m, kind, m->stack.n - from, true);
 }
 
-void node_add_items(struct machine *m, struct node *to, struct node *const *items, size_t n)
+void node_add_items(struct machine *m, struct pickle_node *to, struct pickle_node *const *items,
+                    size_t n)
 {
     struct node_list *l = &to->list;
     if (l->n + n > l->cap) {
         size_t cap = 2 * l->cap > l->n + n ? 2 * l->cap : l->n + n;
-        struct node **v = arena_alloc(&m->arena, cap * sizeof *v);
+        struct pickle_node **v = arena_alloc(&m->arena, cap * sizeof *v);
         if (l->n)
             memcpy(v, l->v, l->n * sizeof *v);
         l->v = v;
@@ -259,15 +261,15 @@ static enum skiff_status op_add(struct machine *m, enum node_kind kind, size_t n
     size_t below = n + marked + 1;
     if (m->stack.n < below)
         return machine_fail(m, "takes from an empty stack");
-    struct node *to = m->stack.v[m->stack.n - below];
+    struct pickle_node *to = m->stack.v[m->stack.n - below];
     if (to->kind != kind)
-        return machine_fail(m, kind == N_DICT ? "sets items of something that is no dict"
-                                              : "appends to something that is no list");
-    if (kind == N_DICT && n % 2)
+        return machine_fail(m, kind == NODE_DICT ? "sets items of something that is no dict"
+                                                 : "appends to something that is no list");
+    if (kind == NODE_DICT && n % 2)
         return machine_fail(m, "a key without a value");
     /* A mark among the items can only be there without `marked`, when there is no dict below. */
     for (size_t i = 0; i < n && !marked; i++)
-        if (m->stack.v[m->stack.n - 1 - i]->kind == N_MARK)
+        if (m->stack.v[m->stack.n - 1 - i]->kind == NODE_MARK)
             return machine_fail(m, "takes from an empty stack");
     node_add_items(m, to, m->stack.v + m->stack.n - n, n);
     m->stack.n -= n + marked;
@@ -283,7 +285,7 @@ static enum skiff_status op_add_marked(struct machine *m, enum node_kind kind)
 
 static enum skiff_status memo_put(struct machine *m, uint64_t i)
 {
-    struct node *node;
+    struct pickle_node *node;
     TRY(top(m, &node));
     if (i >= NODES_MAX)
         return machine_fail(m, "a memo number that is too large");
@@ -313,10 +315,10 @@ static enum skiff_status op_get(struct machine *m, int width)
 
 static enum skiff_status op_reduce(struct machine *m)
 {
-    struct node *callee, *args, *result;
+    struct pickle_node *callee, *args, *result;
     TRY(pop(m, &args));
     TRY(pop(m, &callee));
-    if (callee->kind != N_GLOBAL || args->kind != N_TUPLE)
+    if (callee->kind != NODE_GLOBAL || args->kind != NODE_TUPLE)
         return machine_fail(m, "calls something that cannot be called");
     TRY(global_call(m, callee->global, args, &result));
     return push(m, result);
@@ -324,10 +326,10 @@ static enum skiff_status op_reduce(struct machine *m)
 
 static enum skiff_status op_build(struct machine *m)
 {
-    struct node *state, *object;
+    struct pickle_node *state, *object;
     TRY(pop(m, &state));
     TRY(top(m, &object));
-    if (state->kind != N_TUPLE)
+    if (state->kind != NODE_TUPLE)
         return machine_fail(m, "a state that is no tuple");
     return node_build(m, object, state);
 }
@@ -365,7 +367,7 @@ static enum skiff_status op_header(struct machine *m, uint8_t op)
 
 static enum skiff_status op_drop(struct machine *m, uint8_t op)
 {
-    struct node *node;
+    struct pickle_node *node;
     size_t from;
     if (op == '1') { /* POP_MARK */
         TRY(mark_find(m, &from));
@@ -385,31 +387,31 @@ static enum skiff_status op_run(struct machine *m, uint8_t op)
     case 0x95:
         return op_header(m, op);
     case '(':
-        return push_new(m, N_MARK, NULL);
+        return push_new(m, NODE_MARK, NULL);
     case '}':
-        return push_new(m, N_DICT, NULL);
+        return push_new(m, NODE_DICT, NULL);
     case ']':
-        return push_new(m, N_LIST, NULL);
+        return push_new(m, NODE_LIST, NULL);
     case ')':
-        return push_new(m, N_TUPLE, NULL);
+        return push_new(m, NODE_TUPLE, NULL);
     case 't':
-        return op_collect_marked(m, N_TUPLE);
+        return op_collect_marked(m, NODE_TUPLE);
     case 'l':
-        return op_collect_marked(m, N_LIST);
+        return op_collect_marked(m, NODE_LIST);
     case 'd':
-        return op_collect_marked(m, N_DICT);
+        return op_collect_marked(m, NODE_DICT);
     case 0x85:
     case 0x86:
     case 0x87:
-        return op_collect(m, N_TUPLE, op - 0x84u, false);
+        return op_collect(m, NODE_TUPLE, op - 0x84u, false);
     case 'a':
-        return op_add(m, N_LIST, 1, false);
+        return op_add(m, NODE_LIST, 1, false);
     case 'e':
-        return op_add_marked(m, N_LIST);
+        return op_add_marked(m, NODE_LIST);
     case 's':
-        return op_add(m, N_DICT, 2, false);
+        return op_add(m, NODE_DICT, 2, false);
     case 'u':
-        return op_add_marked(m, N_DICT);
+        return op_add_marked(m, NODE_DICT);
     case 'b':
         return op_build(m);
     case 'R':
@@ -419,20 +421,20 @@ static enum skiff_status op_run(struct machine *m, uint8_t op)
     case 0x93:
         return op_stack_global(m);
     case 'X':
-        return push_string(m, N_TEXT, 4);
+        return push_string(m, NODE_TEXT, 4);
     case 0x8c:
-        return push_string(m, N_TEXT, 1);
+        return push_string(m, NODE_TEXT, 1);
     case 0x8d:
-        return push_string(m, N_TEXT, 8);
+        return push_string(m, NODE_TEXT, 8);
     case 'T': /* str of Python 2: bytes that may be used as text */
     case 'B':
-        return push_string(m, N_BYTES, 4);
+        return push_string(m, NODE_BYTES, 4);
     case 'U':
     case 'C':
-        return push_string(m, N_BYTES, 1);
+        return push_string(m, NODE_BYTES, 1);
     case 0x8e:
     case 0x96:
-        return push_string(m, N_BYTES, 8);
+        return push_string(m, NODE_BYTES, 8);
     case 'K':
     case 'M':
     case 'J':
@@ -447,7 +449,7 @@ static enum skiff_status op_run(struct machine *m, uint8_t op)
     case 0x89:
         return push_bool(m, op == 0x88);
     case 'N':
-        return push_new(m, N_NONE, NULL);
+        return push_new(m, NODE_NONE, NULL);
     case 'q':
         return op_put(m, 1);
     case 'r':
@@ -469,7 +471,7 @@ static enum skiff_status op_run(struct machine *m, uint8_t op)
     return machine_fail(m, text);
 }
 
-enum skiff_status machine_run(struct machine *m, struct node **out)
+enum skiff_status machine_run(struct machine *m, struct pickle_node **out)
 {
     for (;;) {
         const uint8_t *op;

@@ -1,5 +1,8 @@
-/* Any object of a pickle, for paddle.load: the nodes as they are. A node may be met on several ways
- * and, through a list or dict, inside of itself; who walks them remembers where he was. */
+/* Any object of a pickle, for paddle.load: exposes the nodes directly. A node may be shared, and a
+ * list or dict may contain itself: callers that walk the nodes keep track of the path.
+ *
+ * A skiff_object is a pickle_node under its public name. Nodes borrow texts and numbers from the
+ * bytes, which the skiff_pickle owns; an array is copied only when it is asked for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +17,15 @@ struct skiff_pickle {
     struct buf bytes;
     char *what;
     struct machine machine;
-    struct node *root;
+    struct pickle_node *root;
 };
 
-static const struct node *inner(const struct skiff_object *o)
+static const struct pickle_node *inner(const struct skiff_object *o)
 {
-    return (const struct node *)(const void *)o;
+    return (const struct pickle_node *)(const void *)o;
 }
 
-static const struct skiff_object *outer(const struct node *n)
+static const struct skiff_object *outer(const struct pickle_node *n)
 {
     return (const struct skiff_object *)(const void *)n;
 }
@@ -52,8 +55,8 @@ static enum skiff_status run(struct skiff_pickle *p, struct skiff_error *err)
 enum skiff_status pickle_object_read(struct buf *bytes, const char *what, struct skiff_pickle **out,
                                      struct skiff_error *err)
 {
-    struct skiff_pickle *p = mem_must(sizeof(*p));
-    p->what = mem_must_strdup(what);
+    struct skiff_pickle *p = mem_alloc_or_die(sizeof(*p));
+    p->what = mem_strdup_or_die(what);
     p->bytes = *bytes;
     *bytes = (struct buf)BUF_INIT;
     arena_init(&p->machine.arena);
@@ -91,26 +94,26 @@ const struct skiff_object *skiff_pickle_root(const struct skiff_pickle *p)
 enum skiff_object_kind skiff_object_kind(const struct skiff_object *o)
 {
     switch (inner(o)->kind) {
-    case N_NONE:
+    case NODE_NONE:
         return SKIFF_OBJECT_NONE;
-    case N_BOOL:
+    case NODE_BOOL:
         return SKIFF_OBJECT_BOOL;
-    case N_INT:
+    case NODE_INT:
         return SKIFF_OBJECT_INT;
-    case N_FLOAT:
+    case NODE_FLOAT:
         return SKIFF_OBJECT_FLOAT;
-    case N_TEXT:
+    case NODE_TEXT:
         return SKIFF_OBJECT_TEXT;
-    case N_BYTES:
-    case N_LATIN1:
+    case NODE_BYTES:
+    case NODE_LATIN1:
         return SKIFF_OBJECT_BYTES;
-    case N_TUPLE:
+    case NODE_TUPLE:
         return SKIFF_OBJECT_TUPLE;
-    case N_LIST:
+    case NODE_LIST:
         return SKIFF_OBJECT_LIST;
-    case N_DICT:
+    case NODE_DICT:
         return SKIFF_OBJECT_DICT;
-    case N_ARRAY:
+    case NODE_ARRAY:
         return SKIFF_OBJECT_ARRAY;
     default:
         return SKIFF_OBJECT_OTHER;
@@ -130,7 +133,7 @@ double skiff_object_float(const struct skiff_object *o)
 const char *skiff_object_text(struct skiff_pickle *p, const struct skiff_object *o, size_t *out_n)
 {
     const struct node_text *s = &inner(o)->s;
-    if (inner(o)->kind != N_LATIN1) {
+    if (inner(o)->kind != NODE_LATIN1) {
         *out_n = s->n;
         return (const char *)s->p;
     }
@@ -152,7 +155,7 @@ const struct skiff_object *skiff_object_item(const struct skiff_object *o, size_
 enum skiff_status skiff_object_array(struct skiff_pickle *p, const struct skiff_object *o,
                                      struct skiff_tensor **out, struct skiff_error *err)
 {
-    struct skiff_tensor *t = mem_must(sizeof(*t));
+    struct skiff_tensor *t = mem_alloc_or_die(sizeof(*t));
     p->machine.err = err;
     enum skiff_status status =
         node_to_tensor(&p->machine, "of the object", &inner(o)->array, &t->tensor);

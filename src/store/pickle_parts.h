@@ -1,4 +1,4 @@
-/* What the two writers of pickles share (pickle_write.c defines it). */
+/* Shared by the two pickle writers (defined in pickle_write.c). */
 #ifndef STORE_PICKLE_PARTS_H
 #define STORE_PICKLE_PARTS_H
 

@@ -1,5 +1,10 @@
-/* From the nodes of a pickle to tensors. An array is a node (dtype, shape, order, data) until here
- * and becomes a tensor only when it stands in the dict. */
+/* Converts the nodes of a pickle to tensors. An array stays a node (dtype, shape, order, data) and
+ * becomes a tensor only when it is a value of the dict.
+ *
+ * The stack machine (pickle_machine.c) has bounded the nodes by the size of the file; here shapes
+ * are compared with the bytes before memory is allocated, other byte orders are swapped, and
+ * column-major data are transposed. Paddle cuts arrays beyond 1 GiB into slices, which are joined
+ * again. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,19 +68,19 @@ static void from_fortran(const uint8_t *from, const struct shape *s, size_t size
     }
 }
 
-static enum skiff_status shape_from(struct machine *m, const char *name, const struct node *tuple,
-                                    struct shape *out)
+static enum skiff_status shape_from(struct machine *m, const char *name,
+                                    const struct pickle_node *tuple, struct shape *out)
 {
     if (tuple->list.n > TENSOR_MAX_DIMS)
         return error_set(m->err, SKIFF_FORMAT, "%s: array %s has %zu dims, at most %d are possible",
                          m->what, name, tuple->list.n, TENSOR_MAX_DIMS);
     *out = (struct shape){.ndim = (int)tuple->list.n};
     for (int i = 0; i < out->ndim; i++) {
-        const struct node *d = tuple->list.v[i];
-        if (d->kind != N_INT || d->i < 0)
+        const struct pickle_node *d = tuple->list.v[i];
+        if (d->kind != NODE_INT || d->i < 0)
             return error_set(m->err, SKIFF_FORMAT,
                              "%s: dim %d of array %s is %" PRId64 ", expected zero or more",
-                             m->what, i, name, d->kind == N_INT ? d->i : -1);
+                             m->what, i, name, d->kind == NODE_INT ? d->i : -1);
         out->dims[i] = d->i;
     }
     return SKIFF_OK;
@@ -106,7 +111,7 @@ enum skiff_status node_to_tensor(struct machine *m, const char *name, const stru
     TRY(shape_from(m, name, a->shape, &shape));
     enum dtype type = a->dtype->dtype.type;
     size_t size = dtype_size(type), have = a->data->s.n;
-    if (a->data->kind == N_LATIN1)
+    if (a->data->kind == NODE_LATIN1)
         TRY(latin1_length(m, &a->data->s, &have));
     TRY(size_check(m, name, type, &shape, have));
     if (have > m->array_budget)
@@ -122,7 +127,7 @@ enum skiff_status node_to_tensor(struct machine *m, const char *name, const stru
     if (turn)
         TRY(mem_alloc(have, "an array in Fortran order", &plain, m->err));
     uint8_t *to = turn ? plain : out->data;
-    if (a->data->kind == N_LATIN1)
+    if (a->data->kind == NODE_LATIN1)
         node_latin1_decode(&a->data->s, to);
     else
         memcpy(to, a->data->s.p, have);
@@ -137,58 +142,58 @@ enum skiff_status node_to_tensor(struct machine *m, const char *name, const stru
     return SKIFF_OK;
 }
 
-/* What Python would print, cut short: for values that are no arrays. */
-static void node_print(const struct node *n, int depth, struct buf *out)
+/* What Python would print, truncated: for values that are not arrays. */
+static void node_print(const struct pickle_node *n, int depth, struct buf *out)
 {
     if (out->len > TEXT_LEN_MAX || depth > TEXT_DEPTH_MAX) {
         buf_str(out, "...");
         return;
     }
     switch (n->kind) {
-    case N_NONE:
+    case NODE_NONE:
         buf_str(out, "None");
         break;
-    case N_BOOL:
+    case NODE_BOOL:
         buf_str(out, n->i ? "True" : "False");
         break;
-    case N_INT:
+    case NODE_INT:
         buf_printf(out, "%" PRId64, n->i);
         break;
-    case N_FLOAT:
+    case NODE_FLOAT:
         buf_printf(out, "%.17g", n->f);
         break;
-    case N_TEXT:
+    case NODE_TEXT:
         buf_printf(out, "'%.*s'", (int)(n->s.n < 100 ? n->s.n : 100), (const char *)n->s.p);
         break;
-    case N_TUPLE:
-    case N_LIST:
-    case N_DICT:
-        buf_char(out, n->kind == N_TUPLE ? '(' : n->kind == N_LIST ? '[' : '{');
+    case NODE_TUPLE:
+    case NODE_LIST:
+    case NODE_DICT:
+        buf_char(out, n->kind == NODE_TUPLE ? '(' : n->kind == NODE_LIST ? '[' : '{');
         for (size_t i = 0; i < n->list.n && out->len <= TEXT_LEN_MAX; i++) {
             if (i)
-                buf_str(out, n->kind == N_DICT && i % 2 ? ": " : ", ");
+                buf_str(out, n->kind == NODE_DICT && i % 2 ? ": " : ", ");
             node_print(n->list.v[i], depth + 1, out);
         }
-        buf_char(out, n->kind == N_TUPLE ? ')' : n->kind == N_LIST ? ']' : '}');
+        buf_char(out, n->kind == NODE_TUPLE ? ')' : n->kind == NODE_LIST ? ']' : '}');
         break;
     default:
         buf_printf(out, "<%s>", node_kind_name(n->kind));
     }
 }
 
-static enum skiff_status key_copy(struct machine *m, const struct node *key, char **out)
+static enum skiff_status key_copy(struct machine *m, const struct pickle_node *key, char **out)
 {
-    if ((key->kind != N_TEXT && key->kind != N_BYTES) || memchr(key->s.p, 0, key->s.n))
+    if ((key->kind != NODE_TEXT && key->kind != NODE_BYTES) || memchr(key->s.p, 0, key->s.n))
         return error_set(m->err, SKIFF_FORMAT, "%s: a key of the dict is a %s, expected a name",
                          m->what, node_kind_name(key->kind));
     *out = arena_strndup(&m->arena, (const char *)key->s.p, key->s.n);
     return SKIFF_OK;
 }
 
-static enum skiff_status structured_fill(struct machine *m, const struct node *dict,
+static enum skiff_status structured_fill(struct machine *m, const struct pickle_node *dict,
                                          struct state *out)
 {
-    if (dict->kind != N_DICT)
+    if (dict->kind != NODE_DICT)
         return error_set(m->err, SKIFF_FORMAT, "%s: %s holds a %s, expected a dict", m->what,
                          STATE_STRUCTURED_KEY, node_kind_name(dict->kind));
     for (size_t i = 0; i + 1 < dict->list.n; i += 2) {
@@ -200,36 +205,36 @@ static enum skiff_status structured_fill(struct machine *m, const struct node *d
     return SKIFF_OK;
 }
 
-static enum skiff_status entry_fill(struct machine *m, const char *name, const struct node *value,
-                                    struct state *out)
+static enum skiff_status entry_fill(struct machine *m, const char *name,
+                                    const struct pickle_node *value, struct state *out)
 {
     if (state_find(out, name))
         return error_set(m->err, SKIFF_FORMAT, "%s: %s is there twice", m->what, name);
-    const struct node *array = value, *own = NULL;
-    if (value->kind == N_TUPLE && value->list.n == 2 && value->list.v[0]->kind == N_TEXT &&
-        value->list.v[1]->kind == N_ARRAY) {
+    const struct pickle_node *array = value, *own = NULL;
+    if (value->kind == NODE_TUPLE && value->list.n == 2 && value->list.v[0]->kind == NODE_TEXT &&
+        value->list.v[1]->kind == NODE_ARRAY) {
         own = value->list.v[0];
         array = value->list.v[1];
     }
     char *own_name = NULL;
     if (own)
         TRY(key_copy(m, own, &own_name));
-    if (array->kind == N_ARRAY) {
+    if (array->kind == NODE_ARRAY) {
         struct tensor t = {0};
         TRY(node_to_tensor(m, name, &array->array, &t));
         struct state_entry *e = state_add(out, name);
         e->tensor = t;
-        e->param_name = own_name ? mem_must_strdup(own_name) : NULL;
+        e->param_name = own_name ? mem_strdup_or_die(own_name) : NULL;
         return SKIFF_OK;
     }
     struct buf text = BUF_INIT;
     node_print(value, 0, &text);
-    state_add(out, name)->text = mem_must_strdup(text.data);
+    state_add(out, name)->text = mem_strdup_or_die(text.data);
     buf_deinit(&text);
     return SKIFF_OK;
 }
 
-static const struct node *dict_find(const struct node *dict, const char *key)
+static const struct pickle_node *dict_find(const struct pickle_node *dict, const char *key)
 {
     for (size_t i = 0; i + 1 < dict->list.n; i += 2)
         if (node_text_is(dict->list.v[i], key))
@@ -241,8 +246,9 @@ static const struct node *dict_find(const struct node *dict, const char *key)
  * writes {name: {"OriginShape": shape, "slices": [names]}} under this key. */
 #define BIG_KEY "UnpackBigParamInfor@@"
 
-static enum skiff_status slice_find(struct machine *m, const char *name, const struct node *key,
-                                    const struct state *parts, const struct state_entry **out)
+static enum skiff_status slice_find(struct machine *m, const char *name,
+                                    const struct pickle_node *key, const struct state *parts,
+                                    const struct state_entry **out)
 {
     char *part;
     TRY(key_copy(m, key, &part));
@@ -253,12 +259,15 @@ static enum skiff_status slice_find(struct machine *m, const char *name, const s
     return SKIFF_OK;
 }
 
-static enum skiff_status slices_join(struct machine *m, const char *name, const struct node *info,
-                                     struct state *parts, struct state *out)
+static enum skiff_status slices_join(struct machine *m, const char *name,
+                                     const struct pickle_node *info, struct state *parts,
+                                     struct state *out)
 {
-    const struct node *origin = info->kind == N_DICT ? dict_find(info, "OriginShape") : NULL;
-    const struct node *slices = info->kind == N_DICT ? dict_find(info, "slices") : NULL;
-    if (!origin || origin->kind != N_TUPLE || !slices || slices->kind != N_LIST || !slices->list.n)
+    const struct pickle_node *origin =
+        info->kind == NODE_DICT ? dict_find(info, "OriginShape") : NULL;
+    const struct pickle_node *slices = info->kind == NODE_DICT ? dict_find(info, "slices") : NULL;
+    if (!origin || origin->kind != NODE_TUPLE || !slices || slices->kind != NODE_LIST ||
+        !slices->list.n)
         return error_set(m->err, SKIFF_FORMAT, "%s: %s of %s lacks OriginShape or slices", m->what,
                          BIG_KEY, name);
     struct shape shape;
@@ -295,12 +304,14 @@ static enum skiff_status slices_join(struct machine *m, const char *name, const 
 }
 
 /* Names of all slices that some entry of BIG_KEY lists; keys live in the arena. */
-static enum skiff_status slices_list(struct machine *m, const struct node *big, struct str_map *out)
+static enum skiff_status slices_list(struct machine *m, const struct pickle_node *big,
+                                     struct str_map *out)
 {
     for (size_t i = 0; i + 1 < big->list.n; i += 2) {
-        const struct node *info = big->list.v[i + 1];
-        const struct node *slices = info->kind == N_DICT ? dict_find(info, "slices") : NULL;
-        for (size_t k = 0; slices && slices->kind == N_LIST && k < slices->list.n; k++) {
+        const struct pickle_node *info = big->list.v[i + 1];
+        const struct pickle_node *slices =
+            info->kind == NODE_DICT ? dict_find(info, "slices") : NULL;
+        for (size_t k = 0; slices && slices->kind == NODE_LIST && k < slices->list.n; k++) {
             char *name;
             TRY(key_copy(m, slices->list.v[k], &name));
             str_map_put(out, name, name);
@@ -309,8 +320,8 @@ static enum skiff_status slices_list(struct machine *m, const struct node *big, 
     return SKIFF_OK;
 }
 
-static enum skiff_status big_fill(struct machine *m, const struct node *big, struct state *parts,
-                                  struct state *out)
+static enum skiff_status big_fill(struct machine *m, const struct pickle_node *big,
+                                  struct state *parts, struct state *out)
 {
     m->array_budget = m->array_limit;
     for (size_t i = 0; i + 1 < big->list.n; i += 2) {
@@ -323,14 +334,15 @@ static enum skiff_status big_fill(struct machine *m, const struct node *big, str
     return SKIFF_OK;
 }
 
-static enum skiff_status state_fill(struct machine *m, const struct node *dict, struct state *out)
+static enum skiff_status state_fill(struct machine *m, const struct pickle_node *dict,
+                                    struct state *out)
 {
-    if (dict->kind != N_DICT)
+    if (dict->kind != NODE_DICT)
         return error_set(m->err, SKIFF_FORMAT,
                          "%s: the pickle holds a %s, expected a dict of name -> array", m->what,
                          node_kind_name(dict->kind));
-    const struct node *big = dict_find(dict, BIG_KEY);
-    if (big && big->kind != N_DICT)
+    const struct pickle_node *big = dict_find(dict, BIG_KEY);
+    if (big && big->kind != NODE_DICT)
         return error_set(m->err, SKIFF_FORMAT, "%s: %s is no dict", m->what, BIG_KEY);
     struct state parts;
     struct str_map slices;
@@ -341,7 +353,7 @@ static enum skiff_status state_fill(struct machine *m, const struct node *dict, 
         TRY_OUT(slices_list(m, big, &slices));
     for (size_t i = 0; i + 1 < dict->list.n; i += 2) {
         char *name;
-        const struct node *value = dict->list.v[i + 1];
+        const struct pickle_node *value = dict->list.v[i + 1];
         TRY_OUT(key_copy(m, dict->list.v[i], &name));
         if (!strcmp(name, BIG_KEY))
             continue;
@@ -380,7 +392,7 @@ enum skiff_status pickle_decode(const uint8_t *bytes, size_t n, const char *what
     arena_init(&m.arena);
     struct state s;
     state_init(&s);
-    struct node *root;
+    struct pickle_node *root;
     enum skiff_status status = machine_run(&m, &root);
     if (status == SKIFF_OK)
         status = state_fill(&m, root, &s);

@@ -1,9 +1,11 @@
-/* Writes what Python's pickler writes (protocol 2), including its memo numbers: an object that
- * Python holds once (a global, a dtype, an interned string) is put into the memo at its first use
- * and fetched from there afterwards. Bytes go as text through _codecs.encode(text, 'latin1'),
- * as protocol 2 has no bytes; a tensor whose text would pass 4 GiB, the largest that protocol 2
- * can say, makes the file protocol 4 with plain bytes for that tensor. A state that asks for it is
- * protocol 4 with plain bytes throughout: faster by the coding of half of all bytes. */
+/* Writes exactly the bytes of Python's pickler (protocol 2), including its memo numbers: an object
+ * that Python holds once (a global, a dtype, an interned string) is put into the memo at its first
+ * use and fetched from there afterwards.
+ *
+ * Protocol 2 has no bytes type, so bytes are written as text through _codecs.encode(text,
+ * 'latin1'). A tensor whose text would exceed 4 GiB, the limit of protocol 2, makes the file
+ * protocol 4, with plain bytes for that tensor. A state that asks for protocol 4 uses plain bytes
+ * throughout: that is faster, as latin-1 text takes two bytes for half of all values. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -42,7 +44,7 @@ static const struct {
 
 struct pickler {
     struct file_writer *file;
-    struct buf b; /* what is not in the file yet */
+    struct buf b; /* bytes not yet in the file */
     bool newer;   /* protocol 4 */
     uint32_t memo;
     int64_t seen[SEEN_COUNT]; /* memo number, or -1 */
@@ -70,8 +72,8 @@ static void put(struct pickler *p)
     p->memo++;
 }
 
-/* Fetches an object met before; false: it is new and will get the next memo number, which the
- * caller gives it by put() once the object is complete. */
+/* Fetches an object from the memo; false: it is new and gets the next memo number from put() once
+ * the object is complete. */
 static bool get(struct pickler *p, int what)
 {
     int64_t n = p->seen[what];
@@ -160,7 +162,7 @@ static void shape_tuple(struct pickler *p, const struct shape *s)
 }
 
 /* b'b' = _codecs.encode('b', 'latin1') */
-static void letter_b(struct pickler *p)
+static void message_b(struct pickler *p)
 {
     if (get(p, SEEN_LETTER_B))
         return;
@@ -289,7 +291,7 @@ static enum skiff_status array_object(struct pickler *p, const struct tensor *t)
     integer(p, 0);
     buf_char(&p->b, '\x85');
     put(p);
-    letter_b(p);
+    message_b(p);
     buf_char(&p->b, '\x87');
     put(p);
     buf_char(&p->b, 'R');
@@ -391,7 +393,7 @@ enum skiff_status pickle_file_write(const char *path, const struct state *s,
                                     struct skiff_error *err)
 {
     struct file_writer w;
-    TRY(model_file_release(path, err));
+    TRY(model_file_close(path, err));
     TRY(file_writer_open(&w, path, err));
     return file_writer_end(&w, pickle_write(&w, s, err), err);
 }

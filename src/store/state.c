@@ -55,10 +55,10 @@ struct state_entry *state_add(struct state *s, const char *name)
         return e;
     if (s->count == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 16;
-        s->entries = mem_must_grow(s->entries, sizeof *s->entries * (size_t)s->cap);
+        s->entries = mem_grow_or_die(s->entries, sizeof *s->entries * (size_t)s->cap);
     }
-    e = mem_must(sizeof *e);
-    e->name = mem_must_strdup(name);
+    e = mem_alloc_or_die(sizeof *e);
+    e->name = mem_strdup_or_die(name);
     s->entries[s->count++] = e;
     str_map_put(&s->by_name, e->name, e);
     return e;
@@ -69,8 +69,8 @@ void state_add_structured(struct state *s, const char *key, const char *value)
     if (s->nstructured == s->structured_cap) {
         s->structured_cap = s->structured_cap ? 2 * s->structured_cap : 16;
         s->structured =
-            mem_must_grow(s->structured, sizeof *s->structured * (size_t)s->structured_cap);
+            mem_grow_or_die(s->structured, sizeof *s->structured * (size_t)s->structured_cap);
     }
     s->structured[s->nstructured++] =
-        (struct state_pair){mem_must_strdup(key), mem_must_strdup(value)};
+        (struct state_pair){mem_strdup_or_die(key), mem_strdup_or_die(value)};
 }

@@ -1,4 +1,4 @@
-/* State: an ordered dict name -> tensor, what a .pdparams or .pdopt file holds. */
+/* State: an ordered dict name -> tensor, the contents of a .pdparams or .pdopt file. */
 #ifndef STORE_STATE_H
 #define STORE_STATE_H
 
@@ -8,7 +8,8 @@
 struct state_entry {
     char *name;       /* owned */
     char *param_name; /* paddle.save of 2.1+: the tensor's own name beside its key; or NULL */
-    char *text; /* a value that is no array (step counters, ...), as Python prints it; or NULL */
+    char
+        *text; /* a value that is not an array (step counters, ...), as Python prints it; or NULL */
     struct tensor tensor; /* empty when text is set */
 };
 
@@ -18,7 +19,7 @@ struct state_pair {
 
 /* Ordered like the dict. Zero-initialise it. */
 struct state {
-    struct state_entry **entries; /* owned; do not move */
+    struct state_entry **entries; /* owned; entries do not move */
     int count, cap;
     struct str_map by_name;        /* name -> entry */
     struct state_pair *structured; /* the dict behind "StructuredToParameterName@@" (2.0) */

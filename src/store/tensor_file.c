@@ -45,7 +45,7 @@ static enum skiff_status lod_links_check(const struct tensor_source *s, const st
     return SKIFF_OK;
 }
 
-/* Sizes of the levels, without moving on: the room for a lod is made in one piece. */
+/* Sizes of the levels, without advancing: a lod is allocated in one piece. */
 static enum skiff_status lod_sizes_read(struct tensor_source s, uint64_t levels, int64_t *counts,
                                         struct skiff_error *err)
 {
@@ -76,7 +76,7 @@ static enum skiff_status lod_read(struct tensor_source *s, struct lod **out,
     TRY(lod_sizes_read(*s, levels, counts, err));
     struct lod *l = NULL;
     if (levels) {
-        TRY(lod_make(&l, (int)levels, counts, err));
+        TRY(lod_build(&l, (int)levels, counts, err));
         enum skiff_status status = SKIFF_OK;
         for (uint64_t k = 0; k < levels && status == SKIFF_OK; k++) {
             s->pos += 8;
@@ -106,7 +106,7 @@ static enum skiff_status lod_rows_check(const struct tensor_source *s, const str
     return SKIFF_OK;
 }
 
-enum lod_rule { LOD_MUST_FIT, LOD_MAY_DIFFER };
+enum lod_rule { LOD_CHECKED, LOD_MAY_DIFFER };
 
 static enum skiff_status tensor_read(struct tensor_source *s, enum lod_rule rule,
                                      struct tensor *out, struct skiff_error *err)
@@ -117,7 +117,7 @@ static enum skiff_status tensor_read(struct tensor_source *s, enum lod_rule rule
     TRY_OUT(tensor_source_version(s, "the LoDTensor version", err));
     TRY_OUT(lod_read(s, &lod, err));
     TRY_OUT(tensor_source_head(s, &h, err));
-    if (rule == LOD_MUST_FIT)
+    if (rule == LOD_CHECKED)
         TRY_OUT(lod_rows_check(s, lod, &h.shape, err));
     TRY_OUT(tensor_resize(out, h.dtype, &h.shape, err));
     TRY_OUT(tensor_source_read(s, out->data, h.data_bytes, "the data of a tensor", err));
@@ -147,7 +147,7 @@ static enum skiff_status rows_head_read(struct tensor_source *s, uint64_t *out_n
     TRY(tensor_source_read(s, out_height, 8, "the height", err));
     TRY(tensor_source_head(s, h, err));
     char text[160];
-    /* A table that grows holds more rows than it has ids for; the rest is unused room. */
+    /* A growable table has memory for more rows than it has ids; the rest is unused. */
     if (h->shape.ndim < 1 || (uint64_t)h->shape.dims[0] < n)
         return error_set(err, SKIFF_FORMAT, "%s: %" PRIu64 " row ids, but the value is %s", s->what,
                          n, shape_text(&h->shape, text));
@@ -181,7 +181,7 @@ enum skiff_status tensor_decode(const uint8_t *bytes, size_t n, size_t *pos, con
 {
     struct tensor_source s = {.what = what, .mem = bytes, .size = n, .pos = *pos};
     struct tensor t = {0};
-    enum skiff_status status = tensor_read(&s, LOD_MUST_FIT, &t, err);
+    enum skiff_status status = tensor_read(&s, LOD_CHECKED, &t, err);
     if (status < 0) {
         tensor_deinit(&t);
         return status;
@@ -192,25 +192,9 @@ enum skiff_status tensor_decode(const uint8_t *bytes, size_t n, size_t *pos, con
     return SKIFF_OK;
 }
 
-enum skiff_status rows_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
-                              struct skiff_tensor *out, struct skiff_error *err)
-{
-    struct tensor_source s = {.what = what, .mem = bytes, .size = n, .pos = *pos};
-    struct skiff_tensor v = {0};
-    enum skiff_status status = rows_read(&s, &v, err);
-    if (status < 0) {
-        value_deinit(&v);
-        return status;
-    }
-    value_deinit(out);
-    *out = v;
-    *pos = s.pos;
-    return SKIFF_OK;
-}
-
-/* Paddle's recv_save writes one header and then the data of every slice of a variable; of one that
- * is not cut but kept by every server (Adam's beta powers) that is the same element again and
- * again. Its load reads the first; such a rest is no fault. */
+/* Paddle's recv_save writes one header and then the data of every slice of a variable. A variable
+ * that is not sliced but kept by every server (Adam's beta powers) is then the same element
+ * repeated. Paddle's load reads the first one, so such a rest is accepted. */
 static enum skiff_status tensor_at_end(struct tensor_source *s, const struct tensor *t,
                                        struct skiff_error *err)
 {
@@ -227,7 +211,7 @@ static enum skiff_status tensor_at_end(struct tensor_source *s, const struct ten
     return SKIFF_OK;
 }
 
-/* A whole file. Memory of `out` is only touched once everything but the data has been checked. */
+/* A complete file. `out` is only modified once everything but the data has been checked. */
 static enum skiff_status file_of_one(const char *path, struct tensor *tensor,
                                      struct skiff_tensor *rows, struct skiff_error *err)
 {
@@ -237,7 +221,7 @@ static enum skiff_status file_of_one(const char *path, struct tensor *tensor,
     struct tensor t = {0};
     struct skiff_tensor v = {0};
     if (tensor)
-        TRY_OUT(tensor_read(&s, LOD_MUST_FIT, &t, err));
+        TRY_OUT(tensor_read(&s, LOD_CHECKED, &t, err));
     else
         TRY_OUT(rows_read(&s, &v, err));
     TRY_OUT(tensor ? tensor_at_end(&s, &t, err) : tensor_source_at_end(&s, err));
@@ -268,8 +252,8 @@ enum skiff_status rows_file_read(const char *path, struct skiff_tensor *out,
     return file_of_one(path, NULL, out, err);
 }
 
-/* Reads heads only and moves on behind the data. */
-static enum skiff_status tensor_skip(struct tensor_source *s, struct tensor_place *out,
+/* Reads the headers only and skips the data. */
+static enum skiff_status tensor_skip(struct tensor_source *s, struct tensor_location *out,
                                      struct skiff_error *err)
 {
     int64_t counts[LOD_MAX_LEVELS];
@@ -281,7 +265,7 @@ static enum skiff_status tensor_skip(struct tensor_source *s, struct tensor_plac
     for (uint64_t k = 0; k < levels; k++)
         s->pos += 8 + (uint64_t)counts[k] * 8;
     TRY(tensor_source_head(s, &h, err));
-    *out = (struct tensor_place){h.dtype, h.shape, levels > 0, s->pos, h.data_bytes};
+    *out = (struct tensor_location){h.dtype, h.shape, levels > 0, s->pos, h.data_bytes};
     s->pos += h.data_bytes;
     return SKIFF_OK;
 }
@@ -289,8 +273,8 @@ static enum skiff_status tensor_skip(struct tensor_source *s, struct tensor_plac
 /* Does a stream of that kind fill the file exactly? */
 static enum skiff_status fits_tensor(struct tensor_source s, struct skiff_error *err)
 {
-    struct tensor_place place;
-    TRY(tensor_skip(&s, &place, err));
+    struct tensor_location location;
+    TRY(tensor_skip(&s, &location, err));
     return tensor_source_at_end(&s, err);
 }
 
@@ -340,13 +324,13 @@ out:
 enum skiff_status value_file_read(const char *path, struct skiff_tensor *out,
                                   struct skiff_error *err)
 {
-    return value_read(path, NULL, LOD_MUST_FIT, out, err);
+    return value_read(path, NULL, LOD_CHECKED, out, err);
 }
 
 enum skiff_status value_file_read_checked(const char *path, const struct file_sum *want,
                                           struct skiff_tensor *out, struct skiff_error *err)
 {
-    return value_read(path, want, LOD_MUST_FIT, out, err);
+    return value_read(path, want, LOD_CHECKED, out, err);
 }
 
 enum skiff_status value_file_read_recorded(const char *path, struct skiff_tensor *out,
@@ -362,12 +346,12 @@ enum skiff_status combined_file_read_named(const char *path, const struct file_s
     struct tensor_source s;
     TRY(tensor_source_open_checked(&s, path, want, err));
     enum skiff_status status = SKIFF_OK;
-    struct tensor *list = mem_must(sizeof *list * (size_t)(n + 1));
+    struct tensor *list = mem_alloc_or_die(sizeof *list * (size_t)(n + 1));
     for (int i = 0; i < n && status == SKIFF_OK; i++) {
         if (!tensor_source_left(&s))
             status = error_set(err, SKIFF_FORMAT, "%s: %d tensors expected, %d found", path, n, i);
         else
-            status = tensor_read(&s, LOD_MUST_FIT, &list[i], err);
+            status = tensor_read(&s, LOD_CHECKED, &list[i], err);
         if (status < 0)
             error_prefix(err, status, names ? "tensor %d of %d (variable %s)" : "tensor %d of %d",
                          i + 1, n, names ? names[i] : "");
@@ -393,18 +377,18 @@ enum skiff_status combined_file_read(const char *path, int n, struct tensor **ou
     return combined_file_read_named(path, NULL, n, NULL, out, err);
 }
 
-enum skiff_status combined_file_scan(const char *path, struct tensor_place **out, int *out_n,
+enum skiff_status combined_file_scan(const char *path, struct tensor_location **out, int *out_n,
                                      struct skiff_error *err)
 {
     struct tensor_source s;
-    struct tensor_place *list = NULL;
+    struct tensor_location *list = NULL;
     int n = 0, cap = 0;
     enum skiff_status status = SKIFF_OK;
     TRY(tensor_source_open(&s, path, err));
     do {
         if (n == cap) {
             cap = cap ? 2 * cap : 16;
-            list = mem_must_grow(list, (size_t)cap * sizeof *list);
+            list = mem_grow_or_die(list, (size_t)cap * sizeof *list);
         }
         status = tensor_skip(&s, &list[n], err);
         n++;
@@ -469,7 +453,7 @@ enum skiff_status tensor_file_read_slice(const char *path, int64_t seek, const s
 
 /* ------------------------------------------------------------------ writing */
 
-/* All of the stream but the data. */
+/* The stream up to the data. */
 static void lod_tensor_head_encode(const struct tensor *t, struct buf *out)
 {
     buf_u32(out, 0);
@@ -503,12 +487,6 @@ void tensor_encode(const struct tensor *t, struct buf *out)
     data_encode(t, out);
 }
 
-void rows_encode(const struct skiff_tensor *v, struct buf *out)
-{
-    rows_head_encode(v, out);
-    data_encode(&v->tensor, out);
-}
-
 static enum skiff_status write_head_and_data(struct file_writer *w, const struct buf *head,
                                              const struct tensor *t, struct skiff_error *err)
 {
@@ -538,7 +516,7 @@ enum skiff_status value_file_write(const char *path, const struct skiff_tensor *
                                    struct skiff_error *err)
 {
     struct file_writer w;
-    TRY(model_file_release(path, err));
+    TRY(model_file_close(path, err));
     TRY(file_writer_open(&w, path, err));
     return file_writer_end(&w, value_write(&w, v, err), err);
 }
@@ -561,7 +539,7 @@ enum skiff_status combined_file_write(const char *path, int n, const struct tens
                                       struct skiff_error *err)
 {
     struct file_writer w;
-    TRY(model_file_release(path, err));
+    TRY(model_file_close(path, err));
     TRY(file_writer_open(&w, path, err));
     return file_writer_end(&w, combined_write(&w, n, in, err), err);
 }

@@ -9,16 +9,14 @@
 #include "store/file.h"
 #include "tensor/value.h"
 
-/* Decode one stream at *pos of bytes[0..n); advances *pos. `what` names the file for messages. */
+/* Decodes one LoDTensor stream at *pos of bytes[0..n); advances *pos. `what` names the file in
+ * messages. */
 enum skiff_status tensor_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
                                 struct tensor *out, struct skiff_error *err);
-enum skiff_status rows_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
-                              struct skiff_tensor *out, struct skiff_error *err);
 void tensor_encode(const struct tensor *t, struct buf *out);
-void rows_encode(const struct skiff_tensor *v, struct buf *out);
 
-/* Whole files. A file may be larger than memory allows twice, so tensors are read straight into
- * place. */
+/* Complete files. A file may be larger than half of the memory, so tensors are read straight into
+ * their buffers. */
 enum skiff_status tensor_file_read(const char *path, struct tensor *out, struct skiff_error *err);
 enum skiff_status rows_file_read(const char *path, struct skiff_tensor *out,
                                  struct skiff_error *err);
@@ -26,12 +24,12 @@ enum skiff_status rows_file_read(const char *path, struct skiff_tensor *out,
  * rows). */
 enum skiff_status value_file_read(const char *path, struct skiff_tensor *out,
                                   struct skiff_error *err);
-/* The same for values that are only looked at or compared, never computed with: the lod must make
- * sense in itself but need not end at dimension 0 (Paddle itself saves such: the result of
+/* The same for values that are only displayed or compared, never computed with: the lod must be
+ * consistent in itself but need not end at dimension 0 (Paddle itself saves such: the result of
  * accuracy). */
 enum skiff_status value_file_read_recorded(const char *path, struct skiff_tensor *out,
                                            struct skiff_error *err);
-/* The same, compared with what its manifest says while it is read. */
+/* The same, compared with the manifest's checksum while it is read. */
 enum skiff_status value_file_read_checked(const char *path, const struct file_sum *want,
                                           struct skiff_tensor *out, struct skiff_error *err);
 enum skiff_status value_write(struct file_writer *w, const struct skiff_tensor *v,
@@ -39,22 +37,23 @@ enum skiff_status value_write(struct file_writer *w, const struct skiff_tensor *
 enum skiff_status value_file_write(const char *path, const struct skiff_tensor *v,
                                    struct skiff_error *err);
 
-/* n tensors in one file, in the given order; exactly n must be there. */
+/* n tensors in one file, in the given order; the file must hold exactly n. */
 enum skiff_status combined_file_read(const char *path, int n, struct tensor **out,
                                      struct skiff_error *err);
-/* The same with the variables' names, for messages, and with what its manifest says. */
+/* The same with the variables' names, for messages, and with the manifest's checksum. */
 enum skiff_status combined_file_read_named(const char *path, const struct file_sum *want, int n,
                                            const char *const *names, struct tensor **out,
                                            struct skiff_error *err);
-/* Where the tensors of such a file are; their data are not read, but known to be there. */
-struct tensor_place {
+/* Offsets and sizes of the tensors in such a file; checks that their data are there without reading
+ * them. */
+struct tensor_location {
     enum dtype dtype;
     struct shape shape;
     bool has_lod;
     uint64_t at, bytes; /* of the data */
 };
-/* *out is the caller's (free). At least one tensor must be there. */
-enum skiff_status combined_file_scan(const char *path, struct tensor_place **out, int *n,
+/* *out is the caller's (free). The file must hold at least one tensor. */
+enum skiff_status combined_file_scan(const char *path, struct tensor_location **out, int *n,
                                      struct skiff_error *err);
 enum skiff_status combined_write(struct file_writer *w, int n, const struct tensor *const *in,
                                  struct skiff_error *err);

@@ -1,7 +1,7 @@
 /* Bytes under tensor files, and the head that both streams end with (tensor_source.h).
  *
  * TensorDesc is read by hand: it has two fields, sits between raw bytes in files of gigabytes, and
- * protobuf-c belongs to the program room. Every read is checked against what is left, so that a
+ * protobuf-c belongs to the program module. Every read is checked against what is left, so that a
  * count from the file can never ask for more than is there. */
 #include "store/tensor_source.h"
 
@@ -21,7 +21,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endi
 #define GAP 4096
 #define DESC_MAX 256 /* a TensorDesc of TENSOR_MAX_DIMS dims is far smaller */
 
-/* Sums up the bytes from upto to `end` of the file, which nobody has asked for. */
+/* Adds the bytes from upto to `end`, which no read has requested, to the checksum. */
 static enum skiff_status sum_fill(const struct tensor_source *s, uint64_t end,
                                   struct skiff_error *err)
 {
@@ -41,8 +41,9 @@ static enum skiff_status sum_fill(const struct tensor_source *s, uint64_t end,
     return SKIFF_OK;
 }
 
-/* n bytes at s->pos were read. Heads are looked at twice, and some before what stands in front of
- * them: a small gap is filled, behind a large one (row ids) the bytes wait until they are read. */
+/* n bytes at s->pos were read. The checksum needs them in file order, but headers are read twice,
+ * and some before the bytes in front of them. A small gap is read and added; behind a large one
+ * (row ids) the bytes wait until the gap is read. */
 static enum skiff_status sum_take(const struct tensor_source *s, const void *bytes, uint64_t n,
                                   struct skiff_error *err)
 {
@@ -108,7 +109,7 @@ enum skiff_status tensor_source_open_checked(struct tensor_source *s, const char
         close(s->fd);
         return status;
     }
-    s->sum = mem_must(sizeof *s->sum);
+    s->sum = mem_alloc_or_die(sizeof *s->sum);
     *s->sum = (struct source_sum){.hash = hash_stream_create(), .want = *want};
     return SKIFF_OK;
 }

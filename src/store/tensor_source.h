@@ -39,14 +39,14 @@ static inline uint64_t tensor_source_left(const struct tensor_source *s)
 /* Opens a regular file; close(s->fd) when done. */
 enum skiff_status tensor_source_open(struct tensor_source *s, const char *path,
                                      struct skiff_error *err);
-/* Sums up what is read, to be compared with `want` when it is known. */
+/* Starts a checksum of the bytes read, to be compared with `want` when that is known. */
 enum skiff_status tensor_source_open_checked(struct tensor_source *s, const char *path,
                                              const struct file_sum *want, struct skiff_error *err);
-/* For those: compares, and closes. `status` is what came of reading; when the file is not what its
- * manifest says, that is the reason that is told. */
+/* Ends it: compares and closes. `status` is the outcome of reading; when the checksum differs, that
+ * error replaces it. */
 enum skiff_status tensor_source_close(struct tensor_source *s, enum skiff_status status,
                                       struct skiff_error *err);
-/* n bytes to `to`; `part` names them for the message. */
+/* Reads n bytes to `to`; `part` names them in the message. */
 enum skiff_status tensor_source_read(struct tensor_source *s, void *to, uint64_t n,
                                      const char *part, struct skiff_error *err);
 enum skiff_status tensor_source_at_end(const struct tensor_source *s, struct skiff_error *err);

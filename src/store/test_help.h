@@ -1,4 +1,4 @@
-/* Helpers of the tests of this room. */
+/* Helpers of the tests of this module. */
 #ifndef STORE_TEST_HELP_H
 #define STORE_TEST_HELP_H
 

@@ -45,8 +45,9 @@ enum skiff_status accessor_init(struct accessor *a, const struct accessor_class 
     *a = (struct accessor){.class = class, .options = *o};
     TRY(class->layout(a, err));
     if (a->width < 1 || a->width > ACCESSOR_WIDTH)
-        return error_set(err, SKIFF_INVALID, "accessor %s: a row of %d numbers; 1 to %d can be",
-                         class->name, a->width, ACCESSOR_WIDTH);
+        return error_set(err, SKIFF_INVALID,
+                         "accessor %s: a row of %d numbers; the range is 1 to %d", class->name,
+                         a->width, ACCESSOR_WIDTH);
     return SKIFF_OK;
 }
 
@@ -59,7 +60,7 @@ size_t accessor_line_max(const struct accessor *a)
     return ((size_t)a->width + 2) * NUMBER_MAX;
 }
 
-size_t accessor_print(const struct accessor *a, const struct record *r, char *out)
+size_t accessor_print(const struct accessor *a, const struct table_row *r, char *out)
 {
     double numbers[ACCESSOR_WIDTH];
     int n = a->class->numbers(a, r, numbers);
@@ -72,8 +73,8 @@ size_t accessor_print(const struct accessor *a, const struct record *r, char *ou
     return at;
 }
 
-/* The next word of a line, ended by a zero, or NULL. Words too long to be a number are cut: they
- * are none. */
+/* The next word of a line, terminated by a zero, or NULL. Words too long for a number are
+ * truncated: they are not numbers. */
 static const char *next_word(const char **at, const char *end, char word[static 64])
 {
     const char *p = *at;
@@ -89,7 +90,7 @@ static const char *next_word(const char **at, const char *end, char word[static 
 }
 
 enum skiff_status accessor_parse(const struct accessor *a, const char *line, size_t n,
-                                 struct record *r, struct skiff_error *err)
+                                 struct table_row *r, struct skiff_error *err)
 {
     double numbers[ACCESSOR_WIDTH];
     char word[64], *stop;
@@ -98,12 +99,11 @@ enum skiff_status accessor_parse(const struct accessor *a, const char *line, siz
     while (end > line && (end[-1] == '\n' || end[-1] == '\r'))
         end--;
     if (!next_word(&at, end, word))
-        return error_set(err, SKIFF_FORMAT, "an empty line; a key and numbers are needed");
+        return error_set(err, SKIFF_FORMAT, "an empty line; expected a key and numbers");
     errno = 0;
     r->id = (int64_t)strtoull(word, &stop, 10);
     if (*stop || stop == word || errno == ERANGE)
-        return error_set(err, SKIFF_FORMAT, "key \"%s\": a whole number of 64 bits is needed",
-                         word);
+        return error_set(err, SKIFF_FORMAT, "key \"%s\": expected an integer of 64 bits", word);
     while (next_word(&at, end, word)) {
         if (found == a->width)
             return error_set(err, SKIFF_FORMAT,
@@ -112,8 +112,9 @@ enum skiff_status accessor_parse(const struct accessor *a, const char *line, siz
                              (uint64_t)r->id, a->width, a->class->name);
         numbers[found++] = strtod(word, &stop);
         if (*stop || stop == word)
-            return error_set(err, SKIFF_FORMAT, "key %" PRIu64 ", number %d: \"%s\" is none",
-                             (uint64_t)r->id, found, word);
+            return error_set(err, SKIFF_FORMAT,
+                             "key %" PRIu64 ", number %d: \"%s\" is not a number", (uint64_t)r->id,
+                             found, word);
     }
     a->class->start(a, r);
     return a->class->take(a, numbers, found, r, err);

@@ -1,10 +1,11 @@
-/* Accessor: what the values of a record mean, what is shown of them, what a push and the passing of
- * time do to them, and how they stand in a file. One file each, a line in accessor_list.h.
- *   plain        a row of weights and, behind it, a row for each of an optimizer's states; rules
- *                of programs (src/rules) run on what the caller gathers
+/* Accessor: the meaning of a record's values, the part that is pulled, the effect of a push and of
+ * time on them, and their form in a file. One file each, a line in accessor_list.h.
+ *   plain        a row of weights, followed by a row for each of an optimizer's states; rules
+ *                of programs (src/rules) work on gathered rows
  *   sparse, ctr_common, ctr_double   Paddle's accessors for click data: statistics and two parts,
- *                embed (1 weight) and embedx (made when the score is high enough), each with a rule
- * Threads: an accessor does not change after accessor_init; records are the caller's. */
+ *                embed (1 weight) and embedx (created when the score is high enough), each with a
+ *                rule
+ * Threads: an accessor does not change after accessor_init; records belong to the caller. */
 #ifndef TABLE_ACCESSOR_H
 #define TABLE_ACCESSOR_H
 
@@ -14,7 +15,7 @@
 
 #include "base/error.h"
 #include "table/fill.h"
-#include "table/record.h"
+#include "table/row.h"
 #include "table/sgd_rule.h"
 
 #define ACCESSOR_PARTS 8
@@ -37,7 +38,7 @@ struct accessor_part {
 };
 
 struct accessor_options {
-    struct accessor_part parts[ACCESSOR_PARTS]; /* plain; the first one is what is pulled */
+    struct accessor_part parts[ACCESSOR_PARTS]; /* plain; the first one is pulled */
     int nparts;
     struct ctr_params ctr; /* the others */
     int embedx;            /* weights of embedx, 0 or more */
@@ -50,10 +51,10 @@ struct accessor {
     const struct accessor_class *class;
     struct accessor_options options;
     int width;        /* floats of a record */
-    int pulled;       /* floats of a row that is shown */
-    int pushed;       /* floats of a push; 0: it takes none */
-    size_t pull_span; /* bytes from the record's start that pull looks at */
-    /* ctr: where things stand among the values; doubles: show and click take two each */
+    int pulled;       /* floats of a pulled row */
+    int pushed;       /* floats of a push; 0: it accepts none */
+    size_t pull_span; /* bytes from the record's start that pull reads */
+    /* ctr: offsets among the values; doubles: show and click take two each */
     int show, click, embed_w, embedx_w, slot, unseen, delta, embed_state, embedx_state;
     bool doubles;
 };
@@ -62,33 +63,33 @@ enum save_mode { SAVE_ALL = 0, SAVE_DELTA = 1, SAVE_BASE = 2, SAVE_BATCH = 3, SA
 
 struct accessor_class {
     const char *name, *paddle; /* paddle: NULL, or the accessor_class of its configs */
-    /* Fills in what depends on the options. INVALID. */
+    /* Computes the members that depend on the options. INVALID. */
     enum skiff_status (*layout)(struct accessor *a, struct skiff_error *err);
-    /* Values of a new record, and its stamp where that is the accessor's own; its id stands there
-     * (plain: and its stamp). */
-    void (*start)(const struct accessor *a, struct record *r);
+    /* Initializes a new record's values, and its stamp if that belongs to the accessor; the id is
+     * set (plain: the stamp, too). */
+    void (*start)(const struct accessor *a, struct table_row *r);
     /* out[i * pulled ..]; zeros for NULL */
-    void (*pull)(const struct accessor *a, struct record *const *r, size_t n, float *out);
-    /* rows[i * pushed ..]; NULL records are passed over. NULL: only the caller knows how. */
-    void (*push)(const struct accessor *a, struct record *const *r, size_t n, const float *rows);
-    /* Shrink: counters decay (ages: if they do so at all); true: the record is to go. */
+    void (*pull)(const struct accessor *a, struct table_row *const *r, size_t n, float *out);
+    /* rows[i * pushed ..]; NULL records are skipped. NULL: only the caller knows the rule. */
+    void (*push)(const struct accessor *a, struct table_row *const *r, size_t n, const float *rows);
+    /* Shrink: counters decay (ages: whether they do at all); true: the record is to be removed. */
     bool (*ages)(const struct accessor *a);
-    bool (*expire)(const struct accessor *a, struct record *r);
-    /* For limits (leaving.h): what the record is worth, and for how long nobody has pushed to it.
-     * NULL: the accessor does not know. */
-    double (*score)(const struct accessor *a, const struct record *r);
-    double (*unseen)(const struct accessor *a, const struct record *r);
-    /* Would a save in this mode change the record? Then the table touches it before. */
-    bool (*save_changes)(const struct accessor *a, const struct record *r, int mode);
-    /* Is it written in this mode? Changes what must change before it is written; `saved` what
-     * changes afterwards, written or not. */
-    bool (*save)(const struct accessor *a, struct record *r, int mode);
-    void (*saved)(const struct accessor *a, struct record *r, int mode, bool written);
-    /* The numbers that a file has of it, in the file's order; at most width. How many. */
-    int (*numbers)(const struct accessor *a, const struct record *r, double *out);
-    /* The same back, into a record that `start` has seen. FORMAT: too few or too many. */
+    bool (*expire)(const struct accessor *a, struct table_row *r);
+    /* For limits (leaving.h): the record's value, and the time since the last push to it. NULL: the
+     * accessor does not know. */
+    double (*score)(const struct accessor *a, const struct table_row *r);
+    double (*unseen)(const struct accessor *a, const struct table_row *r);
+    /* Would a save in this mode change the record? Then the table calls table_touch first. */
+    bool (*save_changes)(const struct accessor *a, const struct table_row *r, int mode);
+    /* Is it written in this mode? Makes the changes that come before the writing; `saved` makes
+     * those that come after it, for records written or not. */
+    bool (*save)(const struct accessor *a, struct table_row *r, int mode);
+    void (*saved)(const struct accessor *a, struct table_row *r, int mode, bool written);
+    /* The record's numbers in a file, in the file's order; at most width. Returns how many. */
+    int (*numbers)(const struct accessor *a, const struct table_row *r, double *out);
+    /* Reads them back, into a record that `start` has initialized. FORMAT: too few or too many. */
     enum skiff_status (*take)(const struct accessor *a, const double *numbers, int n,
-                              struct record *r, struct skiff_error *err);
+                              struct table_row *r, struct skiff_error *err);
     int digits; /* of the numbers in a file */
 };
 
@@ -99,17 +100,17 @@ struct accessor_class {
 /* By either name; NULL: no such accessor. */
 const struct accessor_class *accessor_find(const char *name);
 const struct accessor_class *accessor_at(int i); /* NULL: i is the number of accessors */
-struct ctr_params ctr_defaults(void);            /* as fleet fills them in */
+struct ctr_params ctr_defaults(void);            /* fleet's defaults */
 
 /* INVALID: the options do not fit. */
 enum skiff_status accessor_init(struct accessor *a, const struct accessor_class *class,
                                 const struct accessor_options *o, struct skiff_error *err);
 
-/* A line of a shard file: "<key> <numbers>\n". Its length; out: accessor_line_max bytes. */
+/* A line of a shard file: "<key> <numbers>\n". Returns its length; out: accessor_line_max bytes. */
 size_t accessor_line_max(const struct accessor *a);
-size_t accessor_print(const struct accessor *a, const struct record *r, char *out);
+size_t accessor_print(const struct accessor *a, const struct table_row *r, char *out);
 /* FORMAT: not a key and numbers, or too many or too few of them. r: stride bytes. */
 enum skiff_status accessor_parse(const struct accessor *a, const char *line, size_t n,
-                                 struct record *r, struct skiff_error *err);
+                                 struct table_row *r, struct skiff_error *err);
 
 #endif

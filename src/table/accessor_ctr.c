@@ -1,3 +1,8 @@
+/* The part that Paddle's three accessors for click data share (accessor_ctr.h): the layout of a
+ * record, the score, admission of embedx, decay and expiry, and the columns of shard files. The
+ * formulas follow Paddle 2.6, in floats where the statistics are floats, because thresholds are
+ * compared with the results. tests/conformance/table_paddle_test.c replays recorded jobs. Threads:
+ * plain functions of accessor and record. */
 #include "table/accessor_ctr.h"
 
 #include <inttypes.h>
@@ -13,14 +18,14 @@ int ctr_embedx_states(const struct accessor *a)
     return a->options.embedx_rule->states(a->options.embedx);
 }
 
-/* What is pulled stands in front, so that a pull touches one line or two:
+/* The pulled values are in front, so that a pull touches one or two cache lines:
  *     show click embed_w embedx_w[] slot unseen delta embed_state[] embedx_state[] */
 enum skiff_status ctr_layout(struct accessor *a, bool doubles, struct skiff_error *err)
 {
     const struct accessor_options *o = &a->options;
     int stat = doubles ? 2 : 1;
     if (o->embedx < 0 || o->embedx > ACCESSOR_WIDTH / 8)
-        return error_set(err, SKIFF_INVALID, "accessor %s: embedx_dim %d; 0 to %d can be",
+        return error_set(err, SKIFF_INVALID, "accessor %s: embedx_dim %d; the range is 0 to %d",
                          a->class->name, o->embedx, ACCESSOR_WIDTH / 8);
     if (!o->embed_rule || !o->embedx_rule)
         return error_set(err, SKIFF_INVALID, "accessor %s: no rule for %s", a->class->name,
@@ -38,13 +43,13 @@ enum skiff_status ctr_layout(struct accessor *a, bool doubles, struct skiff_erro
     a->width = a->embedx_state + ctr_embedx_states(a);
     a->pulled = 1 + o->embedx;
     a->pushed = CTR_PUSH + 1 + o->embedx;
-    a->pull_span = sizeof(struct record) + (size_t)a->slot * sizeof(float);
+    a->pull_span = sizeof(struct table_row) + (size_t)a->slot * sizeof(float);
     return SKIFF_OK;
 }
 
 /* ---- statistics ---- */
 
-double ctr_stat(const struct accessor *a, const struct record *r, int at)
+double ctr_stat(const struct accessor *a, const struct table_row *r, int at)
 {
     double x;
     if (!a->doubles)
@@ -53,7 +58,7 @@ double ctr_stat(const struct accessor *a, const struct record *r, int at)
     return x;
 }
 
-void ctr_set_stat(const struct accessor *a, struct record *r, int at, double x)
+void ctr_set_stat(const struct accessor *a, struct table_row *r, int at, double x)
 {
     if (a->doubles)
         memcpy(&r->values[at], &x, sizeof x);
@@ -61,7 +66,7 @@ void ctr_set_stat(const struct accessor *a, struct record *r, int at, double x)
         r->values[at] = (float)x;
 }
 
-/* In floats where the statistics are floats: thresholds are compared with it. */
+/* In floats if the statistics are floats: thresholds are compared with it. */
 double ctr_score(const struct accessor *a, double show, double click)
 {
     const struct ctr_params *c = &a->options.ctr;
@@ -71,25 +76,25 @@ double ctr_score(const struct accessor *a, double show, double click)
     return (s - k) * c->nonclk_coeff + k * c->click_coeff;
 }
 
-double ctr_row_score(const struct accessor *a, const struct record *r)
+double ctr_row_score(const struct accessor *a, const struct table_row *r)
 {
     return ctr_score(a, ctr_stat(a, r, a->show), ctr_stat(a, r, a->click));
 }
 
-double ctr_row_unseen(const struct accessor *a, const struct record *r)
+double ctr_row_unseen(const struct accessor *a, const struct table_row *r)
 {
     return r->values[a->unseen];
 }
 
-/* ---- rows come and learn ---- */
+/* ---- creation and pushes ---- */
 
-static void draw(const struct accessor *a, struct record *r, int at, int n, float range)
+static void draw(const struct accessor *a, struct table_row *r, int at, int n, float range)
 {
     struct fill f = {FILL_UNIFORM, -range, range, fill_key(a->options.seed + (uint64_t)at, "ctr")};
     fill_row(&f, r->id, r->values + at, (size_t)n);
 }
 
-void ctr_start(const struct accessor *a, struct record *r)
+void ctr_start(const struct accessor *a, struct table_row *r)
 {
     const struct accessor_options *o = &a->options;
     r->stamp = 0;
@@ -100,7 +105,7 @@ void ctr_start(const struct accessor *a, struct record *r)
     o->embed_rule->start(&o->embed, 1, r->values + a->embed_state);
 }
 
-static void make_embedx(const struct accessor *a, struct record *r)
+static void make_embedx(const struct accessor *a, struct table_row *r)
 {
     const struct accessor_options *o = &a->options;
     r->stamp |= CTR_EMBEDX;
@@ -108,7 +113,7 @@ static void make_embedx(const struct accessor *a, struct record *r)
     o->embedx_rule->start(&o->embedx_params, o->embedx, r->values + a->embedx_state);
 }
 
-static void push_one(const struct accessor *a, struct record *r, const float *row, bool scaled)
+static void push_one(const struct accessor *a, struct table_row *r, const float *row, bool scaled)
 {
     const struct accessor_options *o = &a->options;
     float show = row[1], click = row[2], scale = scaled ? show : 1;
@@ -128,7 +133,7 @@ static void push_one(const struct accessor *a, struct record *r, const float *ro
         make_embedx(a, r);
 }
 
-void ctr_push(const struct accessor *a, struct record *const *r, size_t n, const float *rows,
+void ctr_push(const struct accessor *a, struct table_row *const *r, size_t n, const float *rows,
               bool scaled)
 {
     for (size_t i = 0; i < n; i++)
@@ -136,14 +141,14 @@ void ctr_push(const struct accessor *a, struct record *const *r, size_t n, const
             push_one(a, r[i], rows + i * (size_t)a->pushed, scaled);
 }
 
-/* ---- and go ---- */
+/* ---- decay and expiry ---- */
 
 bool ctr_ages(const struct accessor *a)
 {
     return a->options.ctr.show_click_decay_rate != 1;
 }
 
-bool ctr_expire(const struct accessor *a, struct record *r)
+bool ctr_expire(const struct accessor *a, struct table_row *r)
 {
     const struct ctr_params *c = &a->options.ctr;
     ctr_set_stat(a, r, a->show, ctr_stat(a, r, a->show) * c->show_click_decay_rate);
@@ -154,7 +159,7 @@ bool ctr_expire(const struct accessor *a, struct record *r)
 
 /* ---- files ---- */
 
-static bool is_wanted(const struct accessor *a, const struct record *r, int mode)
+static bool is_wanted(const struct accessor *a, const struct table_row *r, int mode)
 {
     const struct ctr_params *c = &a->options.ctr;
     float least = mode == SAVE_DELTA ? c->delta_threshold : 0;
@@ -166,14 +171,14 @@ static bool is_wanted(const struct accessor *a, const struct record *r, int mode
            r->values[a->delta] >= least;
 }
 
-bool ctr_save_changes(const struct accessor *a, const struct record *r, int mode)
+bool ctr_save_changes(const struct accessor *a, const struct table_row *r, int mode)
 {
     if (mode == SAVE_DELTA || mode == SAVE_BASE)
         return r->values[a->delta] != 0 && is_wanted(a, r, mode);
     return mode == SAVE_BATCH || (mode == SAVE_PATCH && is_wanted(a, r, mode));
 }
 
-bool ctr_save(const struct accessor *a, struct record *r, int mode)
+bool ctr_save(const struct accessor *a, struct table_row *r, int mode)
 {
     bool wanted = is_wanted(a, r, mode);
     if (wanted && mode == SAVE_BASE)
@@ -181,7 +186,7 @@ bool ctr_save(const struct accessor *a, struct record *r, int mode)
     return wanted;
 }
 
-void ctr_saved(const struct accessor *a, struct record *r, int mode, bool written)
+void ctr_saved(const struct accessor *a, struct table_row *r, int mode, bool written)
 {
     if (mode == SAVE_DELTA && written)
         r->values[a->delta] = 0;
@@ -191,24 +196,24 @@ void ctr_saved(const struct accessor *a, struct record *r, int mode, bool writte
         r->stamp &= ~CTR_PUSHED;
 }
 
-bool ctr_prints_embedx(const struct accessor *a, const struct record *r)
+bool ctr_prints_embedx(const struct accessor *a, const struct table_row *r)
 {
     return (r->stamp & CTR_EMBEDX) && ctr_row_score(a, r) >= a->options.ctr.embedx_threshold;
 }
 
-void ctr_copy_out(const struct record *r, int at, int n, double *out)
+void ctr_copy_out(const struct table_row *r, int at, int n, double *out)
 {
     for (int i = 0; i < n; i++)
         out[i] = r->values[at + i];
 }
 
-void ctr_copy_in(struct record *r, int at, int n, const double *from)
+void ctr_copy_in(struct table_row *r, int at, int n, const double *from)
 {
     for (int i = 0; i < n; i++)
         r->values[at + i] = (float)from[i];
 }
 
-enum skiff_status ctr_wrong_count(const struct accessor *a, const struct record *r, int n,
+enum skiff_status ctr_wrong_count(const struct accessor *a, const struct table_row *r, int n,
                                   struct skiff_error *err)
 {
     int least = 6 + ctr_embed_states(a);
@@ -219,7 +224,7 @@ enum skiff_status ctr_wrong_count(const struct accessor *a, const struct record 
                      least + a->options.embedx + ctr_embedx_states(a));
 }
 
-int ctr_numbers(const struct accessor *a, const struct record *r, double *out)
+int ctr_numbers(const struct accessor *a, const struct table_row *r, double *out)
 {
     int states = ctr_embed_states(a), x = a->options.embedx, at = 6;
     out[0] = r->values[a->slot];
@@ -237,8 +242,8 @@ int ctr_numbers(const struct accessor *a, const struct record *r, double *out)
     return at + x + ctr_embedx_states(a);
 }
 
-enum skiff_status ctr_take(const struct accessor *a, const double *numbers, int n, struct record *r,
-                           struct skiff_error *err)
+enum skiff_status ctr_take(const struct accessor *a, const double *numbers, int n,
+                           struct table_row *r, struct skiff_error *err)
 {
     int states = ctr_embed_states(a), x = a->options.embedx, least = 6 + states;
     if (n != least && n != least + x + ctr_embedx_states(a))

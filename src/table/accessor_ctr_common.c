@@ -11,19 +11,19 @@ static enum skiff_status common_layout(struct accessor *a, struct skiff_error *e
     return SKIFF_OK;
 }
 
-/* They stand in this order at the front of the record. */
-static void common_pull(const struct accessor *a, struct record *const *r, size_t n, float *out)
+/* These values are in this order at the front of the record. */
+static void common_pull(const struct accessor *a, struct table_row *const *r, size_t n, float *out)
 {
     size_t width = (size_t)a->pulled;
     for (size_t i = 0; i < n; i++, out += width) {
         if (r[i])
-            record_copy(out, r[i]->values, width);
+            row_copy(out, r[i]->values, width);
         else
             memset(out, 0, width * sizeof *out);
     }
 }
 
-static void common_push(const struct accessor *a, struct record *const *r, size_t n,
+static void common_push(const struct accessor *a, struct table_row *const *r, size_t n,
                         const float *rows)
 {
     ctr_push(a, r, n, rows, a->options.ctr.show_scale);

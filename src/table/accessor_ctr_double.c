@@ -11,7 +11,7 @@ static enum skiff_status double_layout(struct accessor *a, struct skiff_error *e
     return SKIFF_OK;
 }
 
-static void double_pull(const struct accessor *a, struct record *const *r, size_t n, float *out)
+static void double_pull(const struct accessor *a, struct table_row *const *r, size_t n, float *out)
 {
     size_t weights = (size_t)a->pulled - 2;
     for (size_t i = 0; i < n; i++, out += a->pulled) {
@@ -25,13 +25,13 @@ static void double_pull(const struct accessor *a, struct record *const *r, size_
     }
 }
 
-static void double_push(const struct accessor *a, struct record *const *r, size_t n,
+static void double_push(const struct accessor *a, struct table_row *const *r, size_t n,
                         const float *rows)
 {
     ctr_push(a, r, n, rows, a->options.ctr.show_scale);
 }
 
-static int double_numbers(const struct accessor *a, const struct record *r, double *out)
+static int double_numbers(const struct accessor *a, const struct table_row *r, double *out)
 {
     int states = ctr_embed_states(a), xstates = ctr_embedx_states(a), at = 5 + states;
     out[0] = r->values[a->unseen];
@@ -49,7 +49,7 @@ static int double_numbers(const struct accessor *a, const struct record *r, doub
 }
 
 static enum skiff_status double_take(const struct accessor *a, const double *numbers, int n,
-                                     struct record *r, struct skiff_error *err)
+                                     struct table_row *r, struct skiff_error *err)
 {
     int states = ctr_embed_states(a), xstates = ctr_embedx_states(a), least = 6 + states;
     if (n != least && n != least + xstates + a->options.embedx)

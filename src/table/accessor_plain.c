@@ -1,8 +1,8 @@
 /* plain: weights, and a row for each state of an optimizer, side by side:
  *     w[0 .. width) state_0[0 .. ) state_1[0 .. ) ...
- * Pulled are the weights. What a gradient does is the caller's affair (table_each, table_gather);
- * stamp is the step that the row has seen, where rules leave rows behind (src/rules). In files all
- * numbers stand with nine digits, which give the same floats back. */
+ * The weights are pulled. The caller applies gradients (table_each, table_gather); stamp is the
+ * last step applied to the row, for rules that defer updates (src/rules). In files all numbers have
+ * nine digits, which restore the same floats. */
 #include "table/accessor.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 static enum skiff_status plain_layout(struct accessor *a, struct skiff_error *err)
 {
     if (a->options.nparts < 1 || a->options.nparts > ACCESSOR_PARTS)
-        return error_set(err, SKIFF_INVALID, "accessor plain: %d parts; 1 to %d can be",
+        return error_set(err, SKIFF_INVALID, "accessor plain: %d parts; the range is 1 to %d",
                          a->options.nparts, ACCESSOR_PARTS);
     for (int i = 0; i < a->options.nparts; i++) {
         int width = a->options.parts[i].width;
@@ -20,11 +20,11 @@ static enum skiff_status plain_layout(struct accessor *a, struct skiff_error *er
         a->width += width;
     }
     a->pulled = a->options.parts[0].width;
-    a->pull_span = sizeof(struct record) + (size_t)a->pulled * sizeof(float);
+    a->pull_span = sizeof(struct table_row) + (size_t)a->pulled * sizeof(float);
     return SKIFF_OK;
 }
 
-static void plain_start(const struct accessor *a, struct record *r)
+static void plain_start(const struct accessor *a, struct table_row *r)
 {
     float *to = r->values;
     for (int i = 0; i < a->options.nparts; i++) {
@@ -34,12 +34,12 @@ static void plain_start(const struct accessor *a, struct record *r)
     }
 }
 
-static void plain_pull(const struct accessor *a, struct record *const *r, size_t n, float *out)
+static void plain_pull(const struct accessor *a, struct table_row *const *r, size_t n, float *out)
 {
     size_t width = (size_t)a->pulled;
     for (size_t i = 0; i < n; i++, out += width) {
         if (r[i])
-            record_copy(out, r[i]->values, width);
+            row_copy(out, r[i]->values, width);
         else
             memset(out, 0, width * sizeof *out);
     }
@@ -50,24 +50,24 @@ static bool plain_ages(const struct accessor *a)
     return false;
 }
 
-static bool plain_expire(const struct accessor *a, struct record *r)
+static bool plain_expire(const struct accessor *a, struct table_row *r)
 {
     return false;
 }
 
-static bool plain_save_changes(const struct accessor *a, const struct record *r, int mode)
+static bool plain_save_changes(const struct accessor *a, const struct table_row *r, int mode)
 {
     return false;
 }
 
-static bool plain_save(const struct accessor *a, struct record *r, int mode)
+static bool plain_save(const struct accessor *a, struct table_row *r, int mode)
 {
     return true;
 }
 
-static void plain_saved(const struct accessor *a, struct record *r, int mode, bool written) {}
+static void plain_saved(const struct accessor *a, struct table_row *r, int mode, bool written) {}
 
-static int plain_numbers(const struct accessor *a, const struct record *r, double *out)
+static int plain_numbers(const struct accessor *a, const struct table_row *r, double *out)
 {
     for (int i = 0; i < a->width; i++)
         out[i] = r->values[i];
@@ -75,7 +75,7 @@ static int plain_numbers(const struct accessor *a, const struct record *r, doubl
 }
 
 static enum skiff_status plain_take(const struct accessor *a, const double *numbers, int n,
-                                    struct record *r, struct skiff_error *err)
+                                    struct table_row *r, struct skiff_error *err)
 {
     if (n != a->width && n != a->pulled)
         return error_set(err, SKIFF_FORMAT,

@@ -9,18 +9,18 @@ static enum skiff_status sparse_layout(struct accessor *a, struct skiff_error *e
     return ctr_layout(a, false, err);
 }
 
-static void sparse_pull(const struct accessor *a, struct record *const *r, size_t n, float *out)
+static void sparse_pull(const struct accessor *a, struct table_row *const *r, size_t n, float *out)
 {
     size_t width = (size_t)a->pulled;
     for (size_t i = 0; i < n; i++, out += width) {
         if (r[i])
-            record_copy(out, r[i]->values + a->embed_w, width);
+            row_copy(out, r[i]->values + a->embed_w, width);
         else
             memset(out, 0, width * sizeof *out);
     }
 }
 
-static void sparse_push(const struct accessor *a, struct record *const *r, size_t n,
+static void sparse_push(const struct accessor *a, struct table_row *const *r, size_t n,
                         const float *rows)
 {
     ctr_push(a, r, n, rows, true);

@@ -1,5 +1,5 @@
-/* Those who wait for admission: snapshots of one instant, and as numbers in files. Who is admitted:
- * tests/conformance/table_test.c. */
+/* Ids that wait for admission: snapshots of one instant, and their form in files. The admission
+ * rules: tests/conformance/table_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 static struct waiting *open_waiting(int forget)
 {
-    struct admission a = {.kind = ADMIT_COUNT, .count = 5, .forget = forget};
+    struct admission a = {.kind = ADMISSION_COUNT, .count = 5, .forget = forget};
     struct waiting *w;
     assert_int_equal(waiting_create(&a, 1, SIZE_MAX, &w, NULL), SKIFF_OK);
     return w;
@@ -30,7 +30,7 @@ static bool ask(struct waiting *w, int64_t id, uint32_t times)
     return in;
 }
 
-/* Those of the snapshot by id, asked and unseen; 0: not there. */
+/* The ids of the snapshot, requests and unseen shrinks; 0: not there. */
 struct seen {
     uint32_t asked[2 * IDS], unseen[2 * IDS];
 };
@@ -50,7 +50,7 @@ static void read_all(struct waiting *w, struct seen *out, void (*meanwhile)(stru
         for (size_t i = 0; i < n; i++) {
             assert_true(some[i].id >= 0 && some[i].id < 2 * IDS && some[i].asked);
             uint32_t before = out->asked[some[i].id];
-            assert_true(!before || before == some[i].asked); /* twice, but the same */
+            assert_true(!before || before == some[i].asked); /* returned twice, but unchanged */
             out->asked[some[i].id] = some[i].asked;
             out->unseen[some[i].id] = some[i].unseen;
         }
@@ -59,8 +59,8 @@ static void read_all(struct waiting *w, struct seen *out, void (*meanwhile)(stru
     }
 }
 
-/* Some are asked for again, some come in, some are forgotten, others are new in their places; a
- * shrink passes. */
+/* Some ids are requested again, some are admitted, some are forgotten, others are new in their
+ * slots; a shrink passes. */
 static void disturb(struct waiting *w, int piece)
 {
     for (int i = 0; i < 60; i++) {
@@ -100,13 +100,13 @@ static void snapshots_are_of_one_instant(void **state)
             assert_int_equal(seen.unseen[id], id <= IDS / 2);
         }
         waiting_snapshot_take_off(w);
-        waiting_snapshot_free(s);
+        waiting_snapshot_destroy(s);
         disturb(w, 0);
     }
     waiting_destroy(w);
 }
 
-/* A moment has 16 bits. */
+/* A version has 16 bits. */
 static void moments_come_round(void **state)
 {
     struct waiting *w = open_waiting(0);
@@ -122,10 +122,10 @@ static void moments_come_round(void **state)
             assert_int_equal(seen.asked[3], 3);
             assert_int_equal(seen.asked[4], 0);
         } else if (i == 0) {
-            ask(w, 3, 1); /* its moment is the first */
+            ask(w, 3, 1); /* its version is the first */
         }
         waiting_snapshot_take_off(w);
-        waiting_snapshot_free(s);
+        waiting_snapshot_destroy(s);
     }
     waiting_destroy(w);
 }
@@ -141,7 +141,7 @@ static void what_is_put_goes_on(void **state)
     assert_int_equal(waiting_put(w, &(struct waiting_id){9, 3, 0}, NULL), SKIFF_OK);
     assert_int_equal(waiting_count(w), 3);
     waiting_age(w, &at, SIZE_MAX);
-    assert_int_equal(waiting_count(w), 2); /* 8 was not seen for too long */
+    assert_int_equal(waiting_count(w), 2); /* 8 was unseen for too long */
     assert_true(ask(w, 7, 1));
     assert_false(ask(w, 8, 1));
     assert_false(ask(w, 9, 1));

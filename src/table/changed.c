@@ -17,7 +17,7 @@ static void reserve_bits(struct changed *c, size_t words)
     if (words <= c->words)
         return;
     size_t now = c->words * 2 > words ? c->words * 2 : words;
-    c->bits = mem_must_grow(c->bits, now * sizeof *c->bits);
+    c->bits = mem_grow_or_die(c->bits, now * sizeof *c->bits);
     memset(c->bits + c->words, 0, (now - c->words) * sizeof *c->bits);
     c->words = now;
 }
@@ -27,7 +27,7 @@ static void reserve_rows(struct changed *c, size_t n)
     if (n <= c->cap)
         return;
     c->cap = c->cap * 2 > n ? c->cap * 2 : n;
-    c->rows = mem_must_grow(c->rows, c->cap * sizeof *c->rows);
+    c->rows = mem_grow_or_die(c->rows, c->cap * sizeof *c->rows);
 }
 
 void changed_add(struct changed *c, const int64_t *rows, size_t n)

@@ -1,5 +1,5 @@
-/* Changed: a set of rows, each once, that is taken as a whole (GEO: what one trainer has not seen
- * yet). A bit per row and a list. Threads: one owner. */
+/* Changed: a set of rows, each once, that is taken all at once (GEO: changes that one trainer has
+ * not pulled yet). A bit per row and a list. Threads: one owner. */
 #ifndef TABLE_CHANGED_H
 #define TABLE_CHANGED_H
 

@@ -1,3 +1,9 @@
+/* RocksDB as scratch space for the rows of a tiered table (disk.h). Keys are positions
+ * (id_position), so that rows that are neighbours in a walk are neighbours on disk. There is no log
+ * ahead of writes and no later process reads the files: saves of the table are the durable copy.
+ * The library is loaded at run time, once per process, through a table of its C functions; every
+ * error string of it is turned into a skiff_error and freed. Threads: see disk.h; RocksDB itself is
+ * thread-safe. */
 #define _GNU_SOURCE
 #include "table/disk.h"
 
@@ -13,11 +19,12 @@
 #include "base/library.h"
 #include "base/mem.h"
 
-/* Debian's and Ubuntu's have the version in their names; the calls below are in all of them. */
+/* Debian's and Ubuntu's have the version in their names; all of them have the calls below. */
 static const char *const libraries[] = {"librocksdb.so.7.8", "librocksdb.so.8.9",
                                         "librocksdb.so.9.10", "librocksdb.so", NULL};
 
-/* The calls of RocksDB: found at run time, so that whoever has no tiered table needs none of it. */
+/* The functions of RocksDB: looked up at run time, so that programs without tiered tables do not
+ * need it. */
 #define CALLS(X)                                      \
     X(free)                                           \
     X(set_perf_level)                                 \
@@ -92,7 +99,7 @@ static void load(void)
 
 struct disk {
     char *folder;
-    size_t record_bytes;
+    size_t row_bytes;
     rocksdb_t *db;
     rocksdb_column_family_handle_t *rows;
     rocksdb_options_t *options;
@@ -100,9 +107,9 @@ struct disk {
     rocksdb_writeoptions_t *writing;
 };
 
-/* What RocksDB says went wrong, in our words; it is freed. */
-static enum skiff_status say(const struct disk *d, char *fault, const char *what,
-                             struct skiff_error *err)
+/* Turns RocksDB's error into ours; it is freed. */
+static enum skiff_status on_log(const struct disk *d, char *fault, const char *what,
+                                struct skiff_error *err)
 {
     if (!fault)
         return SKIFF_OK;
@@ -111,22 +118,23 @@ static enum skiff_status say(const struct disk *d, char *fault, const char *what
     return SKIFF_IO;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 #define SMALLEST_BUFFER ((size_t)512 << 10)
 #define LARGEST_BUFFER ((size_t)64 << 20)
-#define FILTER_BITS 10.0 /* of a row on disk: one in a hundred that are not there is looked for */
+/* per row on disk: one in a hundred missing rows is searched for in vain */
+#define FILTER_BITS 10.0
 #define BLOCK 4096
-#define MEMTABLE_FILTER 0.05 /* of its memory */
+#define MEMTABLE_FILTER 0.05 /* share of its memory */
 #define BUFFERS 2
-#define RUNS 20 /* sorted files that may lie over each other */
+#define RUNS 20 /* sorted files that may overlap */
 #define OPEN_FILES 512
 
-/* All of the memory is for writes that wait to be sorted: blocks hold rows that have little to do
- * with each other, and the system keeps those that are read often, as far as it has room. One
- * thread writes, rows in order, so that each is sorted in behind the last. Rows are not compressed:
- * they are numbers. Files are merged with those of their size (universal): rows are rewritten half
- * as often as by levels, and take up to three times their room for it. */
+/* All of the memory is for writes that wait to be sorted: blocks hold unrelated rows, and the
+ * system caches those that are read often, as far as it has memory. One thread writes, with rows in
+ * order, so that each insertion continues where the last one ended. Rows are not compressed: they
+ * are numbers. Files are merged with those of their size (universal): rows are rewritten half as
+ * often as by levels, but take up to three times their size on disk meanwhile. */
 static void set_options(struct disk *d, size_t memory)
 {
     rocksdb_options_t *o = d->options = lib.options_create();
@@ -164,21 +172,21 @@ static enum skiff_status open_database(struct disk *d, struct skiff_error *err)
     const rocksdb_options_t *options[] = {d->options};
     char *fault = NULL;
     if (mkdir(d->folder, 0777) < 0 && errno != EEXIST)
-        return error_set(err, SKIFF_IO, "the folder of the table's rows, %s, cannot be made: %s",
+        return error_set(err, SKIFF_IO, "the folder of the table's rows, %s, cannot be created: %s",
                          d->folder, strerror(errno));
-    lib.destroy_db(d->options, d->folder, &fault); /* what a killed process has left */
+    lib.destroy_db(d->options, d->folder, &fault); /* stale files of a killed process */
     bool used = fault && strstr(fault, "/LOCK");
-    TRY(say(d, fault,
-            used ? "removed, to begin anew: somebody uses the folder; give this table "
-                   "another path"
-                 : "removed, to begin anew",
-            err));
+    TRY(on_log(d, fault,
+               used ? "cleared: another process uses the folder; give this table "
+                      "another path"
+                    : "cleared",
+               err));
     d->db = lib.open_column_families(d->options, d->folder, 1, names, options, &d->rows, &fault);
-    return say(d, fault, "opened", err);
+    return on_log(d, fault, "opened", err);
 }
 
-enum skiff_status disk_open(const char *folder, size_t record_bytes, size_t memory,
-                            struct disk **out, struct skiff_error *err)
+enum skiff_status disk_open(const char *folder, size_t row_bytes, size_t memory, struct disk **out,
+                            struct skiff_error *err)
 {
     pthread_once(&once, load);
     if (lib.fault[0])
@@ -186,9 +194,9 @@ enum skiff_status disk_open(const char *folder, size_t record_bytes, size_t memo
                          "tables on disk need RocksDB, which cannot be loaded: %s (Debian: apt-get "
                          "install librocksdb7.8)",
                          lib.fault);
-    struct disk *d = mem_must(sizeof *d);
-    d->folder = mem_must_strdup(folder);
-    d->record_bytes = record_bytes;
+    struct disk *d = mem_alloc_or_die(sizeof *d);
+    d->folder = mem_strdup_or_die(folder);
+    d->row_bytes = row_bytes;
     set_options(d, memory);
     enum skiff_status status = open_database(d, err);
     if (status < 0)
@@ -207,7 +215,7 @@ void disk_close(struct disk *d)
         lib.column_family_handle_destroy(d->rows);
         lib.close(d->db);
         lib.destroy_db(d->options, d->folder, &fault);
-        lib.free(fault); /* scratch that stays behind is wiped by the next one */
+        lib.free(fault); /* scratch files that stay are removed by the next process */
     }
     lib.readoptions_destroy(d->reading);
     lib.writeoptions_destroy(d->writing);
@@ -218,7 +226,7 @@ void disk_close(struct disk *d)
 
 /* ---- by position ---- */
 
-/* RocksDB counts what it does, thread by thread, which is a fifth of the time that a read takes. */
+/* Switches off RocksDB's counters for this thread, which take a fifth of the time of a read. */
 static void count_nothing(void)
 {
     lib.set_perf_level(rocksdb_disable);
@@ -227,13 +235,13 @@ static void count_nothing(void)
 static enum skiff_status wrong_size(const struct disk *d, size_t n, struct skiff_error *err)
 {
     return error_set(err, SKIFF_FORMAT, "the table's rows in %s: one has %zu bytes instead of %zu",
-                     d->folder, n, d->record_bytes);
+                     d->folder, n, d->row_bytes);
 }
 
-#define AFTER_ID offsetof(struct record, changed)
+#define AFTER_ID offsetof(struct table_row, changed)
 
 enum skiff_status disk_read(struct disk *d, size_t n, const uint64_t *positions,
-                            struct record *const *to, bool *found, struct skiff_error *err)
+                            struct table_row *const *to, bool *found, struct skiff_error *err)
 {
     uint64_t keys[DISK_MANY];
     const char *at[DISK_MANY];
@@ -252,12 +260,12 @@ enum skiff_status disk_read(struct disk *d, size_t n, const uint64_t *positions,
     lib.batched_multi_get_cf(d->db, d->reading, d->rows, n, at, sizes, values, faults, false);
     for (size_t i = 0; i < n; i++) {
         if (faults[i])
-            status = say(d, faults[i], "read", err);
+            status = on_log(d, faults[i], "read", err);
         found[i] = values[i] != NULL;
         if (!found[i])
             continue;
         const char *value = lib.pinnableslice_value(values[i], &bytes);
-        if (bytes == d->record_bytes)
+        if (bytes == d->row_bytes)
             memcpy(&to[i]->changed, value + AFTER_ID, bytes - AFTER_ID);
         else
             status = wrong_size(d, bytes, err);
@@ -271,7 +279,7 @@ struct order {
     size_t i;
 };
 
-/* Of those at one position the last one counts: they stay in their order. */
+/* Of several records at one position the last one counts: they stay in their order. */
 static int by_position(const void *a, const void *b)
 {
     const struct order *x = a, *y = b;
@@ -281,7 +289,7 @@ static int by_position(const void *a, const void *b)
 }
 
 enum skiff_status disk_write(struct disk *d, size_t n, const uint64_t *positions,
-                             struct record *const *records, struct skiff_error *err)
+                             struct table_row *const *row_list, struct skiff_error *err)
 {
     rocksdb_writebatch_t *batch = lib.writebatch_create();
     struct order order[DISK_MANY];
@@ -291,17 +299,17 @@ enum skiff_status disk_write(struct disk *d, size_t n, const uint64_t *positions
     qsort(order, n, sizeof *order, by_position);
     for (size_t i = 0; i < n; i++) {
         uint64_t key = htobe64(order[i].position);
-        const struct record *r = records[order[i].i];
-        if (r->changed == RECORD_FREE)
+        const struct table_row *r = row_list[order[i].i];
+        if (r->changed == ROW_FREE)
             lib.writebatch_delete(batch, (const char *)&key, sizeof key);
         else
             lib.writebatch_put(batch, (const char *)&key, sizeof key, (const char *)r,
-                               d->record_bytes);
+                               d->row_bytes);
     }
     count_nothing();
     lib.write(d->db, d->writing, batch, &fault);
     lib.writebatch_destroy(batch);
-    return say(d, fault, "written", err);
+    return on_log(d, fault, "written", err);
 }
 
 /* ---- in order ---- */
@@ -309,15 +317,15 @@ enum skiff_status disk_write(struct disk *d, size_t n, const uint64_t *positions
 struct disk_iterator {
     struct disk *disk;
     rocksdb_iterator_t *it;
-    struct record *copy; /* values of RocksDB may lie unaligned */
+    struct table_row *copy; /* values of RocksDB may be unaligned */
 };
 
 struct disk_iterator *disk_iterate(struct disk *d)
 {
-    struct disk_iterator *it = mem_must(sizeof *it);
+    struct disk_iterator *it = mem_alloc_or_die(sizeof *it);
     it->disk = d;
     it->it = lib.create_iterator(d->db, d->reading);
-    it->copy = mem_must(d->record_bytes);
+    it->copy = mem_alloc_or_die(d->row_bytes);
     return it;
 }
 
@@ -337,7 +345,7 @@ void disk_seek(struct disk_iterator *it, uint64_t position)
 }
 
 enum skiff_status disk_at(struct disk_iterator *it, uint64_t *out_position,
-                          const struct record **out, struct skiff_error *err)
+                          const struct table_row **out, struct skiff_error *err)
 {
     char *fault = NULL;
     size_t bytes;
@@ -345,11 +353,11 @@ enum skiff_status disk_at(struct disk_iterator *it, uint64_t *out_position,
     *out = NULL;
     if (!lib.iter_valid(it->it)) {
         lib.iter_get_error(it->it, &fault);
-        return say(it->disk, fault, "read", err);
+        return on_log(it->disk, fault, "read", err);
     }
     memcpy(&key, lib.iter_key(it->it, &bytes), sizeof key);
     const char *value = lib.iter_value(it->it, &bytes);
-    if (bytes != it->disk->record_bytes)
+    if (bytes != it->disk->row_bytes)
         return wrong_size(it->disk, bytes, err);
     memcpy(it->copy, value, bytes);
     *out_position = be64toh(key);
@@ -370,7 +378,7 @@ static uint64_t property(struct disk *d, const char *name)
     return lib.property_int(d->db, name, &x) == 0 ? x : 0;
 }
 
-/* "Cumulative compaction: 0.05 GB write, ...": in steps of ten megabytes. What lies in files was
+/* "Cumulative compaction: 0.05 GB write, ...": in steps of ten megabytes. Data in files were
  * written at least once. */
 static uint64_t written(struct disk *d, uint64_t file_bytes)
 {

@@ -1,9 +1,9 @@
-/* What can be wrong with RocksDB itself: it is not there, or is another library; and with a row in
- * it. Rows in order and by position: tests/conformance/table_tiered_test.c.
+/* Faults of RocksDB: the library is missing, or another one; and a row of the wrong size in it.
+ * Rows in order and by position: tests/conformance/table_tiered_test.c.
  *
- * The file is compiled in, so that a row of another size can be put into a database that it has
- * open, with the library that it has loaded: disk_open wipes whatever was there before. */
-#ifndef __clang__ /* gcc 12 sees a caller here, cuts disk_read in two, and warns of that */
+ * The file is compiled in, so that a row of another size can be written to a database that it has
+ * open, with the library that it has loaded: disk_open removes the old database. */
+#ifndef __clang__ /* gcc 12 sees a caller here, splits disk_read in two, and warns about that */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #include "table/disk.c"
@@ -20,11 +20,11 @@
 #include "store/file.h"
 
 #define WIDTH 4
-#define BYTES (sizeof(struct record) + WIDTH * sizeof(float))
+#define BYTES (sizeof(struct table_row) + WIDTH * sizeof(float))
 
 static char folder[64];
 
-static int folder_make(void **state)
+static int folder_create(void **state)
 {
     (void)state;
     strcpy(folder, "/tmp/skiff_disk_test_XXXXXX");
@@ -38,10 +38,10 @@ static int folder_remove(void **state)
     return 0;
 }
 
-/* ---- no library: asked in a process of its own, whose loader finds what it is told to ---- */
+/* ---- no library: in a process of its own, whose loader finds only a folder of this test ---- */
 
-/* `disk_test open FOLDER`: opens a database and says how that went. */
-static int open_and_say(const char *path)
+/* `disk_test open FOLDER`: opens a database and prints the result. */
+static int open_and_log(const char *path)
 {
     struct disk *d = NULL;
     struct skiff_error err = {0};
@@ -51,8 +51,8 @@ static int open_and_say(const char *path)
     return 0;
 }
 
-/* The same with `command` done for every name that is looked for, in a folder of libraries. */
-static void opened_with(const char *command, char *out, int room)
+/* The same, after `command` ran for every library name, in a folder of libraries. */
+static void opened_with(const char *command, char *out, int capacity)
 {
     char self[512] = "", line[2048];
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
@@ -64,33 +64,33 @@ static void opened_with(const char *command, char *out, int room)
     }
     snprintf(line, sizeof line, "LD_LIBRARY_PATH=%s/lib %s open %s/rows", folder, self, folder);
     FILE *in = popen(line, "r");
-    assert_non_null(fgets(out, room, in));
+    assert_non_null(fgets(out, capacity, in));
     assert_int_equal(pclose(in), 0);
 }
 
-static void assert_told(const char *said, const char *format)
+static void assert_reported(const char *output, const char *format)
 {
     char want[512];
     snprintf(want, sizeof want, format, SKIFF_UNSUPPORTED, folder);
-    assert_string_equal(said, want);
+    assert_string_equal(output, want);
 }
 
 static void a_library_that_cannot_be_loaded(void **state)
 {
-    char said[1024], link[512];
+    char output[1024], link[512];
     (void)state;
-    opened_with(NULL, said, sizeof said);
-    assert_string_equal(said, "0 \n");
-    opened_with(": >$n", said, sizeof said); /* what a full disk has left of it */
-    assert_told(said,
-                "%d tables on disk need RocksDB, which cannot be loaded: %s/lib/librocksdb.so: "
-                "file too short (Debian: apt-get install librocksdb7.8)\n");
-    Dl_info other; /* any library but that */
+    opened_with(NULL, output, sizeof output);
+    assert_string_equal(output, "0 \n");
+    opened_with(": >$n", output, sizeof output); /* as a full disk may leave it */
+    assert_reported(output,
+                    "%d tables on disk need RocksDB, which cannot be loaded: %s/lib/librocksdb.so: "
+                    "file too short (Debian: apt-get install librocksdb7.8)\n");
+    Dl_info other; /* any other library */
     assert_true(dladdr(dlsym(RTLD_DEFAULT, "_cmocka_run_group_tests"), &other));
     snprintf(link, sizeof link, "ln -s %s $n", other.dli_fname);
-    opened_with(link, said, sizeof said);
-    assert_told(said, "%d tables on disk need RocksDB, which cannot be loaded: it has no "
-                      "rocksdb_free (Debian: apt-get install librocksdb7.8)\n");
+    opened_with(link, output, sizeof output);
+    assert_reported(output, "%d tables on disk need RocksDB, which cannot be loaded: it has no "
+                            "rocksdb_free (Debian: apt-get install librocksdb7.8)\n");
 }
 
 /* ---- a row of another size ---- */
@@ -112,22 +112,22 @@ static void rows_of_another_size(void **state)
     char path[128], want[256];
     struct disk *d;
     struct skiff_error err = {0};
-    struct record *r = mem_must(BYTES);
+    struct table_row *r = mem_alloc_or_die(BYTES);
     (void)state;
     snprintf(path, sizeof path, "%s/sizes", folder);
     assert_int_equal(disk_open(path, BYTES, 1 << 20, &d, &err), SKIFF_OK);
     r->id = 5;
-    assert_int_equal(disk_write(d, 1, (uint64_t[]){1}, (struct record *[]){r}, &err), SKIFF_OK);
+    assert_int_equal(disk_write(d, 1, (uint64_t[]){1}, (struct table_row *[]){r}, &err), SKIFF_OK);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         bool found[2];
         uint64_t at;
-        const struct record *seen;
+        const struct table_row *seen;
         put_bytes(d, 2, sizes[i]);
         snprintf(want, sizeof want, "the table's rows in %s: one has %zu bytes instead of %zu",
                  path, sizes[i], BYTES);
         err.message[0] = '\0';
         assert_int_equal(
-            disk_read(d, 2, (uint64_t[]){1, 2}, (struct record *[]){r, r}, found, &err),
+            disk_read(d, 2, (uint64_t[]){1, 2}, (struct table_row *[]){r, r}, found, &err),
             SKIFF_FORMAT);
         assert_string_equal(err.message, want);
         err.message[0] = '\0';
@@ -148,10 +148,10 @@ static void rows_of_another_size(void **state)
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "open"))
-        return open_and_say(argv[2]);
+        return open_and_log(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_library_that_cannot_be_loaded),
         cmocka_unit_test(rows_of_another_size),
     };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+    return cmocka_run_group_tests(tests, folder_create, folder_remove);
 }

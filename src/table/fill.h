@@ -1,6 +1,6 @@
-/* Fill: the numbers that a row of a table has before anybody has trained it. They are a function of
- * (seed, variable, id, column) alone: it does not matter which server holds the row, or when it was
- * first touched. Threads: plain functions. */
+/* Fill: the initial values of a row. They are a function of (seed, variable, id, column) alone:
+ * neither the server that holds the row nor the time of its first use matters. Threads: plain
+ * functions. */
 #ifndef TABLE_FILL_H
 #define TABLE_FILL_H
 

@@ -1,7 +1,7 @@
-/* A line has room for 12 places, each with a tag, eight bits of the id's hash, so that a record is
- * looked at only when it is most likely the right one (of six tags, one in 43 is right by chance).
- * With six ids to a bucket on average, and up to eight in those whose split is due last, one bucket
- * in twenty has more than 12 and goes on in an overflow line. */
+/* A line has 12 slots, each with a tag, eight bits of the id's hash, so that a record is read only
+ * when it is probably the right one (of six tags, one in 43 matches by chance). With six ids per
+ * bucket on average, and up to eight in those that are split last, one bucket in twenty has more
+ * than 12 and continues in an overflow line. */
 #include "table/id_index.h"
 
 #include <stdbool.h>
@@ -11,18 +11,18 @@
 #include <emmintrin.h>
 #endif
 
-#define ROOM 12
+#define CAPACITY 12
 #define PER_BUCKET 6
 #define FIRST_BUCKETS 16
 #define LINE_BYTES 64
 
-struct line {
-    uint8_t tags[ROOM]; /* 0: no id here */
-    uint32_t more;      /* the next line of the bucket, an overflow place + 1; 0: none */
-    uint32_t places[ROOM];
+struct index_line {
+    uint8_t tags[CAPACITY]; /* 0: no id here */
+    uint32_t more;          /* the next line of the bucket, an overflow slot + 1; 0: none */
+    uint32_t row_slots[CAPACITY];
 };
 
-_Static_assert(sizeof(struct line) == LINE_BYTES, "a line is a cache line");
+_Static_assert(sizeof(struct index_line) == LINE_BYTES, "a line is a cache line");
 
 static inline uint64_t mix(int64_t id)
 {
@@ -37,15 +37,15 @@ static inline uint8_t tag_of(uint64_t hash)
     return tag ? tag : 1;
 }
 
-/* Buckets that are not there yet have not been split off the ones of half their number. (No branch:
- * which of the two it is cannot be foretold.) */
-static inline struct line *bucket(const struct id_index *x, uint64_t hash)
+/* Buckets that do not exist yet are still part of those of half their number. (No branch: it could
+ * not be predicted.) */
+static inline struct index_line *bucket(const struct id_index *x, uint64_t hash)
 {
     uint32_t b = (uint32_t)hash & x->mask;
     return pages_at(&x->lines, b & (x->mask >> (b >= x->lines.top)));
 }
 
-static inline struct line *next_line(const struct id_index *x, const struct line *l)
+static inline struct index_line *next_line(const struct id_index *x, const struct index_line *l)
 {
     return l->more ? pages_at(&x->overflow, l->more - 1) : NULL;
 }
@@ -54,11 +54,11 @@ static inline struct line *next_line(const struct id_index *x, const struct line
 #ifdef __SSE2__
 typedef uint32_t slots;
 
-static inline slots match(const struct line *l, uint8_t tag)
+static inline slots match(const struct index_line *l, uint8_t tag)
 {
     __m128i tags = _mm_loadu_si128((const __m128i *)(const void *)l->tags);
     __m128i same = _mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag));
-    return (uint32_t)_mm_movemask_epi8(same) & ((1u << ROOM) - 1);
+    return (uint32_t)_mm_movemask_epi8(same) & ((1u << CAPACITY) - 1);
 }
 
 static inline int first_slot(slots m)
@@ -76,7 +76,7 @@ static inline uint64_t zero_bytes(uint64_t w)
     return ~(((w & low) + low) | w | low);
 }
 
-static inline slots match(const struct line *l, uint8_t tag)
+static inline slots match(const struct index_line *l, uint8_t tag)
 {
     uint64_t all = tag * UINT64_C(0x0101010101010101), a, b;
     memcpy(&a, l->tags, 8);
@@ -91,21 +91,21 @@ static inline int first_slot(slots m)
 }
 #endif
 
-static inline int64_t id_of(const struct id_index *x, uint32_t place)
+static inline int64_t id_of(const struct id_index *x, uint32_t row_slot)
 {
     int64_t id;
-    memcpy(&id, pages_at(x->records, place), sizeof id);
+    memcpy(&id, pages_at(x->row_list, row_slot), sizeof id);
     return id;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
-enum skiff_status id_index_init(struct id_index *x, const struct pages *records,
+enum skiff_status id_index_init(struct id_index *x, const struct pages *row_list,
                                 struct skiff_error *err)
 {
-    *x = (struct id_index){.records = records, .mask = FIRST_BUCKETS - 1};
-    pages_init(&x->lines, LINE_BYTES, records->prepared, "a table's index");
-    pages_init(&x->overflow, LINE_BYTES, records->prepared, "a table's index");
+    *x = (struct id_index){.row_list = row_list, .mask = FIRST_BUCKETS - 1};
+    pages_init(&x->lines, LINE_BYTES, row_list->prepared, "a table's index");
+    pages_init(&x->overflow, LINE_BYTES, row_list->prepared, "a table's index");
     enum skiff_status status = SKIFF_OK;
     for (uint32_t i = 0; i < FIRST_BUCKETS && status == SKIFF_OK; i++) {
         uint32_t line;
@@ -149,7 +149,8 @@ static inline int64_t id_at(const uint8_t *ids, size_t i)
     return id;
 }
 
-void id_index_ahead(const struct id_index *x, const uint8_t *ids, size_t n, struct id_ahead *out)
+void id_index_prefetch(const struct id_index *x, const uint8_t *ids, size_t n,
+                       struct id_prefetch *out)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t hash = mix(id_at(ids, i));
@@ -160,15 +161,15 @@ void id_index_ahead(const struct id_index *x, const uint8_t *ids, size_t n, stru
 }
 
 struct found {
-    struct line *line;
+    struct index_line *line;
     int slot;
 };
 
 static struct found search(const struct id_index *x, uint64_t hash, int64_t id)
 {
-    for (struct line *l = bucket(x, hash); l; l = next_line(x, l)) {
+    for (struct index_line *l = bucket(x, hash); l; l = next_line(x, l)) {
         for (slots m = match(l, tag_of(hash)); m; m &= m - 1)
-            if (id_of(x, l->places[first_slot(m)]) == id)
+            if (id_of(x, l->row_slots[first_slot(m)]) == id)
                 return (struct found){l, first_slot(m)};
     }
     return (struct found){NULL, -1};
@@ -177,21 +178,21 @@ static struct found search(const struct id_index *x, uint64_t hash, int64_t id)
 uint32_t id_index_find(const struct id_index *x, int64_t id)
 {
     struct found f = search(x, mix(id), id);
-    return f.line ? f.line->places[f.slot] : PAGES_NONE;
+    return f.line ? f.line->row_slots[f.slot] : PAGES_NONE;
 }
 
-/* The place of the first tag that matches: most likely the record, sometimes another one. */
-static inline uint32_t guess(const struct id_index *x, const struct line *l, uint8_t tag)
+/* The record of the first matching tag: most likely the right one, sometimes another. */
+static inline uint32_t guess(const struct id_index *x, const struct index_line *l, uint8_t tag)
 {
     for (; l; l = next_line(x, l)) {
         slots m = match(l, tag);
         if (m)
-            return l->places[first_slot(m)];
+            return l->row_slots[first_slot(m)];
     }
     return PAGES_NONE;
 }
 
-/* To the second level of the cache: there is room for all that is asked for at once. */
+/* To the second-level cache: it has space for everything that is prefetched at once. */
 static inline void ask_for(const char *p, size_t span)
 {
     const char *last = p + span - 1;
@@ -200,35 +201,35 @@ static inline void ask_for(const char *p, size_t span)
     __builtin_prefetch(last, 0, 2);
 }
 
-void id_index_near(const struct id_index *x, size_t n, size_t span, struct id_ahead *ahead)
+void id_index_near(const struct id_index *x, size_t n, size_t span, struct id_prefetch *prefetch)
 {
     for (size_t i = 0; i < n; i++) {
-        ahead->place[i] = guess(x, ahead->line[i], ahead->tag[i]);
-        if (ahead->place[i] != PAGES_NONE)
-            ask_for(pages_at(x->records, ahead->place[i]), span);
+        prefetch->row_slot[i] = guess(x, prefetch->line[i], prefetch->tag[i]);
+        if (prefetch->row_slot[i] != PAGES_NONE)
+            ask_for(pages_at(x->row_list, prefetch->row_slot[i]), span);
     }
 }
 
-void id_index_find_many(const struct id_index *x, const struct id_ahead *ahead, const uint8_t *ids,
-                        size_t n, uint32_t *places, void **records)
+void id_index_find_many(const struct id_index *x, const struct id_prefetch *prefetch,
+                        const uint8_t *ids, size_t n, uint32_t *row_slots, void **row_list)
 {
     for (size_t i = 0; i < n; i++) {
-        uint32_t place = ahead->place[i];
+        uint32_t row_slot = prefetch->row_slot[i];
         int64_t id = id_at(ids, i);
-        if (place != PAGES_NONE && id_of(x, place) != id)
-            place = id_index_find(x, id);
-        places[i] = place;
-        records[i] = place == PAGES_NONE ? NULL : pages_at(x->records, place);
+        if (row_slot != PAGES_NONE && id_of(x, row_slot) != id)
+            row_slot = id_index_find(x, id);
+        row_slots[i] = row_slot;
+        row_list[i] = row_slot == PAGES_NONE ? NULL : pages_at(x->row_list, row_slot);
     }
 }
 
 /* ---- adding ---- */
 
-/* A slot of the bucket that is empty, in a new line if need be. */
+/* An empty slot of the bucket, in a new line if necessary. */
 static enum skiff_status empty_slot(struct id_index *x, uint64_t hash, struct found *out,
                                     struct skiff_error *err)
 {
-    struct line *l = bucket(x, hash), *next;
+    struct index_line *l = bucket(x, hash), *next;
     for (;; l = next) {
         slots m = match(l, 0);
         if (m) {
@@ -239,38 +240,38 @@ static enum skiff_status empty_slot(struct id_index *x, uint64_t hash, struct fo
         if (!next)
             break;
     }
-    uint32_t place;
-    TRY(pages_take(&x->overflow, &place, err));
-    l->more = place + 1;
+    uint32_t row_slot;
+    TRY(pages_take(&x->overflow, &row_slot, err));
+    l->more = row_slot + 1;
     next = next_line(x, l);
     memset(next, 0, sizeof *next);
     *out = (struct found){next, 0};
     return SKIFF_OK;
 }
 
-static void set_slot(struct found f, uint64_t hash, uint32_t place)
+static void set_slot(struct found f, uint64_t hash, uint32_t row_slot)
 {
     f.line->tags[f.slot] = tag_of(hash);
-    f.line->places[f.slot] = place;
+    f.line->row_slots[f.slot] = row_slot;
 }
 
-/* Puts an id back into a bucket that is split. Both halves together need no more overflow lines
- * than the whole had, and those were given back just now: there is a place. */
-static void put_back(struct id_index *x, uint32_t place)
+/* Puts an id back into a bucket that was split. Both halves together need no more overflow lines
+ * than the original, and those have just been freed: there is space. */
+static void put_back(struct id_index *x, uint32_t row_slot)
 {
-    uint64_t hash = mix(id_of(x, place));
+    uint64_t hash = mix(id_of(x, row_slot));
     struct found f;
     if (empty_slot(x, hash, &f, NULL) == SKIFF_OK)
-        set_slot(f, hash, place);
+        set_slot(f, hash, row_slot);
 }
 
-/* What the next split will look at, asked for while this one is still far from it. */
-static void split_ahead(const struct id_index *x, uint32_t from)
+/* Prefetches the line that a later split will read. */
+static void split_prefetch(const struct id_index *x, uint32_t from)
 {
-    const struct line *l = pages_at(&x->lines, from);
-    for (int i = 0; i < ROOM; i++)
+    const struct index_line *l = pages_at(&x->lines, from);
+    for (int i = 0; i < CAPACITY; i++)
         if (l->tags[i])
-            __builtin_prefetch(pages_at(x->records, l->places[i]));
+            __builtin_prefetch(pages_at(x->row_list, l->row_slots[i]));
     if (from + 1 < x->lines.top)
         __builtin_prefetch(pages_at(&x->lines, from + 1));
 }
@@ -278,7 +279,7 @@ static void split_ahead(const struct id_index *x, uint32_t from)
 static enum skiff_status split(struct id_index *x, struct skiff_error *err)
 {
     uint32_t fresh, from = x->lines.top & (x->mask >> 1);
-    bool full = x->lines.top == x->mask + 1; /* the round is over: a new one begins */
+    bool full = x->lines.top == x->mask + 1; /* this round of splits is over: a new one begins */
     if (full) {
         if (x->mask == UINT32_MAX >> 1)
             return SKIFF_OK; /* 2^31 buckets: longer chains from here on */
@@ -287,27 +288,27 @@ static enum skiff_status split(struct id_index *x, struct skiff_error *err)
     TRY(pages_take(&x->lines, &fresh, err));
     if (full)
         x->mask = 2 * x->mask + 1;
-    struct line *first = pages_at(&x->lines, from), l = *first;
+    struct index_line *first = pages_at(&x->lines, from), l = *first;
     memset(first, 0, sizeof *first);
     for (;;) {
         uint32_t more = l.more;
-        struct line next;
+        struct index_line next;
         if (more) {
-            next = *(struct line *)pages_at(&x->overflow, more - 1);
+            next = *(struct index_line *)pages_at(&x->overflow, more - 1);
             pages_give_back(&x->overflow, more - 1);
         }
-        for (int i = 0; i < ROOM; i++)
+        for (int i = 0; i < CAPACITY; i++)
             if (l.tags[i])
-                put_back(x, l.places[i]);
+                put_back(x, l.row_slots[i]);
         if (!more)
             break;
         l = next;
     }
-    split_ahead(x, x->lines.top == x->mask + 1 ? 0 : from + 1);
+    split_prefetch(x, x->lines.top == x->mask + 1 ? 0 : from + 1);
     return SKIFF_OK;
 }
 
-enum skiff_status id_index_add(struct id_index *x, int64_t id, uint32_t place,
+enum skiff_status id_index_add(struct id_index *x, int64_t id, uint32_t row_slot,
                                struct skiff_error *err)
 {
     uint64_t hash = mix(id);
@@ -315,30 +316,30 @@ enum skiff_status id_index_add(struct id_index *x, int64_t id, uint32_t place,
     if (x->count / PER_BUCKET >= x->lines.top)
         TRY(split(x, err));
     TRY(empty_slot(x, hash, &f, err));
-    set_slot(f, hash, place);
+    set_slot(f, hash, row_slot);
     x->count++;
     return SKIFF_OK;
 }
 
 /* ---- removing ---- */
 
-static bool is_empty(const struct line *l)
+static bool is_empty(const struct index_line *l)
 {
-    static const uint8_t none[ROOM];
+    static const uint8_t none[CAPACITY];
     return !memcmp(l->tags, none, sizeof none);
 }
 
-/* Overflow lines without ids go. */
-static void trim(struct id_index *x, struct line *l)
+/* Frees overflow lines without ids. */
+static void trim(struct id_index *x, struct index_line *l)
 {
-    for (struct line *next; (next = next_line(x, l));) {
+    for (struct index_line *next; (next = next_line(x, l));) {
         if (!is_empty(next)) {
             l = next;
             continue;
         }
-        uint32_t place = l->more - 1;
+        uint32_t row_slot = l->more - 1;
         l->more = next->more;
-        pages_give_back(&x->overflow, place);
+        pages_give_back(&x->overflow, row_slot);
     }
 }
 
@@ -348,11 +349,11 @@ uint32_t id_index_remove(struct id_index *x, int64_t id)
     struct found f = search(x, hash, id);
     if (!f.line)
         return PAGES_NONE;
-    uint32_t place = f.line->places[f.slot];
+    uint32_t row_slot = f.line->row_slots[f.slot];
     f.line->tags[f.slot] = 0;
     x->count--;
     trim(x, bucket(x, hash));
-    return place;
+    return row_slot;
 }
 
 /* ---- in order ---- */
@@ -365,14 +366,14 @@ static uint64_t reverse_bits(uint64_t x)
     return __builtin_bswap64(x);
 }
 
-/* A bucket is the lowest bits of a hash. Turned round they are the highest ones: so a bucket is
- * one stretch of positions, and so are the halves that it is split into. */
+/* A bucket is the lowest bits of a hash. Reversed, they are the highest ones: so a bucket is one
+ * range of positions, and so are the halves into which it is split. */
 uint64_t id_position(int64_t id)
 {
     return reverse_bits(mix(id));
 }
 
-/* The last position of the bucket that this hash is in. */
+/* The last position of the bucket that contains this hash. */
 static uint64_t last_of_bucket(const struct id_index *x, uint64_t hash)
 {
     uint64_t half = x->mask >> 1, b = hash & half;
@@ -381,27 +382,27 @@ static uint64_t last_of_bucket(const struct id_index *x, uint64_t hash)
     return reverse_bits(hash | ~mask);
 }
 
-size_t id_index_after(const struct id_index *x, uint64_t position, uint32_t *places,
+size_t id_index_after(const struct id_index *x, uint64_t position, uint32_t *row_slots,
                       uint64_t *positions, uint64_t *out_last)
 {
     uint64_t hash = reverse_bits(position);
     size_t n = 0;
     *out_last = last_of_bucket(x, hash);
-    for (const struct line *l = bucket(x, hash); l; l = next_line(x, l)) {
-        for (int i = 0; i < ROOM; i++) {
-            uint64_t p = l->tags[i] ? id_position(id_of(x, l->places[i])) : 0;
+    for (const struct index_line *l = bucket(x, hash); l; l = next_line(x, l)) {
+        for (int i = 0; i < CAPACITY; i++) {
+            uint64_t p = l->tags[i] ? id_position(id_of(x, l->row_slots[i])) : 0;
             if (!l->tags[i] || p < position || p > *out_last)
                 continue;
             size_t at = n;
             for (; at && positions[at - 1] > p; at--)
                 if (at < ID_INDEX_MANY) {
                     positions[at] = positions[at - 1];
-                    places[at] = places[at - 1];
+                    row_slots[at] = row_slots[at - 1];
                 }
             if (at == ID_INDEX_MANY)
                 continue;
             positions[at] = p;
-            places[at] = l->places[i];
+            row_slots[at] = l->row_slots[i];
             n += n < ID_INDEX_MANY;
             if (n == ID_INDEX_MANY)
                 *out_last = positions[n - 1];

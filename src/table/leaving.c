@@ -1,3 +1,8 @@
+/* Choice of the records that leave a full table (leaving.h): a clock algorithm over groups of 64
+ * slots. Each step looks at SPREAD groups far apart and names at most LEAVING_MANY candidates, so
+ * that its cost does not depend on the size of the table. Ages are differences of a 5-bit tick; the
+ * hand resets older ones once per round, before they could wrap around. The bar on the rank adapts
+ * until about as many records are above it as must leave. Threads: one owner. */
 #include "table/leaving.h"
 
 #include <math.h>
@@ -5,19 +10,20 @@
 #include <string.h>
 
 #define HERE 128
-#define SPREAD 4 /* groups that are looked at together, far apart from each other */
-#define GROWTH 8 /* a tick when the table has grown by one in so many */
-#define ROUND 2  /* ticks of a round of the hand, in which every group is looked at once */
-/* Ages are told apart up to here; the hand sees to it, once in a round, that none grows past what
- * five bits can say. */
+#define SPREAD 4 /* groups that are examined together, far apart from each other */
+#define GROWTH 8 /* one tick each time the table has grown by this fraction */
+#define ROUND 2  /* ticks of a round of the hand, in which every group is examined once */
+/* Ages are exact up to here; once in a round the hand makes sure that none grows past what five
+ * bits can express. */
 #define AGE_MAX 24
 #define FADE 4
-/* Who was asked for within so many ticks, at least, is still needed: updates follow pulls. How long
- * it takes depends on how many train at a time; those who come back for their update tell. */
+/* A record that was requested within this many ticks, at least, is still needed: updates follow
+ * pulls. The right number depends on how many train at a time; records that return for their update
+ * show it. */
 #define GUARD 4
-#define TOO_MANY 32 /* come back if they are more than one in so many who leave */
-#define CALM 64     /* ticks without, after which a shorter time is tried */
-/* Groups without anybody above the bar are passed over, this many times. */
+#define TOO_MANY 32 /* return if they are more than one in this many that leave */
+#define CALM 64     /* ticks without such returns, after which a shorter time is tried */
+/* Groups without a record above the bar are skipped, this many times. */
 #define TRIES 8
 
 void leaving_init(struct leaving *l)
@@ -36,9 +42,9 @@ size_t leaving_bytes(const struct leaving *l)
     return pages_bytes(&l->flags);
 }
 
-size_t leaving_growth(const struct leaving *l, size_t places)
+size_t leaving_growth(const struct leaving *l, size_t slots)
 {
-    size_t groups = (places + LEAVING_GROUP - 1) / LEAVING_GROUP;
+    size_t groups = (slots + LEAVING_GROUP - 1) / LEAVING_GROUP;
     return groups > l->flags.top ? pages_growth(&l->flags, groups - l->flags.top) : 0;
 }
 
@@ -54,29 +60,30 @@ static void tick(struct leaving *l)
     l->tick = (l->tick + 1) & LEAVING_TICKS;
 }
 
-enum skiff_status leaving_come(struct leaving *l, uint32_t place, uint8_t bits,
+enum skiff_status leaving_come(struct leaving *l, uint32_t slot, uint8_t bits,
                                struct skiff_error *err)
 {
-    while (place / LEAVING_GROUP >= l->flags.top) {
+    while (slot / LEAVING_GROUP >= l->flags.top) {
         uint32_t group;
         TRY(pages_take(&l->flags, &group, err));
-        if (++l->grown * GROWTH >= l->flags.top) /* while it grows there is no hand to count by */
+        /* while the table grows, the hand does not move to count ticks by */
+        if (++l->grown * GROWTH >= l->flags.top)
             tick(l);
     }
-    *leaving_flags(l, place) = (uint8_t)(HERE | bits | l->tick);
-    leaving_group(l, place)->uses[place % LEAVING_GROUP] = 0;
+    *leaving_flags(l, slot) = (uint8_t)(HERE | bits | l->tick);
+    leaving_group(l, slot)->uses[slot % LEAVING_GROUP] = 0;
     return SKIFF_OK;
 }
 
-void leaving_go(struct leaving *l, uint32_t place)
+void leaving_go(struct leaving *l, uint32_t slot)
 {
-    *leaving_flags(l, place) = 0;
+    *leaving_flags(l, slot) = 0;
 }
 
 struct candidate {
-    uint32_t place;
+    uint32_t slot;
     int age;
-    double rank; /* the higher, the sooner it goes */
+    double rank; /* the higher, the sooner it leaves */
 };
 
 static bool goes_before(const struct candidate *a, const struct candidate *b)
@@ -106,7 +113,7 @@ static size_t insert(struct candidate *best, size_t n, struct candidate c)
     return n;
 }
 
-/* Quarters of the groups; the hand goes over the first. */
+/* Quarters of the groups; the hand moves over the first. */
 static uint32_t quarter(const struct leaving *l)
 {
     return (l->flags.top + SPREAD - 1) / SPREAD;
@@ -122,21 +129,21 @@ static void step(struct leaving *l)
 struct search {
     const struct accessor *accessor;
     enum table_policy policy;
-    const struct pages *records;
+    const struct pages *row_list;
     int guard;
     struct candidate best[LEAVING_MANY];
     size_t n, seen;
     double least; /* rank */
 };
 
-static double rank_of(const struct search *s, uint32_t place, int age, int uses)
+static double rank_of(const struct search *s, uint32_t slot, int age, int uses)
 {
     const struct accessor_class *class = s->accessor->class;
     if (s->policy == TABLE_SELDOM)
         return age <= s->guard ? -LEAVING_USES - 1 - uses : -uses;
     if (s->policy == TABLE_LOWEST)
-        return -class->score(s->accessor, pages_at(s->records, place));
-    return class->unseen ? class->unseen(s->accessor, pages_at(s->records, place)) : age;
+        return -class->score(s->accessor, pages_at(s->row_list, slot));
+    return class->unseen ? class->unseen(s->accessor, pages_at(s->row_list, slot)) : age;
 }
 
 static void look_at(struct leaving *l, uint32_t group, struct search *s)
@@ -146,7 +153,7 @@ static void look_at(struct leaving *l, uint32_t group, struct search *s)
         if (!(g->flags[i] & HERE))
             continue;
         struct candidate c = {group * LEAVING_GROUP + i, age_of(l, &g->flags[i]), 0};
-        c.rank = rank_of(s, c.place, c.age, g->uses[i]);
+        c.rank = rank_of(s, c.slot, c.age, g->uses[i]);
         s->n = insert(s->best, s->n, c);
         if (!s->seen++ || c.rank < s->least)
             s->least = c.rank;
@@ -159,11 +166,11 @@ static void look(struct leaving *l, struct search *s)
     for (uint32_t i = 0; i < SPREAD; i++)
         if (l->hand + i * quarter(l) < l->flags.top)
             look_at(l, l->hand + i * quarter(l), s);
-    while (s->n > 1 && s->n > s->seen / LEAVING_MANY) /* few are here: the worst of them only */
+    while (s->n > 1 && s->n > s->seen / LEAVING_MANY) /* few records here: only the worst of them */
         s->n--;
 }
 
-/* Uses count half when FADE times as many records have gone as there is room for. */
+/* Counts of uses are halved when FADE times as many records have left as the table holds. */
 static void fade(struct leaving *l, uint32_t going)
 {
     for (l->gone += going; l->gone >= FADE * LEAVING_GROUP; l->gone -= FADE * LEAVING_GROUP) {
@@ -175,11 +182,11 @@ static void fade(struct leaving *l, uint32_t going)
 }
 
 /* The bar rises when there are more above it than can be named at once, and falls when groups have
- * been passed over in vain: so it comes to be where as many are above it as must go. */
+ * been skipped in vain: so it settles where as many are above it as must leave. */
 size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_policy policy,
-                      const struct pages *records, uint32_t out[LEAVING_MANY])
+                      const struct pages *row_list, uint32_t out[LEAVING_MANY])
 {
-    struct search s = {.accessor = a, .policy = policy, .records = records, .guard = l->guard};
+    struct search s = {.accessor = a, .policy = policy, .row_list = row_list, .guard = l->guard};
     double highest = -HUGE_VAL;
     for (int i = 0; i < TRIES; i++) {
         look(l, &s);
@@ -197,9 +204,9 @@ size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_po
     if (s.n == LEAVING_MANY)
         l->bar = s.best[s.n - 1].rank;
     if (s.n < LEAVING_MANY || l->bar == s.least)
-        step(l); /* else there may be more of them here */
+        step(l); /* otherwise there may be more of them here */
     for (size_t i = 0; i < s.n; i++)
-        out[i] = s.best[i].place;
+        out[i] = s.best[i].slot;
     l->left += (uint32_t)s.n;
     fade(l, (uint32_t)s.n);
     return s.n;

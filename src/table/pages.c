@@ -1,3 +1,12 @@
+/* Growing memory without copies or long pauses (pages.h). A page is a range of address space; the
+ * owner claims memory from it as slots are first used, and publishes in `ahead` which memory comes
+ * next. The preparer populates that memory, and the next page (`spare`), before the owner reaches
+ * it.
+ *
+ * Invariants: the owner does not depend on the preparer: memory that is not ready is taken in small
+ * pages. Both may touch the same memory: populating it does not change its contents. The preparer
+ * stays some units of 2 MB away from the owner, since both would otherwise wait for each other in
+ * the kernel. */
 #include "table/pages.h"
 
 #include <stdlib.h>
@@ -8,11 +17,11 @@
 
 #define SMALL ((size_t)4 << 10)
 #define LARGE ((size_t)2 << 20)
-/* What is made ready, in units of 2 MB ahead of what is used: of few rows little. */
+/* Memory prepared in advance, in units of 2 MB: little for small tables. */
 #define NEAREST 8
 #define MANY 4
-#define SHARE_OF_NEAREST 16 /* the sixteenth of what is used, */
-#define SHARE_OF_MANY 8     /* and an eighth of it from there on */
+#define SHARE_OF_NEAREST 16 /* the start is this fraction of the memory in use, */
+#define SHARE_OF_MANY 8     /* and the length this fraction of it */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; before that nothing is prepared */
@@ -46,19 +55,20 @@ size_t pages_bytes(const struct pages *p)
     return p->claimed + p->npages * sizeof *p->page;
 }
 
-/* What `used` bytes of places touch. Pages are multiples of 2 MB, so that they count as one. */
+/* The memory that `used` bytes of slots touch. Pages are multiples of 2 MB, so that they count as
+ * one. */
 static size_t touched(size_t used)
 {
     size_t grain = used <= LARGE ? SMALL : LARGE;
     return (used + grain - 1) / grain * grain;
 }
 
-size_t pages_growth(const struct pages *p, size_t places)
+size_t pages_growth(const struct pages *p, size_t slots)
 {
-    if (places <= p->nfree)
+    if (slots <= p->nfree)
         return 0;
-    size_t used = p->top + places - p->nfree, need = touched(used * p->stride);
-    size_t pages = (used + PAGE_PLACES - 1) >> PAGE_BITS;
+    size_t used = p->top + slots - p->nfree, need = touched(used * p->stride);
+    size_t pages = (used + PAGE_SLOTS - 1) >> PAGE_BITS;
     return (need > p->claimed ? need - p->claimed : 0) +
            (pages > p->npages ? (pages - p->npages) * sizeof *p->page : 0);
 }
@@ -75,18 +85,18 @@ static enum skiff_status add_page(struct pages *p, struct skiff_error *err)
     void *page = atomic_exchange(&p->spare, NULL);
     if (!page)
         TRY(mem_map(page_bytes(p), huge_from(p), p->what, &page, err));
-    p->page = mem_must_grow(p->page, (p->npages + 1) * sizeof *p->page);
+    p->page = mem_grow_or_die(p->page, (p->npages + 1) * sizeof *p->page);
     p->page[p->npages++] = page;
     return SKIFF_OK;
 }
 
-/* The first `used` bytes of all pages are in use; behind a cut they do not end in the last page. */
+/* The first `used` bytes of all pages are in use; after a cut they do not end in the last page. */
 static void announce(struct pages *p, size_t used)
 {
     size_t i = (used - 1) / page_bytes(p), within = used - i * page_bytes(p);
     uintptr_t from = (uintptr_t)p->page[i] + within;
     atomic_store(&p->units, used / LARGE);
-    atomic_store(&p->ahead, from | (page_bytes(p) - within) / LARGE);
+    atomic_store(&p->prefetch, from | (page_bytes(p) - within) / LARGE);
 }
 
 enum skiff_status pages_take(struct pages *p, uint32_t *out, struct skiff_error *err)
@@ -100,7 +110,7 @@ enum skiff_status pages_take(struct pages *p, uint32_t *out, struct skiff_error 
     if (p->top == PAGES_NONE)
         return error_set(err, SKIFF_NOMEM, "%s: it cannot hold more than %u", p->what, p->top);
     size_t need = touched(((size_t)p->top + 1) * p->stride);
-    if (p->top == p->npages * PAGE_PLACES)
+    if (p->top == p->npages * PAGE_SLOTS)
         TRY(add_page(p, err));
     if (need > p->claimed) {
         TRY(mem_claim(need - p->claimed, p->what, err));
@@ -112,12 +122,13 @@ enum skiff_status pages_take(struct pages *p, uint32_t *out, struct skiff_error 
     return SKIFF_OK;
 }
 
-/* Small pages first, of which a huge one is made then: while that is cleared, or looked for, the
- * owner can go on with small ones. (With MADV_HUGEPAGE he would have to do the same himself, if he
- * came too early: tens of milliseconds when memory is in pieces.) */
+/* Populates small pages first and then collapses them into a huge one: while the kernel clears
+ * or finds the huge page, the owner can use the small ones. (With MADV_HUGEPAGE the owner would
+ * have to wait for that itself, if it came too early: tens of milliseconds when memory is
+ * fragmented.) */
 static void make_ready(char *from)
 {
-    madvise(from, LARGE, MADV_POPULATE_WRITE); /* only advice, both: may fail */
+    madvise(from, LARGE, MADV_POPULATE_WRITE); /* both are only advice: may fail */
     madvise(from, LARGE, MADV_COLLAPSE);
 }
 
@@ -134,23 +145,23 @@ static size_t between(size_t least, size_t x, size_t most)
     return x < least ? least : x > most ? most : x;
 }
 
-/* The owner may be using the memory by now, which changes nothing: what is there stays. But what he
- * is about to reach is left alone: he would have to wait, as for the preparer's calls to the system
- * if he mapped the next page himself. */
+/* The owner may be using the memory by now, which is harmless: its contents stay. But memory that
+ * the owner is about to reach is left alone: the owner would have to wait for it, as it would wait
+ * for the preparer's system calls if it mapped the next page itself. */
 bool pages_prepare(struct pages *p)
 {
-    uintptr_t ahead = atomic_load(&p->ahead);
-    if (!ahead || !p->prepared || ahead == p->seen)
+    uintptr_t prefetch = atomic_load(&p->prefetch);
+    if (!prefetch || !p->prepared || prefetch == p->seen)
         return false;
-    size_t left = ahead % LARGE, units = atomic_load(&p->units);
+    size_t left = prefetch % LARGE, units = atomic_load(&p->units);
     size_t first = between(1, units / SHARE_OF_NEAREST, NEAREST);
     size_t end = first + between(1, units / SHARE_OF_MANY, MANY);
-    char *from = (char *)(ahead - left);
-    p->seen = ahead;
+    char *from = (char *)(prefetch - left);
+    p->seen = prefetch;
     for (size_t i = first; i < end && i < left; i++)
         make_ready(from + i * LARGE);
     for (size_t i = 1; i <= MANY && i + left <= page_bytes(p) / LARGE; i++)
-        madvise(from - i * LARGE, LARGE, MADV_COLLAPSE); /* what was not ready in time */
+        madvise(from - i * LARGE, LARGE, MADV_COLLAPSE); /* memory that was not ready in time */
     char *spare = left < end ? the_spare(p) : NULL;
     size_t last = left + page_bytes(p) / LARGE;
     for (size_t i = left > first ? left : first; spare && i < end && i < last; i++)
@@ -158,22 +169,22 @@ bool pages_prepare(struct pages *p)
     return true;
 }
 
-void pages_give_back(struct pages *p, uint32_t place)
+void pages_give_back(struct pages *p, uint32_t slot)
 {
-    memcpy(pages_at(p, place), &p->free, sizeof p->free);
-    p->free = place;
+    memcpy(pages_at(p, slot), &p->free, sizeof p->free);
+    p->free = slot;
     p->nfree++;
 }
 
 static void cut_free(struct pages *p, uint32_t top)
 {
-    uint32_t place = p->free, next;
+    uint32_t slot = p->free, next;
     p->free = PAGES_NONE;
     p->nfree = 0;
-    for (; place != PAGES_NONE; place = next) {
-        memcpy(&next, pages_at(p, place), sizeof next);
-        if (place < top)
-            pages_give_back(p, place);
+    for (; slot != PAGES_NONE; slot = next) {
+        memcpy(&next, pages_at(p, slot), sizeof next);
+        if (slot < top)
+            pages_give_back(p, slot);
     }
 }
 
@@ -191,5 +202,5 @@ void pages_cut(struct pages *p, uint32_t top)
         return;
     mem_unclaim(p->claimed - need);
     p->claimed = need;
-    atomic_store(&p->ahead, 0); /* until it grows again */
+    atomic_store(&p->prefetch, 0); /* until it grows again */
 }

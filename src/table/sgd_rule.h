@@ -1,6 +1,6 @@
 /* SGD rules of Paddle's sparse tables: how a push changes the weights of one part of a row. They
- * are not the optimizers of programs (src/rules): state is kept by row, gradients are divided by
- * the number of shows, weights stay within bounds. Numbers as Paddle 2.6's, to float rounding.
+ * are not the optimizers of programs (src/rules): state is kept per row, gradients are divided by
+ * the number of shows, weights stay within bounds. Results equal Paddle 2.6's to float rounding.
  *
  *     g: gradient, s: scale (the shows of the push), d = g / s, n: weights of the part
  *
@@ -10,15 +10,15 @@
 
 struct sgd_params {
     float rate;
-    float initial_range; /* new weights are uniform in +- it */
+    float initial_range; /* new weights are uniform in +- this */
     float initial_g2sum;
-    float low, high; /* weights are cut to it; a NaN becomes low */
+    float low, high; /* weights are clamped to it; a NaN becomes low */
     float beta1, beta2, epsilon;
 };
 
 struct sgd_rule {
     const char *name, *paddle; /* adagrad, SparseAdaGradSGDRule */
-    int (*states)(int n);      /* floats beside n weights */
+    int (*states)(int n);      /* floats in addition to n weights */
     void (*start)(const struct sgd_params *p, int n, float *state);
     void (*update)(const struct sgd_params *p, int n, float *w, float *state, const float *g,
                    float scale);
@@ -31,7 +31,7 @@ struct sgd_rule {
 /* By either name; NULL: no such rule. */
 const struct sgd_rule *sgd_rule_find(const char *name);
 const struct sgd_rule *sgd_rule_at(int i); /* NULL: i is the number of rules */
-/* What Paddle's messages say where the user does not. */
+/* Defaults of Paddle's config messages. */
 struct sgd_params sgd_rule_defaults(const struct sgd_rule *r);
 
 static inline float sgd_bound(const struct sgd_params *p, float w)

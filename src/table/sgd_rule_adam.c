@@ -1,6 +1,6 @@
 /* adam:        r = rate sqrt(1 - p2) / (1 - p1), m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2,
  *              w -= r m / (sqrt(v) + eps), p1 *= b1, p2 *= b2;   state m[n] v[n] p1 p2
- * shared_adam: one m and one v for the part: each weight makes its own of them, the means stay
+ * shared_adam: one m and one v for the part: each weight computes its own, the means are kept
  * Gradients are not divided by the shows. */
 #include "table/sgd_rule.h"
 

@@ -1,3 +1,11 @@
+/* Operations that all kinds of tables share: pull, push, gather, scatter, walks, shrink, import and
+ * export. A kind (table_class) supplies the steps from ids to records; the accessor supplies the
+ * meaning of records; this file connects both.
+ *
+ * Invariants: table_touch is called before a record changes or is removed, because a running
+ * snapshot may need the old values; t->moment (the version) only grows, and a record's `changed`
+ * never exceeds it. All work is done in blocks of TABLE_BLOCK ids, so that memory of the next
+ * blocks can be prefetched. Threads: one owner at a time, and one thread in table_prepare. */
 #include "table/table.h"
 
 #include <inttypes.h>
@@ -7,7 +15,7 @@
 #include "base/mem.h"
 #include "table/table_snapshot.h"
 
-#define WAITING_SHARE 8 /* of a limit, one in so many bytes is for ids that wait */
+#define WAITING_SHARE 8 /* of a limit, one byte in this many is for waiting ids */
 
 static const struct table_class *const kinds[] = {
 #define TABLE(name) &table_##name,
@@ -26,7 +34,7 @@ const struct table_class *table_class_find(const char *name)
 
 static bool lets_wait(const struct admission *a)
 {
-    return a->kind == ADMIT_COUNT || a->kind == ADMIT_PROBABILITY;
+    return a->kind == ADMISSION_COUNT || a->kind == ADMISSION_PROBABILITY;
 }
 
 enum skiff_status table_create(const struct table_class *class, const struct table_options *o,
@@ -37,8 +45,8 @@ enum skiff_status table_create(const struct table_class *class, const struct tab
     t->class = class;
     t->options = *o;
     t->accessor = o->accessor;
-    t->stride = record_bytes(o->accessor->width);
-    t->moment = 1;
+    t->stride = row_bytes(o->accessor->width);
+    t->version = 1;
     if (lets_wait(&o->admission)) {
         size_t most = o->limit.bytes ? o->limit.bytes / WAITING_SHARE : SIZE_MAX;
         enum skiff_status status = waiting_create(&o->admission, o->seed, most, &t->waiting, err);
@@ -55,7 +63,7 @@ void table_destroy(struct table *t)
 {
     if (!t)
         return;
-    table_snapshot_destroy(t);
+    table_snapshot_deinit(t);
     waiting_destroy(t->waiting);
     t->class->destroy(t);
 }
@@ -86,20 +94,10 @@ void table_stats(const struct table *t, struct table_stats *out)
         t->class->stats(t, out);
 }
 
-void table_hold(struct table *t)
+enum skiff_status table_fetch_prefetch(struct table *t, const uint8_t *ids, size_t n,
+                                       struct skiff_error *err)
 {
-    t->held++;
-}
-
-void table_let_go(struct table *t)
-{
-    t->held--;
-}
-
-enum skiff_status table_fetch_ahead(struct table *t, const uint8_t *ids, size_t n,
-                                    struct skiff_error *err)
-{
-    return t->class->fetch_ahead ? t->class->fetch_ahead(t, ids, n, err) : SKIFF_OK;
+    return t->class->fetch_prefetch ? t->class->fetch_prefetch(t, ids, n, err) : SKIFF_OK;
 }
 
 /* ---- for kinds ---- */
@@ -114,23 +112,23 @@ size_t table_budget(const struct table_options *o)
 
 void table_evicted(struct table *t, int64_t id)
 {
-    table_snapshot_note_gone(t, id);
+    table_snapshot_record_gone(t, id);
     t->counts.evicted++;
 }
 
-void table_touch(struct table *t, struct record *r, uint32_t place)
+void table_touch(struct table *t, struct table_row *r, uint32_t slot)
 {
-    if (r->changed == t->moment)
+    if (r->changed == t->version)
         return;
     if (t->snapshot)
-        table_snapshot_keep(t, r, place);
-    r->changed = t->moment;
+        table_snapshot_cow(t, r, slot);
+    r->changed = t->version;
 }
 
-void table_fill(const struct table *t, struct record *r, int64_t id)
+void table_fill(const struct table *t, struct table_row *r, int64_t id)
 {
     r->id = id;
-    r->changed = t->moment;
+    r->changed = t->version;
     r->stamp = t->stamp;
     t->accessor->class->start(t->accessor, r);
 }
@@ -141,7 +139,7 @@ enum skiff_status table_admit(struct table *t, int64_t id, unsigned how, bool *o
     *out = true;
     if (!t->waiting)
         return SKIFF_OK;
-    if (how & TABLE_ANYWAY) {
+    if (how & TABLE_SKIP_ADMISSION) {
         waiting_forget(t->waiting, id);
         return SKIFF_OK;
     }
@@ -158,69 +156,72 @@ static size_t block_of(size_t n, size_t first)
 }
 
 /* Block b of n ids: one of the steps before find. */
-static void step_ahead(const struct table *t, const uint8_t *ids, size_t n, size_t b,
-                       struct id_ahead *ahead)
+static void step_prefetch(const struct table *t, const uint8_t *ids, size_t n, size_t b,
+                          struct id_prefetch *prefetch)
 {
     if (b * TABLE_BLOCK < n)
-        t->class->ahead(t, ids + 8 * b * TABLE_BLOCK, block_of(n, b * TABLE_BLOCK), ahead);
+        t->class->prefetch(t, ids + 8 * b * TABLE_BLOCK, block_of(n, b * TABLE_BLOCK), prefetch);
 }
 
 static void step_near(const struct table *t, const uint8_t *ids, size_t n, size_t b, size_t span,
-                      struct id_ahead *ahead)
+                      struct id_prefetch *prefetch)
 {
     if (b * TABLE_BLOCK < n)
-        t->class->near(t, ids + 8 * b * TABLE_BLOCK, block_of(n, b * TABLE_BLOCK), span, ahead);
+        t->class->near(t, ids + 8 * b * TABLE_BLOCK, block_of(n, b * TABLE_BLOCK), span, prefetch);
 }
 
+/* Software pipeline of three stages: while block b is processed, the records of block b + 1 and the
+ * index lines of block b + 2 are being fetched from memory. */
 enum skiff_status table_each(struct table *t, const uint8_t *ids, size_t n, unsigned how,
                              size_t span, table_block_fn *fn, void *self, struct skiff_error *err)
 {
-    struct record *records[TABLE_BLOCK];
-    struct id_ahead ahead[3]; /* of block b: b % 3 */
-    step_ahead(t, ids, n, 0, &ahead[0]);
-    step_ahead(t, ids, n, 1, &ahead[1]);
-    step_near(t, ids, n, 0, span, &ahead[0]);
+    struct table_row *row_list[TABLE_BLOCK];
+    struct id_prefetch prefetch[3]; /* of block b: b % 3 */
+    step_prefetch(t, ids, n, 0, &prefetch[0]);
+    step_prefetch(t, ids, n, 1, &prefetch[1]);
+    step_near(t, ids, n, 0, span, &prefetch[0]);
     for (size_t b = 0; b * TABLE_BLOCK < n; b++) {
         size_t first = b * TABLE_BLOCK, m = block_of(n, first);
-        step_ahead(t, ids, n, b + 2, &ahead[(b + 2) % 3]);
-        step_near(t, ids, n, b + 1, span, &ahead[(b + 1) % 3]);
-        TRY(t->class->find(t, &ahead[b % 3], ids + 8 * first, m, how, records, err));
-        fn(self, first, m, records);
+        step_prefetch(t, ids, n, b + 2, &prefetch[(b + 2) % 3]);
+        step_near(t, ids, n, b + 1, span, &prefetch[(b + 1) % 3]);
+        TRY(t->class->find(t, &prefetch[b % 3], ids + 8 * first, m, how, row_list, err));
+        fn(self, first, m, row_list);
     }
     return SKIFF_OK;
 }
 
-struct transfer {
+struct row_transfer {
     const struct accessor *accessor;
     float *out;
     const float *from;
     size_t first, width;
 };
 
-static void pull_block(void *self, size_t first, size_t n, struct record *const *records)
+static void pull_block(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
-    struct transfer *x = self;
-    x->accessor->class->pull(x->accessor, records, n, x->out + first * (size_t)x->accessor->pulled);
+    struct row_transfer *x = self;
+    x->accessor->class->pull(x->accessor, row_list, n,
+                             x->out + first * (size_t)x->accessor->pulled);
 }
 
 enum skiff_status table_pull(struct table *t, const uint8_t *ids, size_t n, unsigned how,
                              float *out, struct skiff_error *err)
 {
-    struct transfer x = {.accessor = t->accessor, .out = out};
+    struct row_transfer x = {.accessor = t->accessor, .out = out};
     return table_each(t, ids, n, how, t->accessor->pull_span, pull_block, &x, err);
 }
 
-static void push_block(void *self, size_t first, size_t n, struct record *const *records)
+static void push_block(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
-    struct transfer *x = self;
-    x->accessor->class->push(x->accessor, records, n,
+    struct row_transfer *x = self;
+    x->accessor->class->push(x->accessor, row_list, n,
                              x->from + first * (size_t)x->accessor->pushed);
 }
 
 enum skiff_status table_push(struct table *t, const uint8_t *ids, size_t n, unsigned how,
                              const float *rows, struct skiff_error *err)
 {
-    struct transfer x = {.accessor = t->accessor, .from = rows};
+    struct row_transfer x = {.accessor = t->accessor, .from = rows};
     if (!t->accessor->class->push)
         return error_set(err, SKIFF_INVALID,
                          "accessor %s has no rule of its own for pushed gradients",
@@ -228,13 +229,13 @@ enum skiff_status table_push(struct table *t, const uint8_t *ids, size_t n, unsi
     return table_each(t, ids, n, how | TABLE_CHANGE, t->stride, push_block, &x, err);
 }
 
-static void gather_block(void *self, size_t first, size_t n, struct record *const *records)
+static void gather_block(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
-    struct transfer *x = self;
+    struct row_transfer *x = self;
     float *out = x->out + first * x->width;
     for (size_t i = 0; i < n; i++, out += x->width) {
-        if (records[i])
-            record_copy(out, records[i]->values + x->first, x->width);
+        if (row_list[i])
+            row_copy(out, row_list[i]->values + x->first, x->width);
         else
             memset(out, 0, x->width * sizeof *out);
     }
@@ -252,47 +253,49 @@ static enum skiff_status check_values(const struct table *t, int first, int widt
 enum skiff_status table_gather(struct table *t, const uint8_t *ids, size_t n, unsigned how,
                                int first, int width, float *out, struct skiff_error *err)
 {
-    struct transfer x = {.out = out, .first = (size_t)first, .width = (size_t)width};
+    struct row_transfer x = {.out = out, .first = (size_t)first, .width = (size_t)width};
     TRY(check_values(t, first, width, err));
-    return table_each(t, ids, n, how, sizeof(struct record) + (size_t)(first + width) * sizeof *out,
+    return table_each(t, ids, n, how,
+                      sizeof(struct table_row) + (size_t)(first + width) * sizeof *out,
                       gather_block, &x, err);
 }
 
-static void scatter_block(void *self, size_t first, size_t n, struct record *const *records)
+static void scatter_block(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
-    struct transfer *x = self;
+    struct row_transfer *x = self;
     const float *from = x->from + first * x->width;
     for (size_t i = 0; i < n; i++, from += x->width)
-        if (records[i])
-            record_copy(records[i]->values + x->first, from, x->width);
+        if (row_list[i])
+            row_copy(row_list[i]->values + x->first, from, x->width);
 }
 
 enum skiff_status table_scatter(struct table *t, const uint8_t *ids, size_t n, unsigned how,
                                 int first, int width, const float *from, struct skiff_error *err)
 {
-    struct transfer x = {.from = from, .first = (size_t)first, .width = (size_t)width};
+    struct row_transfer x = {.from = from, .first = (size_t)first, .width = (size_t)width};
     TRY(check_values(t, first, width, err));
     return table_each(t, ids, n, how | TABLE_CHANGE,
-                      sizeof(struct record) + (size_t)(first + width) * sizeof *from, scatter_block,
-                      &x, err);
+                      sizeof(struct table_row) + (size_t)(first + width) * sizeof *from,
+                      scatter_block, &x, err);
 }
 
-enum skiff_status table_put(struct table *t, const struct record *from, struct skiff_error *err)
+enum skiff_status table_put(struct table *t, const struct table_row *from, struct skiff_error *err)
 {
-    struct record *r;
-    struct id_ahead ahead;
+    struct table_row *r;
+    struct id_prefetch prefetch;
     const uint8_t *id = (const uint8_t *)&from->id;
-    t->class->ahead(t, id, 1, &ahead);
-    t->class->near(t, id, 1, t->stride, &ahead);
-    TRY(t->class->find(t, &ahead, id, 1, TABLE_MAKE | TABLE_CHANGE | TABLE_ANYWAY, &r, err));
+    t->class->prefetch(t, id, 1, &prefetch);
+    t->class->near(t, id, 1, t->stride, &prefetch);
+    TRY(t->class->find(t, &prefetch, id, 1, TABLE_MAKE | TABLE_CHANGE | TABLE_SKIP_ADMISSION, &r,
+                       err));
     r->stamp = from->stamp;
     memcpy(r->values, from->values, (size_t)t->accessor->width * sizeof *r->values);
     return SKIFF_OK;
 }
 
-static void note_record(void *self, size_t first, size_t n, struct record *const *records)
+static void record_record(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
-    *(bool *)self = records[0] != NULL;
+    *(bool *)self = row_list[0] != NULL;
 }
 
 enum skiff_status table_put_waiting(struct table *t, const struct waiting_id *x,
@@ -301,7 +304,7 @@ enum skiff_status table_put_waiting(struct table *t, const struct waiting_id *x,
     bool has = false;
     if (!t->waiting)
         return SKIFF_OK;
-    TRY(table_each(t, (const uint8_t *)&x->id, 1, TABLE_LOOK, 0, note_record, &has, err));
+    TRY(table_each(t, (const uint8_t *)&x->id, 1, TABLE_LOOK, 0, record_record, &has, err));
     return has ? SKIFF_OK : waiting_put(t->waiting, x, err);
 }
 
@@ -310,7 +313,7 @@ static enum skiff_status take_away(struct table *t, int64_t id, bool *out_was,
 {
     TRY(t->class->remove(t, id, out_was, err));
     if (*out_was)
-        table_snapshot_note_gone(t, id);
+        table_snapshot_record_gone(t, id);
     return SKIFF_OK;
 }
 
@@ -326,48 +329,49 @@ enum skiff_status table_remove(struct table *t, int64_t id, bool *out_was, struc
 
 /* ---- over all records ---- */
 
-/* One block of a walk: at most *left places, which are taken off. END: that was the last. */
-struct batch {
-    struct record *records[TABLE_BLOCK];
-    uint32_t places[TABLE_BLOCK];
+/* One block of a walk: at most *left slots, by which *left is reduced. END: that was the last. */
+struct walk_batch {
+    struct table_row *row_list[TABLE_BLOCK];
+    uint32_t slots[TABLE_BLOCK];
     size_t n;
 };
 
 static enum skiff_status next_batch(struct table *t, struct table_cursor *at, size_t *left,
-                                    unsigned how, struct batch *b, struct skiff_error *err)
+                                    unsigned how, struct walk_batch *b, struct skiff_error *err)
 {
     size_t max = *left < TABLE_BLOCK ? *left : TABLE_BLOCK;
     *left -= max;
-    return t->class->walk(t, at, max, how, b->records, b->places, &b->n, err);
+    return t->class->walk(t, at, max, how, b->row_list, b->slots, &b->n, err);
 }
 
 enum skiff_status table_walk(struct table *t, struct table_cursor *at, size_t max, unsigned how,
                              table_block_fn *fn, void *self, struct skiff_error *err)
 {
-    struct batch b;
+    struct walk_batch b;
     enum skiff_status status = SKIFF_OK;
     while (max && status == SKIFF_OK) {
         status = next_batch(t, at, &max, how, &b, err);
         if (status < 0)
             return status;
         for (size_t i = 0; (how & TABLE_CHANGE) && i < b.n; i++)
-            table_touch(t, b.records[i], b.places[i]);
+            table_touch(t, b.row_list[i], b.slots[i]);
         if (b.n)
-            fn(self, 0, b.n, b.records);
+            fn(self, 0, b.n, b.row_list);
     }
     return status;
 }
 
-static enum skiff_status shrink_batch(struct table *t, struct batch *b, struct skiff_error *err)
+static enum skiff_status shrink_batch(struct table *t, struct walk_batch *b,
+                                      struct skiff_error *err)
 {
     bool was;
     bool ages = t->accessor->class->ages(t->accessor);
     for (size_t i = 0; i < b->n; i++) {
         if (ages)
-            table_touch(t, b->records[i], b->places[i]);
-        bool goes = t->accessor->class->expire(t->accessor, b->records[i]);
+            table_touch(t, b->row_list[i], b->slots[i]);
+        bool goes = t->accessor->class->expire(t->accessor, b->row_list[i]);
         if (goes && !t->class->fixed) {
-            TRY(take_away(t, b->records[i]->id, &was, err));
+            TRY(take_away(t, b->row_list[i]->id, &was, err));
             t->counts.expired++;
         }
     }
@@ -377,29 +381,29 @@ static enum skiff_status shrink_batch(struct table *t, struct batch *b, struct s
 enum skiff_status table_shrink(struct table *t, struct table_cursor *at, size_t max,
                                struct skiff_error *err)
 {
-    struct batch b;
+    struct walk_batch b;
     enum skiff_status status = SKIFF_OK;
-    while (max && !at->records_done) {
+    while (max && !at->rows_done) {
         status = next_batch(t, at, &max, TABLE_CHANGE, &b, err);
         if (status < 0)
             return status;
         TRY(shrink_batch(t, &b, err));
-        at->records_done = status == SKIFF_END;
+        at->rows_done = status == SKIFF_END;
     }
-    if (!at->records_done)
+    if (!at->rows_done)
         return SKIFF_OK;
     if (t->waiting && !waiting_age(t->waiting, &at->waiting, max))
         return SKIFF_OK;
     return SKIFF_END;
 }
 
-static enum skiff_status export_record(struct table *t, int mode, struct record *r, uint32_t place,
-                                       char *line, table_line_fn *fn, void *self,
-                                       struct skiff_error *err)
+static enum skiff_status export_row(struct table *t, int mode, struct table_row *r, uint32_t slot,
+                                    char *line, table_line_fn *fn, void *self,
+                                    struct skiff_error *err)
 {
     const struct accessor *a = t->accessor;
     if (a->class->save_changes(a, r, mode))
-        table_touch(t, r, place);
+        table_touch(t, r, slot);
     bool written = a->class->save(a, r, mode);
     if (written)
         TRY(fn(self, r->id, line, accessor_print(a, r, line), err));
@@ -410,13 +414,13 @@ static enum skiff_status export_record(struct table *t, int mode, struct record 
 enum skiff_status table_export(struct table *t, int mode, struct table_cursor *at, size_t max,
                                table_line_fn *fn, void *self, struct skiff_error *err)
 {
-    struct batch b;
+    struct walk_batch b;
     enum skiff_status status = SKIFF_OK, written = SKIFF_OK;
-    char *line = mem_must(accessor_line_max(t->accessor));
+    char *line = mem_alloc_or_die(accessor_line_max(t->accessor));
     while (max && status == SKIFF_OK) {
         status = next_batch(t, at, &max, TABLE_CHANGE, &b, err);
         for (size_t i = 0; status >= 0 && i < b.n && written == SKIFF_OK; i++)
-            written = export_record(t, mode, b.records[i], b.places[i], line, fn, self, err);
+            written = export_row(t, mode, b.row_list[i], b.slots[i], line, fn, self, err);
         if (written < 0)
             status = written;
     }
@@ -424,18 +428,18 @@ enum skiff_status table_export(struct table *t, int mode, struct table_cursor *a
     return status;
 }
 
-enum skiff_status table_saved(struct table *t, int mode, uint32_t moment, struct table_cursor *at,
+enum skiff_status table_saved(struct table *t, int mode, uint32_t version, struct table_cursor *at,
                               size_t max, struct skiff_error *err)
 {
-    struct batch b;
+    struct walk_batch b;
     enum skiff_status status = SKIFF_OK;
     while (max && status == SKIFF_OK) {
         status = next_batch(t, at, &max, TABLE_CHANGE, &b, err);
         for (size_t i = 0; status >= 0 && i < b.n; i++) {
-            if (b.records[i]->changed > moment)
+            if (b.row_list[i]->changed > version)
                 continue;
-            table_touch(t, b.records[i], b.places[i]);
-            t->accessor->class->saved(t->accessor, b.records[i], mode, true);
+            table_touch(t, b.row_list[i], b.slots[i]);
+            t->accessor->class->saved(t->accessor, b.row_list[i], mode, true);
         }
     }
     return status;
@@ -443,7 +447,7 @@ enum skiff_status table_saved(struct table *t, int mode, uint32_t moment, struct
 
 enum skiff_status table_import(struct table *t, const char *line, size_t n, struct skiff_error *err)
 {
-    struct record *r = mem_must(t->stride);
+    struct table_row *r = mem_alloc_or_die(t->stride);
     r->stamp = t->stamp;
     enum skiff_status status = accessor_parse(t->accessor, line, n, r, err);
     if (status == SKIFF_OK)

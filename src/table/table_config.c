@@ -1,5 +1,6 @@
-/* Settings as rows of an option table, read into a plain struct in which every value knows whether
- * it was given; then what was not given is filled in from the hints, as fleet 2.6 does. */
+/* Settings as rows of an option table, read into a plain struct in which every value has a flag
+ * whether it was given; settings that were not given are then filled in from the hints, as fleet
+ * 2.6 does. */
 #include "table/table_config.h"
 
 #include <stdio.h>
@@ -37,7 +38,7 @@ struct part_settings {
     struct rule_settings naive, adagrad, adam;
 };
 
-struct settings {
+struct table_settings_text {
     char *table_class, *accessor_class, *entry, *path;
     struct whole shard_num, fea_dim, embedx_dim;
     struct real embedx_threshold;
@@ -49,7 +50,7 @@ struct settings {
     int cache_files;
     bool revert;
     double merge_rate;
-    char *converter, *deconverter; /* of those that have none of their own */
+    char *converter, *deconverter; /* for modes that have none of their own */
     size_t memory_limit;
     int policy;
     /* hints */
@@ -59,9 +60,9 @@ struct settings {
     int64_t seed;
 };
 
-static const char *read_bounds(void *place, const char *text)
+static const char *read_bounds(void *slot, const char *text)
 {
-    struct bounds *b = place;
+    struct bounds *b = slot;
     char *stop;
     b->low = strtof(text, &stop);
     if (stop == text || *stop != ',')
@@ -76,7 +77,7 @@ static const char *read_bounds(void *place, const char *text)
 
 static const char *const policies[] = {"drop_lowest", "drop_oldest", "disk", NULL};
 
-#define AT(member) offsetof(struct settings, member)
+#define AT(member) offsetof(struct table_settings_text, member)
 #define REAL(path, member)                                                             \
     {                                                                                  \
         path, OPTION_REAL, AT(member.v), .given = AT(member.given), .help = "a number" \
@@ -90,7 +91,7 @@ static const char *const policies[] = {"drop_lowest", "drop_oldest", "disk", NUL
     REAL(path ".learning_rate", member.rate), REAL(path ".initial_range", member.range),        \
     {                                                                                           \
         path ".weight_bounds", OPTION_OTHER, AT(member.bounds), .read = read_bounds,            \
-                                                                .help = "weights are cut to it" \
+                                                                .help = "bounds of the weights" \
     }
 #define PART(path, member)                                                                       \
     {path ".name", OPTION_COPY, AT(member.name), .help = "the rule"},                            \
@@ -112,7 +113,8 @@ static const struct option rows[] = {
      .high = 1},
     {"sparse_table_cache_file_num", OPTION_INT, AT(cache_files), .standard = "16", .low = 1,
      .high = 100000},
-    {"enable_revert", OPTION_BOOL, AT(revert), .help = "pushes are kept for patches (save mode 5)"},
+    {"enable_revert", OPTION_BOOL, AT(revert),
+     .help = "pushes are recorded for patches (save mode 5)"},
     {"shard_merge_rate", OPTION_REAL, AT(merge_rate), .standard = "1", .low = 0, .high = 1},
     {"accessor.accessor_class", OPTION_COPY, AT(accessor_class),
      .help = "SparseAccessor, CtrCommonAccessor, CtrDoubleAccessor"},
@@ -134,8 +136,9 @@ static const struct option rows[] = {
     PART("accessor.embedx_sgd_param", embedx),
     {SAVE_PARAM "converter", OPTION_COPY, AT(converter), .help = "a command"},
     {SAVE_PARAM "deconverter", OPTION_COPY, AT(deconverter), .help = "a command"},
-    {"entry", OPTION_COPY, AT(entry), .help = "who is admitted: count_filter_entry:5"},
-    {"memory_limit", OPTION_SIZE, AT(memory_limit), .help = "bytes of this server's part"},
+    {"entry", OPTION_COPY, AT(entry), .help = "admission of ids: count_filter_entry:5"},
+    {"memory_limit", OPTION_SIZE, AT(memory_limit),
+     .help = "limit in bytes for this server's part"},
     {"memory_policy", OPTION_CHOICE, AT(policy), .words = policies},
     {"path", OPTION_COPY, AT(path), .help = "folder of rows on disk"},
     {"hint.dim", OPTION_INT, AT(dim), .low = 1, .high = ACCESSOR_WIDTH},
@@ -152,7 +155,7 @@ static const struct option rows[] = {
 
 static const struct options table = {.what = "setting", .rows = rows};
 
-/* ---- converters: SAVE_PARAM <i>.<field>; those without <i>, for all, are options ---- */
+/* ---- converters: SAVE_PARAM <i>.<field>; those without <i>, for all modes, are options ---- */
 
 static struct table_converter *converter_at(struct table_config *c, int i)
 {
@@ -164,10 +167,10 @@ static struct table_converter *converter_at(struct table_config *c, int i)
 static void set_text(char **to, const char *text)
 {
     free(*to);
-    *to = *text ? mem_must_strdup(text) : NULL;
+    *to = *text ? mem_strdup_or_die(text) : NULL;
 }
 
-/* param: a number, or one for each with commas between them. */
+/* param: a number, or one per converter, separated by commas. */
 static bool set_modes(struct table_config *c, int first, const char *text)
 {
     char *stop;
@@ -194,7 +197,7 @@ static enum skiff_status set_converter(struct table_config *c, const char *path,
     field = one ? field + 1 : (char *)path;
     int first = one ? (int)i : 0;
     if (!strcmp(field, "num"))
-        return SKIFF_OK; /* the others say it */
+        return SKIFF_OK; /* the other entries report it */
     if (!strcmp(field, "param"))
         return set_modes(c, first, text)
                    ? SKIFF_OK
@@ -209,8 +212,8 @@ static enum skiff_status set_converter(struct table_config *c, const char *path,
     return SKIFF_OK;
 }
 
-/* Paddle's users write one for all modes, before or after the modes. */
-static void share_converters(const struct settings *s, struct table_config *c)
+/* Users of Paddle write one converter for all modes, before or after the modes. */
+static void share_converters(const struct table_settings_text *s, struct table_config *c)
 {
     for (int i = 0; i < c->nconverters; i++) {
         struct table_converter *to = &c->converters[i];
@@ -231,7 +234,7 @@ static bool is_known(const char *path)
     return false;
 }
 
-/* The setting that a user may have meant; NULL: this is something else altogether. */
+/* The setting that a user may have meant; NULL: no similar one. */
 static const char *meant(const char *path)
 {
     const char *best = NULL;
@@ -246,21 +249,21 @@ static const char *meant(const char *path)
     return best;
 }
 
-static enum skiff_status note_unknown(struct table_config *c, const char *path,
-                                      struct skiff_error *err)
+static enum skiff_status record_unknown(struct table_config *c, const char *path,
+                                        struct skiff_error *err)
 {
     const char *known = meant(path);
     if (known)
         return error_set(err, SKIFF_INVALID, "there is no setting %s; did you mean %s?", path,
                          known);
-    char *all = mem_must(strlen(path) + (c->unknown ? strlen(c->unknown) : 0) + 3);
+    char *all = mem_alloc_or_die(strlen(path) + (c->unknown ? strlen(c->unknown) : 0) + 3);
     sprintf(all, "%s%s%s", c->unknown ? c->unknown : "", c->unknown ? ", " : "", path);
     free(c->unknown);
     c->unknown = all;
     return SKIFF_OK;
 }
 
-static enum skiff_status set_line(struct settings *s, struct table_config *c, char *line,
+static enum skiff_status set_line(struct table_settings_text *s, struct table_config *c, char *line,
                                   struct skiff_error *err)
 {
     char *value = line + strcspn(line, " ");
@@ -270,11 +273,11 @@ static enum skiff_status set_line(struct settings *s, struct table_config *c, ch
         return options_set(&table, s, line, value, err);
     if (!strncmp(line, SAVE_PARAM, strlen(SAVE_PARAM)))
         return set_converter(c, line + strlen(SAVE_PARAM), value, err);
-    return note_unknown(c, line, err);
+    return record_unknown(c, line, err);
 }
 
-static enum skiff_status read_lines(struct settings *s, struct table_config *c, char *text,
-                                    struct skiff_error *err)
+static enum skiff_status read_lines(struct table_settings_text *s, struct table_config *c,
+                                    char *text, struct skiff_error *err)
 {
     for (char *line = text, *stop; *line; line = stop) {
         stop = line + strcspn(line, "\n");
@@ -286,16 +289,16 @@ static enum skiff_status read_lines(struct settings *s, struct table_config *c, 
     return SKIFF_OK;
 }
 
-/* ---- what was not given ---- */
+/* ---- defaults of missing settings ---- */
 
 static double or (struct real given, double absent)
 {
     return given.given ? given.v : absent;
 }
 
-/* Numbers of naive and adam rules come from the program's optimizer; whatever the user says of
- * betas and epsilon, 2.6 takes its own numbers then. */
-static struct sgd_params params_of(const struct settings *s, const struct sgd_rule *rule,
+/* Numbers of naive and adam rules come from the program's optimizer; 2.6 then uses its own betas
+ * and epsilon, whatever the user has set. */
+static struct sgd_params params_of(const struct table_settings_text *s, const struct sgd_rule *rule,
                                    const struct part_settings *p)
 {
     struct sgd_params out = sgd_rule_defaults(rule);
@@ -319,7 +322,7 @@ static struct sgd_params params_of(const struct settings *s, const struct sgd_ru
     return out;
 }
 
-static enum skiff_status rule_of(const struct settings *s, const struct part_settings *p,
+static enum skiff_status rule_of(const struct table_settings_text *s, const struct part_settings *p,
                                  const char *part, const struct sgd_rule **rule,
                                  struct sgd_params *params, struct skiff_error *err)
 {
@@ -337,7 +340,7 @@ static enum skiff_status rule_of(const struct settings *s, const struct part_set
     return SKIFF_INVALID;
 }
 
-static struct ctr_params ctr_of(const struct settings *s, int embedx)
+static struct ctr_params ctr_of(const struct table_settings_text *s, int embedx)
 {
     struct ctr_params d = ctr_defaults();
     return (struct ctr_params){
@@ -356,7 +359,7 @@ static struct ctr_params ctr_of(const struct settings *s, int embedx)
 }
 
 /* In Paddle's words, which its users know. */
-static enum skiff_status check_dims(const struct settings *s, struct table_config *c,
+static enum skiff_status check_dims(const struct table_settings_text *s, struct table_config *c,
                                     struct skiff_error *err)
 {
     bool sparse = c->accessor == &accessor_sparse;
@@ -377,7 +380,7 @@ static enum skiff_status check_dims(const struct settings *s, struct table_confi
     return SKIFF_OK;
 }
 
-static enum skiff_status accessor_of(const struct settings *s, struct table_config *c,
+static enum skiff_status accessor_of(const struct table_settings_text *s, struct table_config *c,
                                      struct skiff_error *err)
 {
     struct buf all = BUF_INIT;
@@ -393,7 +396,7 @@ static enum skiff_status accessor_of(const struct settings *s, struct table_conf
     return SKIFF_INVALID;
 }
 
-static enum skiff_status class_of(const struct settings *s, struct table_config *c,
+static enum skiff_status class_of(const struct table_settings_text *s, struct table_config *c,
                                   struct skiff_error *err)
 {
     static const char *const memory[] = {"MemorySparseTable", "CommonSparseTable",
@@ -408,11 +411,11 @@ static enum skiff_status class_of(const struct settings *s, struct table_config 
                      "table_class is '%s'; expected MemorySparseTable or SSDSparseTable", name);
 }
 
-static enum skiff_status fill_in(const struct settings *s, struct table_config *c,
+static enum skiff_status fill_in(const struct table_settings_text *s, struct table_config *c,
                                  struct skiff_error *err)
 {
     if (!s->dim)
-        return error_set(err, SKIFF_INVALID, "hint.dim is not there: how wide is a row?");
+        return error_set(err, SKIFF_INVALID, "hint.dim is missing: the width of a row is unknown");
     TRY(class_of(s, c, err));
     TRY(accessor_of(s, c, err));
     TRY(check_dims(s, c, err));
@@ -431,7 +434,7 @@ static enum skiff_status fill_in(const struct settings *s, struct table_config *
     c->revert = s->revert;
     c->shard_merge_rate = s->merge_rate;
     c->memory_limit = s->memory_limit;
-    c->path = s->path ? mem_must_strdup(s->path) : NULL;
+    c->path = s->path ? mem_strdup_or_die(s->path) : NULL;
     share_converters(s, c);
     return SKIFF_OK;
 }
@@ -439,8 +442,8 @@ static enum skiff_status fill_in(const struct settings *s, struct table_config *
 enum skiff_status table_config_parse(const char *name, const char *text, struct table_config *out,
                                      struct skiff_error *err)
 {
-    struct settings s = {0};
-    char *lines = mem_must_strdup(text);
+    struct table_settings_text s = {0};
+    char *lines = mem_strdup_or_die(text);
     *out = (struct table_config){0};
     options_init(&table, &s);
     enum skiff_status status = read_lines(&s, out, lines, err);

@@ -92,7 +92,7 @@ static void test_a_users_settings(void **state)
     assert_string_equal(c.converters[1].converter, "sed s/a/b/");
     assert_null(c.converters[0].deconverter);
     assert_string_equal(c.converters[1].deconverter, "cat -");
-    assert_int_equal(c.admission.kind, ADMIT_COUNT);
+    assert_int_equal(c.admission.kind, ADMISSION_COUNT);
     assert_int_equal(c.admission.count, 5);
     assert_int_equal(c.memory_limit, 2ull << 30);
     assert_string_equal(c.unknown, "something.else");

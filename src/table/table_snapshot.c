@@ -1,3 +1,11 @@
+/* Copy-on-write snapshots of a table (table_snapshot.h has the contract). A snapshot read in order
+ * has a cursor: a record behind it has been returned; one ahead of it is copied to `kept` before
+ * its first change, and returned from there. A snapshot by id copies every record before its first
+ * change, with an index over the copies.
+ *
+ * Deltas also need ids of removed records: they are appended to a list ordered by version, which is
+ * given up when it grows larger than a full snapshot would be. If memory for a copy runs out, the
+ * snapshot is lost, but the table stays usable. Threads: the table's owner. */
 #include "table/table_snapshot.h"
 
 #include <stdlib.h>
@@ -8,24 +16,24 @@
 #include "table/pages.h"
 
 struct table_snapshot {
-    uint32_t since, moment;
-    struct table_cursor at; /* places before it have been read */
+    uint32_t since, version;
+    struct table_cursor at; /* slots before it have been read */
     bool walked;
-    struct pages kept; /* what records were before they changed */
-    uint32_t drained;  /* so many of them have been read */
-    bool lost;         /* one could not be kept */
-    bool given_up;     /* what went away is not known any more */
+    struct pages kept; /* old values of records that have changed */
+    uint32_t drained;  /* number of copies that have been read */
+    bool lost;         /* a copy failed for lack of memory */
+    bool given_up;     /* the list of removed records was dropped */
     bool by_id;
-    struct id_index index; /* by_id: of the kept ones */
+    struct id_index index; /* by_id: of the copies */
     struct waiting_snapshot
-        *waiting; /* by_id: of those who wait for admission; NULL: nobody does */
+        *waiting; /* by_id: of ids that wait for admission; NULL: there are none */
 };
 
 struct table_gone {
     int64_t *ids;
     uint32_t *moments; /* ascending */
     size_t n, cap;
-    uint32_t from; /* what went in later moments is noted */
+    uint32_t from; /* removals in later versions are recorded */
 };
 
 #define GONE_LEAST ((size_t)1 << 16)
@@ -35,48 +43,48 @@ enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t
 {
     if (t->snapshot)
         return error_set(err, SKIFF_STATE, "a snapshot of the table is being read already");
-    if (t->moment == RECORD_FREE - 1)
-        return error_set(err, SKIFF_STATE, "%u snapshots were taken of one table: no more can be",
-                         t->moment);
-    if (since >= t->moment)
+    if (t->version == ROW_FREE - 1)
+        return error_set(err, SKIFF_STATE,
+                         "%u snapshots were taken of one table: no more are possible", t->version);
+    if (since >= t->version)
         return error_set(err, SKIFF_STATE, "changes since snapshot %u: the table's last is %u",
-                         since, t->moment - 1);
+                         since, t->version - 1);
     if (since && !t->options.deltas)
         return error_set(err, SKIFF_STATE, "changes since snapshot %u of a table without deltas",
                          since);
     if (since && (!t->gone || since < t->gone->from))
         return error_set(err, SKIFF_STATE,
-                         "changes since snapshot %u: what went away then is not known any more; "
+                         "changes since snapshot %u: the rows removed then are no longer known; "
                          "take a full snapshot",
                          since);
-    struct table_snapshot *s = t->snapshot = mem_must(sizeof *s);
+    struct table_snapshot *s = t->snapshot = mem_alloc_or_die(sizeof *s);
     s->since = since;
-    s->moment = t->moment++;
+    s->version = t->version++;
     pages_init(&s->kept, t->stride, false, "what a snapshot keeps of a table");
     if (!t->gone && t->options.deltas) {
-        t->gone = mem_must(sizeof *t->gone);
-        t->gone->from = s->moment;
+        t->gone = mem_alloc_or_die(sizeof *t->gone);
+        t->gone->from = s->version;
     }
-    *out_moment = s->moment;
+    *out_moment = s->version;
     return SKIFF_OK;
 }
 
-static bool is_in(const struct table_snapshot *s, const struct record *r)
+static bool is_in(const struct table_snapshot *s, const struct table_row *r)
 {
-    return r->changed > s->since && r->changed <= s->moment;
+    return r->changed > s->since && r->changed <= s->version;
 }
 
-static bool passed(const struct table *t, const struct record *r, uint32_t place)
+static bool passed(const struct table *t, const struct table_row *r, uint32_t slot)
 {
     const struct table_cursor *at = &t->snapshot->at;
-    return t->class->passed ? t->class->passed(at, r) : place < at->next;
+    return t->class->passed ? t->class->passed(at, r) : slot < at->next;
 }
 
-void table_snapshot_keep(struct table *t, const struct record *r, uint32_t place)
+void table_snapshot_cow(struct table *t, const struct table_row *r, uint32_t slot)
 {
     struct table_snapshot *s = t->snapshot;
     uint32_t to;
-    if (s->walked || !is_in(s, r) || passed(t, r, place) || s->lost)
+    if (s->walked || !is_in(s, r) || passed(t, r, slot) || s->lost)
         return;
     if (pages_take(&s->kept, &to, NULL) < 0) {
         s->lost = true;
@@ -87,7 +95,7 @@ void table_snapshot_keep(struct table *t, const struct record *r, uint32_t place
         s->lost = true;
 }
 
-/* Kept ones first: they take memory. */
+/* Copies first: they take memory. */
 static size_t drain(struct table *t, size_t max, char *out)
 {
     struct table_snapshot *s = t->snapshot;
@@ -105,8 +113,8 @@ enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, si
                                       struct skiff_error *err)
 {
     struct table_snapshot *s = t->snapshot;
-    struct record *records[TABLE_BLOCK];
-    uint32_t places[TABLE_BLOCK];
+    struct table_row *row_list[TABLE_BLOCK];
+    uint32_t slots[TABLE_BLOCK];
     char *to = out;
     if (!s || s->by_id)
         return error_set(err, SKIFF_STATE, "no snapshot of the table is being read");
@@ -114,21 +122,21 @@ enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, si
     for (size_t looked = n; looked < max && !s->walked;) {
         size_t found, want = max - looked < TABLE_BLOCK ? max - looked : TABLE_BLOCK;
         enum skiff_status status =
-            t->class->walk(t, &s->at, want, TABLE_LOOK, records, places, &found, err);
+            t->class->walk(t, &s->at, want, TABLE_LOOK, row_list, slots, &found, err);
         TRY(status);
         for (size_t i = 0; i < found; i++)
-            if (is_in(s, records[i]))
-                memcpy(to + n++ * t->stride, records[i], t->stride);
+            if (is_in(s, row_list[i]))
+                memcpy(to + n++ * t->stride, row_list[i], t->stride);
         looked += want;
         s->walked = status == SKIFF_END;
     }
     if (s->lost)
         return error_set(err, SKIFF_NOMEM,
-                         "no memory to keep what records were while a snapshot is read");
+                         "no memory for copies of records while a snapshot is read");
     if (s->given_up)
         return error_set(err, SKIFF_STATE,
-                         "changes since snapshot %u: more rows went away meanwhile than can be "
-                         "noted; take a full snapshot",
+                         "changes since snapshot %u: more rows were removed meanwhile than can be "
+                         "recorded; take a full snapshot",
                          s->since);
     *out_n = n;
     return s->walked && s->drained == s->kept.top ? SKIFF_END : SKIFF_OK;
@@ -145,16 +153,17 @@ enum skiff_status table_snapshot_by_id(struct table *t, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-const struct record *table_snapshot_was(const struct table *t, int64_t id, const struct record *now)
+const struct table_row *table_snapshot_was(const struct table *t, int64_t id,
+                                           const struct table_row *now)
 {
     const struct table_snapshot *s = t->snapshot;
     if (now && is_in(s, now))
         return now;
-    uint32_t place = id_index_find(&s->index, id);
-    return place == PAGES_NONE ? NULL : pages_at(&s->kept, place);
+    uint32_t slot = id_index_find(&s->index, id);
+    return slot == PAGES_NONE ? NULL : pages_at(&s->kept, slot);
 }
 
-/* Records in their places first; those that have changed or gone are kept ones by then. */
+/* Current records first; those that have changed or were removed are among the copies by then. */
 #define LIST_KEPT (UINT64_C(1) << 63)
 
 static size_t list_kept(const struct table *t, uint64_t *cursor, size_t max, char *out)
@@ -171,25 +180,26 @@ enum skiff_status table_snapshot_list(struct table *t, uint64_t *cursor, size_t 
                                       size_t *out_n, struct skiff_error *err)
 {
     const struct table_snapshot *s = t->snapshot;
-    struct record *records[TABLE_BLOCK];
-    uint32_t places[TABLE_BLOCK];
+    struct table_row *row_list[TABLE_BLOCK];
+    uint32_t slots[TABLE_BLOCK];
     char *to = out;
     size_t n = 0;
     if (*cursor & LIST_KEPT) {
         *out_n = list_kept(t, cursor, max, out);
         return (*cursor & ~LIST_KEPT) < s->kept.top ? SKIFF_OK : SKIFF_END;
     }
-    /* kinds with `passed` count with all 64 bits: one is rounded off, and a record given twice */
+    /* kinds with `passed` count with all 64 bits: one bit is rounded off, and a record returned
+     * twice */
     int spare = t->class->passed != NULL;
     struct table_cursor at = {.next = *cursor << spare};
     enum skiff_status status = SKIFF_OK;
     for (size_t looked = 0; looked < max && status == SKIFF_OK;) {
         size_t found = 0, want = max - looked < TABLE_BLOCK ? max - looked : TABLE_BLOCK;
-        status = t->class->walk(t, &at, want, TABLE_LOOK, records, places, &found, err);
+        status = t->class->walk(t, &at, want, TABLE_LOOK, row_list, slots, &found, err);
         TRY(status);
         for (size_t i = 0; i < found; i++)
-            if (is_in(s, records[i]))
-                memcpy(to + n++ * t->stride, records[i], t->stride);
+            if (is_in(s, row_list[i]))
+                memcpy(to + n++ * t->stride, row_list[i], t->stride);
         looked += want;
     }
     *out_n = n;
@@ -210,20 +220,20 @@ bool table_snapshot_lost(const struct table *t)
     return t->snapshot->lost || t->snapshot->given_up;
 }
 
-/* ---- what went away ---- */
+/* ---- removed records ---- */
 
-/* More have gone than there are: a full snapshot is less than what a delta would be, so the notes
- * are given up; so they are when their part of the table's limit is full. A delta that is being
- * read would miss them. */
+/* More records were removed than there are: a full snapshot is smaller than a delta would be, so
+ * the list is dropped. It is also dropped when its part of the table's limit is full. A delta that
+ * is being read would miss them. */
 static void give_up(struct table *t)
 {
     if (t->snapshot && t->snapshot->since)
         t->snapshot->given_up = true;
     t->gone->n = 0;
-    t->gone->from = t->moment;
+    t->gone->from = t->version;
 }
 
-/* A table with a limit has room for so many. */
+/* The number that a table with a limit has space for. */
 static size_t most_gone(const struct table *t)
 {
     size_t limit = t->options.limit.bytes;
@@ -231,7 +241,7 @@ static size_t most_gone(const struct table *t)
                  : SIZE_MAX;
 }
 
-void table_snapshot_note_gone(struct table *t, int64_t id)
+void table_snapshot_record_gone(struct table *t, int64_t id)
 {
     struct table_gone *g = t->gone;
     if (!g)
@@ -244,20 +254,20 @@ void table_snapshot_note_gone(struct table *t, int64_t id)
     if (g->n == g->cap) {
         g->cap = g->cap ? g->cap + g->cap / 2 : 64;
         g->cap = g->cap < most ? g->cap : most;
-        g->ids = mem_must_grow(g->ids, g->cap * sizeof *g->ids);
-        g->moments = mem_must_grow(g->moments, g->cap * sizeof *g->moments);
+        g->ids = mem_grow_or_die(g->ids, g->cap * sizeof *g->ids);
+        g->moments = mem_grow_or_die(g->moments, g->cap * sizeof *g->moments);
     }
     g->ids[g->n] = id;
-    g->moments[g->n++] = t->moment;
+    g->moments[g->n++] = t->version;
 }
 
-/* The first note of a later moment. */
-static size_t after(const struct table_gone *g, uint32_t moment)
+/* The index of the first entry with a later version. */
+static size_t after(const struct table_gone *g, uint32_t version)
 {
     size_t low = 0, high = g->n;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if (g->moments[mid] > moment)
+        if (g->moments[mid] > version)
             high = mid;
         else
             low = mid + 1;
@@ -270,21 +280,21 @@ size_t table_snapshot_gone(const struct table *t, const int64_t **out)
     const struct table_snapshot *s = t->snapshot;
     if (!s || !s->since)
         return 0;
-    size_t first = after(t->gone, s->since), n = after(t->gone, s->moment) - first;
+    size_t first = after(t->gone, s->since), n = after(t->gone, s->version) - first;
     if (n)
         *out = t->gone->ids + first;
     return n;
 }
 
-static void forget_gone(struct table_gone *g, uint32_t moment)
+static void forget_gone(struct table_gone *g, uint32_t version)
 {
-    size_t first = after(g, moment);
+    size_t first = after(g, version);
     if (first < g->n) {
         memmove(g->ids, g->ids + first, (g->n - first) * sizeof *g->ids);
         memmove(g->moments, g->moments + first, (g->n - first) * sizeof *g->moments);
     }
     g->n -= first;
-    g->from = g->from > moment ? g->from : moment;
+    g->from = g->from > version ? g->from : version;
 }
 
 void table_snapshot_end(struct table *t, bool complete)
@@ -293,8 +303,8 @@ void table_snapshot_end(struct table *t, bool complete)
     if (!s)
         return;
     if (complete && !s->since && t->gone)
-        forget_gone(t->gone, s->moment);
-    table_snapshot_free(table_snapshot_take_off(t));
+        forget_gone(t->gone, s->version);
+    table_snapshot_destroy(table_snapshot_take_off(t));
 }
 
 struct table_snapshot *table_snapshot_take_off(struct table *t)
@@ -306,18 +316,18 @@ struct table_snapshot *table_snapshot_take_off(struct table *t)
     return s;
 }
 
-void table_snapshot_free(struct table_snapshot *s)
+void table_snapshot_destroy(struct table_snapshot *s)
 {
     if (!s)
         return;
     if (s->by_id)
         id_index_deinit(&s->index);
-    waiting_snapshot_free(s->waiting);
+    waiting_snapshot_destroy(s->waiting);
     pages_deinit(&s->kept);
     free(s);
 }
 
-void table_snapshot_destroy(struct table *t)
+void table_snapshot_deinit(struct table *t)
 {
     table_snapshot_end(t, false);
     if (!t->gone)

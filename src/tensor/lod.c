@@ -19,8 +19,8 @@ void lod_unref(struct lod *l)
         mem_free(l);
 }
 
-enum skiff_status lod_make(struct lod **slot, int nlevels, const int64_t *counts,
-                           struct skiff_error *err)
+enum skiff_status lod_build(struct lod **slot, int nlevels, const int64_t *counts,
+                            struct skiff_error *err)
 {
     if (nlevels < 0 || nlevels > LOD_MAX_LEVELS)
         return error_set(err, SKIFF_RANGE, "lod of %d levels: 0 to %d are possible", nlevels,

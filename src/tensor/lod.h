@@ -32,8 +32,8 @@ void lod_unref(struct lod *l);      /* NULL is fine */
 /* Makes *slot a lod that the caller alone holds, with nlevels levels of counts[k] offsets each
  * (contents undefined): reuses the object in *slot when nobody else holds it and it is large
  * enough, so that a steady step allocates nothing. */
-enum skiff_status lod_make(struct lod **slot, int nlevels, const int64_t *counts,
-                           struct skiff_error *err);
+enum skiff_status lod_build(struct lod **slot, int nlevels, const int64_t *counts,
+                            struct skiff_error *err);
 /* Checks the rules above against dimension 0. `what` names the variable for the message. */
 enum skiff_status lod_check(const struct lod *l, int64_t dim0, const char *what,
                             struct skiff_error *err);

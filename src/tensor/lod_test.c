@@ -12,7 +12,7 @@
 static struct lod *lod_of(int nlevels, const int64_t *counts, const int64_t *offsets)
 {
     struct lod *l = NULL;
-    assert_int_equal(lod_make(&l, nlevels, counts, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&l, nlevels, counts, NULL), SKIFF_OK);
     for (int k = 0; k < nlevels; k++)
         for (int64_t i = 0; i < counts[k]; i++)
             l->level[k].off[i] = *offsets++;
@@ -72,11 +72,11 @@ static void bad_lods(void **state)
 static void make_reuses_what_it_holds_alone(void **state)
 {
     struct lod *l = NULL;
-    assert_int_equal(lod_make(&l, 2, COUNTS(3, 40), NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&l, 2, COUNTS(3, 40), NULL), SKIFF_OK);
     struct lod *first = l;
     uint64_t calls = mem_alloc_count();
-    assert_int_equal(lod_make(&l, 1, COUNTS(43), NULL), SKIFF_OK);
-    assert_int_equal(lod_make(&l, 3, COUNTS(2, 2, 2), NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&l, 1, COUNTS(43), NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&l, 3, COUNTS(2, 2, 2), NULL), SKIFF_OK);
     assert_ptr_equal(l, first);
     assert_int_equal(l->nlevels, 3);
     assert_ptr_equal(l->level[2].off, l->store + 4);
@@ -84,13 +84,13 @@ static void make_reuses_what_it_holds_alone(void **state)
 
     struct lod *other = lod_ref(l);
     assert_int_equal(l->refs, 2);
-    assert_int_equal(lod_make(&l, 1, COUNTS(2), NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&l, 1, COUNTS(2), NULL), SKIFF_OK);
     assert_ptr_not_equal(l, other); /* the shared one stays as it was */
     assert_int_equal(other->nlevels, 3);
     assert_int_equal(other->refs, 1);
     lod_unref(other);
 
-    assert_int_equal(lod_make(&l, 1, COUNTS(1000), NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&l, 1, COUNTS(1000), NULL), SKIFF_OK);
     assert_int_equal(l->level[0].n, 1000);
     memset(l->level[0].off, 0, 1000 * sizeof(int64_t));
     lod_unref(l);
@@ -102,11 +102,11 @@ static void make_refuses(void **state)
 {
     struct skiff_error err;
     struct lod *l = NULL;
-    assert_int_equal(lod_make(&l, 5, COUNTS(1, 1, 1, 1, 1), &err), SKIFF_RANGE);
-    assert_int_equal(lod_make(&l, -1, COUNTS(1), &err), SKIFF_RANGE);
-    assert_int_equal(lod_make(&l, 1, COUNTS(-1), &err), SKIFF_RANGE);
-    assert_int_equal(lod_make(&l, 2, COUNTS(INT64_MAX, INT64_MAX), &err), SKIFF_RANGE);
-    assert_int_equal(lod_make(&l, 1, COUNTS((int64_t)1 << 55), &err), SKIFF_NOMEM);
+    assert_int_equal(lod_build(&l, 5, COUNTS(1, 1, 1, 1, 1), &err), SKIFF_RANGE);
+    assert_int_equal(lod_build(&l, -1, COUNTS(1), &err), SKIFF_RANGE);
+    assert_int_equal(lod_build(&l, 1, COUNTS(-1), &err), SKIFF_RANGE);
+    assert_int_equal(lod_build(&l, 2, COUNTS(INT64_MAX, INT64_MAX), &err), SKIFF_RANGE);
+    assert_int_equal(lod_build(&l, 1, COUNTS((int64_t)1 << 55), &err), SKIFF_NOMEM);
     assert_null(l);
 }
 

@@ -1,3 +1,9 @@
+/* Shapes and dense tensors (tensor.h).
+ *
+ * Sizes come from files and programs, so every product of dims is checked: shape_numel
+ * saturates, and tensor_resize alone decides what is too large. A resize reuses the present
+ * block if its capacity suffices, whoever owns it; otherwise the tensor gets a new block on the
+ * heap. Contents are undefined after a resize, so nothing is copied. */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
@@ -49,9 +55,9 @@ const char *shape_text(const struct shape *s, char out[static 160])
 {
     int n = snprintf(out, 160, "[");
     for (int i = 0; i < s->ndim && n < 150; i++) {
-        int room = 160 - n;
-        int w = snprintf(out + n, (size_t)room, "%s%" PRId64, i ? ", " : "", s->dims[i]);
-        n += w < room ? w : room - 1;
+        int capacity = 160 - n;
+        int w = snprintf(out + n, (size_t)capacity, "%s%" PRId64, i ? ", " : "", s->dims[i]);
+        n += w < capacity ? w : capacity - 1;
     }
     if (n > 158)
         n = 158;
@@ -93,7 +99,7 @@ static enum skiff_status tensor_need(enum dtype dtype, const struct shape *shape
     return SKIFF_OK;
 }
 
-/* `data` is never NULL afterwards, not even of a tensor without elements: kernels may hand it to
+/* `data` is never NULL afterwards, not even for a tensor without elements: kernels may pass it to
  * memcpy and the like. */
 enum skiff_status tensor_resize(struct tensor *t, enum dtype dtype, const struct shape *shape,
                                 struct skiff_error *err)

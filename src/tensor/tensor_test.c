@@ -1,3 +1,6 @@
+/* Shapes and tensors: resizing allocates only to grow and refuses negative or overflowing sizes;
+ * borrowed and planned bytes are not freed; copies; the bound on shapes from outside; bytes of
+ * bools. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -149,7 +152,7 @@ static void copies(void **state)
     assert_int_equal(tensor_resize(&a, DTYPE_INT64, &s, NULL), SKIFF_OK);
     for (int i = 0; i < 6; i++)
         tensor_i64(&a)[i] = i * i;
-    assert_int_equal(lod_make(&a.lod, 1, (int64_t[]){2}, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&a.lod, 1, (int64_t[]){2}, NULL), SKIFF_OK);
     a.lod->level[0].off[0] = 0;
     a.lod->level[0].off[1] = 2;
     assert_int_equal(tensor_copy(&b, &a, NULL), SKIFF_OK);

@@ -1,7 +1,7 @@
-/* Values change their kind without giving up memory: a variable that holds a tensor in every run
- * finds its room again, and items of an array stay allocated behind count. A value whose rows lag
- * behind is settled before it is read or written as a whole (value.h); setting a lag counts
- * references atomically, because threads may find it at the same time. */
+/* Values change their kind without freeing memory: a variable that holds a tensor in every run
+ * finds its block again, and items of an array stay allocated beyond count. Deferred rows of a
+ * value are flushed before it is read or written as a whole (value.h). Setting a lag counts
+ * references atomically, because several threads may do it at once. */
 #include "tensor/value.h"
 
 #include <string.h>
@@ -11,14 +11,14 @@
 /* More items than any loop writes; a larger count comes from a wrong index. */
 #define ARRAY_MAX ((size_t)1 << 24)
 
-static void value_drop_kept(struct skiff_tensor *v)
+static void value_drop_keepalive(struct skiff_tensor *v)
 {
     if (v->kept && --v->kept->refs == 0)
         v->kept->destroy(v->kept);
     v->kept = NULL;
 }
 
-void value_keep(struct skiff_tensor *v, struct value_kept *kept)
+void value_keep_alive(struct skiff_tensor *v, struct value_keepalive *kept)
 {
     kept->refs++; /* first: it may be the one that v holds */
     value_clear(v);
@@ -36,8 +36,8 @@ void value_deinit(struct skiff_tensor *v)
             mem_free(v->array.items[i]);
         }
     mem_free(v->array.items);
-    value_drop_kept(v);
-    value_set_lag(v, NULL);
+    value_drop_keepalive(v);
+    value_set_deferred(v, NULL);
     *v = (struct skiff_tensor){0};
 }
 
@@ -49,8 +49,8 @@ void value_clear(struct skiff_tensor *v)
     for (size_t i = 0; i < v->array.count; i++)
         value_clear(v->array.items[i]);
     v->array.count = 0;
-    value_drop_kept(v);
-    value_set_lag(v, NULL);
+    value_drop_keepalive(v);
+    value_set_deferred(v, NULL);
     v->kind = VALUE_NONE;
 }
 
@@ -115,12 +115,13 @@ enum skiff_status value_as_rows_shape(struct skiff_tensor *v, enum dtype dtype,
     return SKIFF_OK;
 }
 
-static enum skiff_status rows_room(struct skiff_tensor *v, size_t nrows, struct skiff_error *err)
+static enum skiff_status rows_capacity(struct skiff_tensor *v, size_t nrows,
+                                       struct skiff_error *err)
 {
     struct skiff_tensor wide = {0};
-    struct shape room = v->tensor.shape;
-    room.dims[0] = (int64_t)nrows;
-    TRY(value_as_rows_shape(&wide, v->tensor.dtype, &room, v->sel.height, err));
+    struct shape capacity = v->tensor.shape;
+    capacity.dims[0] = (int64_t)nrows;
+    TRY(value_as_rows_shape(&wide, v->tensor.dtype, &capacity, v->sel.height, err));
     wide.sel.marks = v->sel.marks;
     if (v->sel.nrows) {
         memcpy(wide.tensor.data, v->tensor.data, tensor_bytes(&v->tensor));
@@ -139,7 +140,7 @@ enum skiff_status value_append_rows(struct skiff_tensor *to, const struct skiff_
     struct shape shape = to->tensor.shape;
     shape.dims[0] = (int64_t)(have + add);
     if (bytes + tensor_bytes(&more->tensor) > to->tensor.cap || have + add > to->sel.rows_cap)
-        TRY(rows_room(to, 2 * (have + add), err));
+        TRY(rows_capacity(to, 2 * (have + add), err));
     TRY(value_as_rows_shape(to, to->tensor.dtype, &shape, more->sel.height, err));
     to->sel.marks = marks;
     if (add) {
@@ -149,7 +150,7 @@ enum skiff_status value_append_rows(struct skiff_tensor *to, const struct skiff_
     return SKIFF_OK;
 }
 
-static enum skiff_status array_room(struct value_array *a, size_t n, struct skiff_error *err)
+static enum skiff_status array_capacity(struct value_array *a, size_t n, struct skiff_error *err)
 {
     if (n <= a->cap)
         return SKIFF_OK;
@@ -171,7 +172,7 @@ enum skiff_status value_as_array(struct skiff_tensor *v, size_t n, struct skiff_
     if (n > ARRAY_MAX)
         return error_set(err, SKIFF_RANGE, "tensor array of %zu items: at most %zu are possible", n,
                          ARRAY_MAX);
-    TRY(array_room(&v->array, n, err));
+    TRY(array_capacity(&v->array, n, err));
     for (size_t i = v->kind == VALUE_ARRAY ? v->array.count : 0; i < n; i++)
         if (!v->array.items[i]) {
             void *p;
@@ -201,7 +202,7 @@ enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor 
     if (to == from)
         return SKIFF_OK;
     value_show(from);
-    value_settle(to); /* else rows behind would be caught up over the copy */
+    value_flush(to); /* otherwise deferred rows would be flushed into the copy */
     switch (from->kind) {
     case VALUE_NONE:
         value_clear(to);
@@ -221,20 +222,20 @@ enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor 
     case VALUE_ARRAY:
         return value_copy_array(to, from, err);
     case VALUE_SCOPES:
-        value_keep(to, from->kept);
+        value_keep_alive(to, from->kept);
         return SKIFF_OK;
     }
     return error_set(err, SKIFF_INVALID, "a value of kind %d cannot be copied", (int)from->kind);
 }
 
-void value_set_lag(struct skiff_tensor *v, struct lag *lag)
+void value_set_deferred(struct skiff_tensor *v, struct deferred *deferred)
 {
-    struct lag *old = value_lag(v);
-    if (old == lag)
+    struct deferred *old = value_deferred(v);
+    if (old == deferred)
         return;
-    if (lag)
-        __atomic_add_fetch(&lag->refs, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&v->lag, lag, __ATOMIC_RELEASE);
+    if (deferred)
+        __atomic_add_fetch(&deferred->refs, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&v->deferred, deferred, __ATOMIC_RELEASE);
     if (old && __atomic_sub_fetch(&old->refs, 1, __ATOMIC_ACQ_REL) == 0)
         old->class->destroy(old);
 }

@@ -1,16 +1,17 @@
 /* Value: what a variable holds at run time: a tensor, selected rows, an array of tensors, or
- * nothing yet. Its type has the name that users know it by, struct skiff_tensor; struct tensor
- * (tensor.h) is the plain array inside.
+ * nothing yet. Its type has its public name, struct skiff_tensor; struct tensor (tensor.h) is the
+ * plain array inside.
  *
- * Lag: a sparse optimizer whose rule moves every row each step may leave rows behind and bring them
- * up to date when they are next needed (rules/catch_up.h). A value that has rows behind carries a
- * `lag`. Who reads or writes such a value as a whole must first call value_settle or value_show;
- * the executor does it for every op input/output whose slot is not marked SLOT_ROWWISE, and scope
- * reads (fetch, save) do it too.
+ * Deferred updates (`lag`): a sparse optimizer whose rule moves every row in each step may defer
+ * rows and update them when they are next needed (rules/deferred.h). A value with deferred rows has
+ * a `lag`. Before such a value is read or written as a whole, value_flush or value_show must be
+ * called; the executor does it for every op input/output whose slot is not marked SLOT_ROWWISE, and
+ * scope reads (fetch, save) do it, too.
  *
- * Settle or show? k steps applied at once and in two parts differ in the last bits. Settling is for
- * programs that train, which all ranks run alike, and for ends of epochs; showing is for readers
- * (fetch, save, evaluation): it leaves the bits of later steps as they would have been. */
+ * value_flush applies the updates; value_show computes the current values for a reader and keeps
+ * the updates deferred. k steps applied at once and in two parts differ in the last bits. Settling
+ * is for programs that train, which all ranks run alike, and for ends of epochs. Showing is for
+ * readers (fetch, save, evaluation): the bits of later steps stay as they would have been. */
 #ifndef TENSOR_VALUE_H
 #define TENSOR_VALUE_H
 
@@ -21,22 +22,24 @@ enum value_kind {
     VALUE_TENSOR,
     VALUE_ROWS,   /* SelectedRows */
     VALUE_ARRAY,  /* LoDTensorArray */
-    VALUE_SCOPES, /* what an op that runs a block keeps of the runs for its gradient */
+    VALUE_SCOPES, /* state that an op which runs a block saves for its gradient */
 };
 
 /* Shared by all copies of such a value; it does not change once there is a second one. */
-struct value_kept {
+struct value_keepalive {
     int refs; /* values that hold it */
-    void (*destroy)(struct value_kept *k);
+    void (*destroy)(struct value_keepalive *k);
 };
 
 struct selected_rows {
     int64_t *rows; /* ids, duplicates allowed, any order */
     size_t nrows, rows_cap;
     int64_t height; /* dimension 0 of the whole table */
-    bool distinct;  /* no id stands twice: set by who has made sure, cleared by value_as_rows */
-    int marks;      /* so many columns at the front are not added up when rows of one id become one:
-                       the first one's stay (slots of pushes); 0 but for tables of features */
+    /* no id occurs twice: set by code that has checked it, cleared by value_as_rows */
+    bool distinct;
+    /* the first `marks` columns are not added when rows of one id are merged: the first row's stay
+     * (slots of pushes); 0 except for sparse tables */
+    int marks;
 };
 
 struct skiff_tensor;
@@ -46,51 +49,56 @@ struct value_array {
     size_t count, cap;
 };
 
-#define LAG_ARRAYS 4 /* values that lag together: a parameter and its accumulators */
+#define DEFERRED_ARRAYS \
+    4 /* values with common deferred updates: a parameter and its accumulators */
 
-/* What rows were at one moment, for whoever has their floats and stamps of then. */
-struct lag_moment {
-    const float *base[LAG_ARRAYS]; /* where the values lay; NULL: no such one */
-    /* brings copies of one row, in the order of base, to the moment */
-    void (*settle)(const struct lag_moment *m, uint32_t stamp, float *const *row);
-    void (*destroy)(struct lag_moment *m);
+/* The deferred state at one version, for a reader that has the floats and stamps of that
+ * version. */
+struct deferred_state {
+    const float *base[DEFERRED_ARRAYS]; /* where the values lay; NULL: no such one */
+    /* brings copies of one row, in the order of base, to that version */
+    void (*flush)(const struct deferred_state *m, uint32_t stamp, float *const *row);
+    void (*destroy)(struct deferred_state *m);
 };
 
-/* Rows left behind by a sparse rule. Shared by the parameter and its accumulators; refcounted. */
-struct lag;
-struct lag_class {
-    /* Brings the given rows (any order, duplicates allowed) of all values of the lag up to date. */
-    void (*settle_rows)(struct lag *lag, const int64_t *ids, size_t n);
-    void (*settle_all)(struct lag *lag);
-    /* The same for a reader: the next step puts back what was not written to meanwhile. */
-    void (*show_rows)(struct lag *lag, const int64_t *ids, size_t n);
-    void (*show_all)(struct lag *lag);
-    void (*destroy)(struct lag *lag);
-    /* For snapshots; NULL: not of this lag. *out NULL: no row lies behind. */
-    enum skiff_status (*moment)(struct lag *lag, struct lag_moment **out, struct skiff_error *err);
-    uint32_t (*stamp)(const struct lag *lag, int64_t row);
-    bool (*sweeps_next)(const struct lag *lag); /* will the next step settle all rows by itself? */
-    /* For tables whose rows lie elsewhere, of which the values are copies of a few, others in every
-     * step (rules/catch_up.h: window). arrays: where the values lie, in the order of `row`. */
-    enum skiff_status (*window)(struct lag *lag, int64_t rows, uint32_t **out_stamps,
+/* Deferred updates of a sparse rule. Shared by the parameter and its accumulators; refcounted. */
+struct deferred;
+struct deferred_class {
+    /* Flushes the given rows (any order, duplicates allowed) of all values. */
+    void (*flush_rows)(struct deferred *deferred, const int64_t *ids, size_t n);
+    void (*flush_all)(struct deferred *deferred);
+    /* The same for a reader: the next step restores rows that were not written in between. */
+    void (*show_rows)(struct deferred *deferred, const int64_t *ids, size_t n);
+    void (*show_all)(struct deferred *deferred);
+    void (*destroy)(struct deferred *deferred);
+    /* For snapshots; NULL: not of this lag. *out NULL: no row is deferred. */
+    enum skiff_status (*deferred_state)(struct deferred *deferred, struct deferred_state **out,
+                                        struct skiff_error *err);
+    uint32_t (*stamp)(const struct deferred *deferred, int64_t row);
+    bool (*sweeps_next)(
+        const struct deferred *deferred); /* will the next step settle all rows by itself? */
+    /* For tables whose rows are stored elsewhere, while the values are copies of a few rows, others
+     * in every step (rules/deferred.h: window). arrays: where the values are, in the order of
+     * `row`. */
+    enum skiff_status (*window)(struct deferred *deferred, int64_t rows, uint32_t **out_stamps,
                                 struct skiff_error *err);
-    void (*arrays)(const struct lag *lag, const float *out[LAG_ARRAYS]);
-    uint32_t (*settle_row)(struct lag *lag, uint32_t stamp, float *const *row);
-    uint32_t (*now)(const struct lag *lag);
-    void (*all_settled)(struct lag *lag);
+    void (*arrays)(const struct deferred *deferred, const float *out[DEFERRED_ARRAYS]);
+    uint32_t (*flush_row)(struct deferred *deferred, uint32_t stamp, float *const *row);
+    uint32_t (*now)(const struct deferred *deferred);
+    void (*all_flushd)(struct deferred *deferred);
 };
-struct lag {
-    const struct lag_class *class;
-    int refs; /* values that hold it: a fresh lag has 0, value_set_lag counts */
+struct deferred {
+    const struct deferred_class *class;
+    int refs; /* values that hold it: a fresh lag has 0, value_set_deferred counts */
 };
 
 struct skiff_tensor {
     enum value_kind kind;
-    struct tensor tensor;     /* TENSOR; the [nrows, width] value of ROWS */
-    struct selected_rows sel; /* ROWS */
-    struct value_array array; /* ARRAY */
-    struct value_kept *kept;  /* SCOPES */
-    struct lag *lag;          /* NULL: everything is up to date; read it with value_lag */
+    struct tensor tensor;         /* TENSOR; the [nrows, width] value of ROWS */
+    struct selected_rows sel;     /* ROWS */
+    struct value_array array;     /* ARRAY */
+    struct value_keepalive *kept; /* SCOPES */
+    struct deferred *deferred;    /* NULL: nothing is deferred; read it with value_deferred */
 };
 
 void value_deinit(struct skiff_tensor *v); /* frees everything, back to {0} */
@@ -112,32 +120,33 @@ enum skiff_status value_append_rows(struct skiff_tensor *to, const struct skiff_
 /* Makes it an array (if it is not one yet) of at least n items. */
 enum skiff_status value_as_array(struct skiff_tensor *v, size_t n, struct skiff_error *err);
 enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor *from,
-                             struct skiff_error *err);            /* SCOPES are shared */
-void value_keep(struct skiff_tensor *v, struct value_kept *kept); /* makes it SCOPES */
+                             struct skiff_error *err);                       /* SCOPES are shared */
+void value_keep_alive(struct skiff_tensor *v, struct value_keepalive *kept); /* makes it SCOPES */
 /* A table that servers hold (fake_init): type and shape, no elements. */
 static inline bool value_is_elsewhere(const struct skiff_tensor *v)
 {
     return v->kind == VALUE_TENSOR && !v->tensor.data && tensor_numel(&v->tensor) > 0;
 }
 
-void value_set_lag(struct skiff_tensor *v, struct lag *lag); /* takes a reference; NULL drops it */
-/* Threads that share a value may come upon a lag that another one has just attached: it is
+void value_set_deferred(struct skiff_tensor *v,
+                        struct deferred *deferred); /* takes a reference; NULL drops it */
+/* Threads that share a value may find a lag that another thread has just attached: it is
  * complete. */
-static inline struct lag *value_lag(const struct skiff_tensor *v)
+static inline struct deferred *value_deferred(const struct skiff_tensor *v)
 {
-    return __atomic_load_n(&v->lag, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&v->deferred, __ATOMIC_ACQUIRE);
 }
-static inline void value_settle(const struct skiff_tensor *v)
+static inline void value_flush(const struct skiff_tensor *v)
 {
-    struct lag *lag = value_lag(v);
-    if (lag)
-        lag->class->settle_all(lag);
+    struct deferred *deferred = value_deferred(v);
+    if (deferred)
+        deferred->class->flush_all(deferred);
 }
 static inline void value_show(const struct skiff_tensor *v)
 {
-    struct lag *lag = value_lag(v);
-    if (lag)
-        lag->class->show_all(lag);
+    struct deferred *deferred = value_deferred(v);
+    if (deferred)
+        deferred->class->show_all(deferred);
 }
 
 #endif

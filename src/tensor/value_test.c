@@ -1,3 +1,6 @@
+/* Values: each kind reuses its memory, kinds change without leaking, rows are appended, arrays keep
+ * their items, and deferred updates (lag) are counted and flushed before a value is copied or
+ * replaced. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -28,7 +31,7 @@ static void tensor_value_reuses_memory(void **state)
     assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
     assert_int_equal(v.kind, VALUE_TENSOR);
     void *data = v.tensor.data;
-    assert_int_equal(lod_make(&v.tensor.lod, 1, (int64_t[]){2}, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&v.tensor.lod, 1, (int64_t[]){2}, NULL), SKIFF_OK);
     assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
     assert_non_null(v.tensor.lod); /* a resize leaves the lod */
     value_clear(&v);
@@ -154,7 +157,7 @@ static void array_value(void **state)
 }
 
 static int freed;
-static void count_free(struct value_kept *k)
+static void count_free(struct value_keepalive *k)
 {
     freed++;
     free(k);
@@ -175,9 +178,9 @@ static void kinds_change(void **state)
     value_clear(&v);
 
     freed = 0;
-    struct value_kept *kept = malloc(sizeof *kept);
-    *kept = (struct value_kept){0, count_free};
-    value_keep(&v, kept);
+    struct value_keepalive *kept = malloc(sizeof *kept);
+    *kept = (struct value_keepalive){0, count_free};
+    value_keep_alive(&v, kept);
     assert_int_equal(v.kind, VALUE_SCOPES);
     assert_int_equal(value_copy(&other, &v, NULL), SKIFF_OK);
     assert_ptr_equal(other.kept, kept);
@@ -201,7 +204,7 @@ static void copy_of_a_tensor_over_other_kinds(void **state)
     assert_int_equal(value_as_tensor(&from, DTYPE_FP32, &s, NULL), SKIFF_OK);
     tensor_f32(&from.tensor)[0] = 1;
     tensor_f32(&from.tensor)[1] = 2;
-    assert_int_equal(lod_make(&from.tensor.lod, 1, (int64_t[]){2}, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&from.tensor.lod, 1, (int64_t[]){2}, NULL), SKIFF_OK);
     assert_int_equal(value_as_rows(&to, DTYPE_FP32, 2, 2, 2, NULL), SKIFF_OK);
     assert_int_equal(value_copy(&to, &from, NULL), SKIFF_OK);
     assert_int_equal(to.kind, VALUE_TENSOR);
@@ -212,52 +215,53 @@ static void copy_of_a_tensor_over_other_kinds(void **state)
     value_deinit(&to);
 }
 
-struct test_lag {
-    struct lag lag;
-    int settled, shown, destroyed;
+struct test_deferred {
+    struct deferred deferred;
+    int flushed, shown, destroyed;
 };
 
-static void lag_settle_all(struct lag *lag)
+static void deferred_flush_all(struct deferred *deferred)
 {
-    ((struct test_lag *)lag)->settled++;
+    ((struct test_deferred *)deferred)->flushed++;
 }
 
-static void lag_show_all(struct lag *lag)
+static void deferred_show_all(struct deferred *deferred)
 {
-    ((struct test_lag *)lag)->shown++;
+    ((struct test_deferred *)deferred)->shown++;
 }
 
-static void lag_destroy(struct lag *lag)
+static void deferred_destroy(struct deferred *deferred)
 {
-    ((struct test_lag *)lag)->destroyed++;
+    ((struct test_deferred *)deferred)->destroyed++;
 }
 
-static void lag_is_counted_and_settled(void **state)
+static void deferred_is_counted_and_settled(void **state)
 {
-    static const struct lag_class class = {
-        .settle_all = lag_settle_all, .show_all = lag_show_all, .destroy = lag_destroy};
-    struct test_lag lag = {.lag = {.class = &class}};
-    struct skiff_tensor param = {0}, moment = {0}, copy = {0};
+    static const struct deferred_class class = {.flush_all = deferred_flush_all,
+                                                .show_all = deferred_show_all,
+                                                .destroy = deferred_destroy};
+    struct test_deferred deferred = {.deferred = {.class = &class}};
+    struct skiff_tensor param = {0}, deferred_state = {0}, copy = {0};
     struct shape s = SHAPE(2);
     assert_int_equal(value_as_tensor(&param, DTYPE_FP32, &s, NULL), SKIFF_OK);
     memset(param.tensor.data, 0, 8);
-    value_settle(&param); /* nothing behind */
-    value_set_lag(&param, &lag.lag);
-    value_set_lag(&param, &lag.lag);
-    value_set_lag(&moment, &lag.lag);
-    assert_int_equal(lag.lag.refs, 2);
-    value_settle(&moment);
-    assert_int_equal(lag.settled, 1);
+    value_flush(&param); /* nothing behind */
+    value_set_deferred(&param, &deferred.deferred);
+    value_set_deferred(&param, &deferred.deferred);
+    value_set_deferred(&deferred_state, &deferred.deferred);
+    assert_int_equal(deferred.deferred.refs, 2);
+    value_flush(&deferred_state);
+    assert_int_equal(deferred.flushed, 1);
     assert_int_equal(value_copy(&copy, &param, NULL), SKIFF_OK);
-    assert_int_equal(lag.settled, 1);
-    assert_int_equal(lag.shown, 1);
-    assert_null(copy.lag);
+    assert_int_equal(deferred.flushed, 1);
+    assert_int_equal(deferred.shown, 1);
+    assert_null(copy.deferred);
     assert_int_equal(value_copy(&param, &copy, NULL), SKIFF_OK);
-    assert_int_equal(lag.settled, 2);
-    value_set_lag(&param, NULL);
-    assert_int_equal(lag.destroyed, 0);
-    value_deinit(&moment);
-    assert_int_equal(lag.destroyed, 1);
+    assert_int_equal(deferred.flushed, 2);
+    value_set_deferred(&param, NULL);
+    assert_int_equal(deferred.destroyed, 0);
+    value_deinit(&deferred_state);
+    assert_int_equal(deferred.destroyed, 1);
     value_deinit(&param);
     value_deinit(&copy);
 }
@@ -272,7 +276,7 @@ int main(void)
         cmocka_unit_test(array_value),
         cmocka_unit_test(kinds_change),
         cmocka_unit_test(copy_of_a_tensor_over_other_kinds),
-        cmocka_unit_test(lag_is_counted_and_settled),
+        cmocka_unit_test(deferred_is_counted_and_settled),
     };
     return cmocka_run_group_tests(tests, in_use_at_start, nothing_left);
 }

@@ -117,7 +117,7 @@ static void reshaped(struct tensor *t, const struct tensor *was, enum dtype dtyp
 static void lod_of(struct tensor *t, int64_t n, const int64_t *off)
 {
     tensor_drop_lod(t);
-    assert_int_equal(lod_make(&t->lod, 1, &n, NULL), SKIFF_OK);
+    assert_int_equal(lod_build(&t->lod, 1, &n, NULL), SKIFF_OK);
     memcpy(t->lod->level[0].off, off, (size_t)n * sizeof *off);
 }
 

@@ -256,7 +256,7 @@ var=$(sed -nE 's/^ *var ([^ ]+) LOD_TENSOR float32 .*persistable=True.*/\1/p' "$
 mkdir "$temp/allowed"
 # at the end of block 0, the first closing brace
 awk -v op="    op save {X:[$var]} -> {} file_path=\"$temp/allowed/deep/w\"" '/^}/ && !done { print op; done = 1 } 1' "$temp/main.txt" >"$c/main.pb"
-fails "save: acts outside of the program \(file $temp/allowed/deep/w\).*--allow-ops save" replay "$c"
+fails "save: acts outside the program \(file $temp/allowed/deep/w\).*--allow-ops save" replay "$c"
 fails "does not lie below $c, the folder" replay --allow-ops save --allow-dir "$c" "$c"
 [ ! -e "$temp/allowed/deep" ] || { echo "a program from a file has written a file"; failed=1; }
 "$skiff" replay --allow-ops save --allow-dir "$temp/allowed" "$c" >"$temp/out" || { cat "$temp/out"; failed=1; }

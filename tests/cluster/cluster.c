@@ -1,3 +1,8 @@
+/* The fixture of tests with whole jobs (cluster.h). A job is a block of shared memory and a set of
+ * forked processes: each server and trainer runs its program, feeds batches of its own, and writes
+ * its status, losses and messages into the shared block. The forking process must have no threads
+ * and computes nothing itself; it only waits, kills, and compares afterwards. Every wait has a
+ * deadline, at which the processes are killed and the test fails with their last log lines. */
 #include "cluster.h"
 
 #include <errno.h>
@@ -25,7 +30,7 @@ const char *cluster_golden(void)
     return path;
 }
 
-/* Programs that were read live as long as the test: jobs share them. */
+/* Parsed programs live as long as the test: jobs share them. */
 static struct skiff_program *programs[256];
 static int nprograms;
 
@@ -49,13 +54,13 @@ struct skiff_program *cluster_program(const char *path)
     return programs[nprograms++] = p;
 }
 
-static void setting(const char *text, const char *key, char *out, size_t room)
+static void setting(const char *text, const char *key, char *out, size_t capacity)
 {
     size_t n = strlen(key);
     for (const char *line = text; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (!strncmp(line, key, n) && line[n] == ' ') {
-            snprintf(out, room, "%.*s", (int)strcspn(line + n + 1, "\n"), line + n + 1);
+            snprintf(out, capacity, "%.*s", (int)strcspn(line + n + 1, "\n"), line + n + 1);
             return;
         }
     }
@@ -134,7 +139,7 @@ void cluster_case(struct cluster_spec *s, const char *dir, const char *name)
     buf_deinit(&b);
 }
 
-/* ---- what processes leave behind ---- */
+/* ---- output of the processes ---- */
 
 static void seen_end(struct cluster *c, struct cluster_seen *seen, enum skiff_status status,
                      const struct skiff_error *err)
@@ -145,11 +150,11 @@ static void seen_end(struct cluster *c, struct cluster_seen *seen, enum skiff_st
     atomic_store(&seen->status, status);
 }
 
-static void say(void *user, enum log_level level, const char *line)
+static void on_log(void *user, enum log_level level, const char *line)
 {
     struct cluster_seen *seen = user;
-    size_t n = strlen(seen->said);
-    snprintf(seen->said + n, sizeof seen->said - n, "%s\n", line);
+    size_t n = strlen(seen->output);
+    snprintf(seen->output + n, sizeof seen->output - n, "%s\n", line);
     if (getenv("CLUSTER_LOG"))
         fprintf(stderr, "%.3f [%d] %s\n", clock_seconds(), (int)getpid(), line);
 }
@@ -183,9 +188,9 @@ static void read_samples(const struct cluster_spec *s, const char *path, struct 
     buf_char(&b, '\0');
     memset(d, 0, sizeof *d);
     for (int k = 0; k < s->ninputs; k++) {
-        d->f[k] = mem_must(b.len * sizeof(float));
-        d->i[k] = mem_must(b.len * sizeof(int64_t));
-        d->count[k] = mem_must(b.len * sizeof(int));
+        d->f[k] = mem_alloc_or_die(b.len * sizeof(float));
+        d->i[k] = mem_alloc_or_die(b.len * sizeof(int64_t));
+        d->count[k] = mem_alloc_or_die(b.len * sizeof(int));
     }
     size_t used[32] = {0};
     for (char *p = b.data; *p; d->n++) {
@@ -204,7 +209,7 @@ static void read_samples(const struct cluster_spec *s, const char *path, struct 
     buf_deinit(&b);
 }
 
-/* The next batch; data go round when they end. */
+/* The next batch; starts over at the end of the data. */
 static void feed_batch(const struct cluster_spec *s, struct samples *d, int first,
                        struct tensor *tensors, struct feed *feeds)
 {
@@ -226,7 +231,7 @@ static void feed_batch(const struct cluster_spec *s, struct samples *d, int firs
         tensor_drop_lod(t);
         if (in->lod_level) {
             int64_t counts = s->batch + 1;
-            lod_make(&t->lod, 1, &counts, NULL);
+            lod_build(&t->lod, 1, &counts, NULL);
             memcpy(t->lod->level[0].off, off, (size_t)counts * sizeof *off);
         }
         feeds[k] = (struct feed){in->name, t, NULL};
@@ -259,7 +264,7 @@ static enum skiff_status make_job(struct cluster *c, int k, struct skiff_error *
                                          .connect_ms = 15000,
                                          .request_ms = s->request_ms ? s->request_ms : 20000,
                                          .silence_ms = s->silence_ms,
-                                         .say = say,
+                                         .on_log = on_log,
                                          .user = &c->shared->trainer[k]},
                              .threads = s->threads,
                              .max_merge_var_num = s->max_merge,
@@ -283,7 +288,7 @@ static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *
     const struct cluster_spec *s = &c->spec;
     struct cluster_seen *seen = &c->shared->trainer[k];
     struct samples d;
-    struct tensor tensors[2][32] = {0}; /* of this step, and of the one after it */
+    struct tensor tensors[2][32] = {0}; /* of this step, and of the next one */
     struct feed feeds[2][32];
     struct skiff_tensor out[CLUSTER_FETCH] = {0};
     struct session_counts counts;
@@ -297,11 +302,11 @@ static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *
         if (s->turns)
             wait_turn(c, step * s->trainers + k);
         int now = step % 2, later = 1 - now;
-        if (!s->ahead || step == 0)
+        if (!s->prefetch || step == 0)
             feed_batch(s, &d, step % batches * s->batch, tensors[now], feeds[now]);
-        if (s->ahead && step + 1 < s->steps) {
+        if (s->prefetch && step + 1 < s->steps) {
             feed_batch(s, &d, (step + 1) % batches * s->batch, tensors[later], feeds[later]);
-            executor_ahead(e, main, feeds[later], s->ninputs, fetch, s->nfetch);
+            executor_prefetch(e, main, feeds[later], s->ninputs, fetch, s->nfetch);
         }
         TRY(executor_run(e, main, feeds[now], s->ninputs, fetch, s->nfetch, out, err));
         for (int f = 0; f < s->nfetch && step < CLUSTER_STEPS; f++)
@@ -309,7 +314,7 @@ static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *
                                       ? *tensor_f32(&out[f].tensor)
                                       : (float)*tensor_f64(&out[f].tensor);
         if (s->turns || s->at_step)
-            TRY(comm_settle(c->job, err));
+            TRY(comm_flush(c->job, err));
         if (s->at_step)
             s->at_step(c, k, step);
         atomic_store(&seen->steps, step + 1);
@@ -319,7 +324,7 @@ static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *
             atomic_store(&c->shared->turn, step * s->trainers + k + 1);
     }
     session_counts(comm_session(c->job), &counts);
-    seen->rows_ahead = counts.rows_ahead;
+    seen->rows_prefetch = counts.rows_prefetch;
     return SKIFF_OK;
 }
 
@@ -380,7 +385,7 @@ static enum skiff_status run_server(struct cluster *c, int i, struct skiff_error
                                .silence_ms = s->silence_ms,
                                .start_ms = 15000,
                                .on_death = s->on_death,
-                               .say = say,
+                               .on_log = on_log,
                                .user = &c->shared->server[i]};
     TRY(server_create(&o, &server, err));
     TRY(server_init(server, err));
@@ -509,8 +514,8 @@ void cluster_wait(struct cluster *c, double seconds)
     }
     while (!all_ended(c))
         clock_sleep(2 * CLOCK_MS);
-    fail_msg("still at work after %.0f s:%s; server 0 said: %s", seconds, who,
-             c->shared->server[0].said);
+    fail_msg("still running after %.0f s:%s; server 0 logged: %s", seconds, who,
+             c->shared->server[0].output);
 }
 
 void cluster_await_step(struct cluster *c, int trainer, int steps)
@@ -534,7 +539,7 @@ void cluster_end(struct cluster *c)
 
 /* ---- values ---- */
 
-/* The slice of `name` that follows row `from`, of those that servers keep; NULL: none. */
+/* The slice of `name` after row `from`, among those that the servers keep; NULL: none. */
 static const struct skiff_placement *next_slice(struct cluster *c, const char *name, int64_t from)
 {
     int count = split_plan(c->split)->nplacement;
@@ -561,7 +566,7 @@ float *cluster_value(struct cluster *c, const char *name, size_t *n)
             return out;
         }
         size_t more = (size_t)tensor_numel(&part.tensor);
-        out = mem_must_grow(out, (*n + more) * sizeof *out);
+        out = mem_grow_or_die(out, (*n + more) * sizeof *out);
         memcpy(out + *n, part.tensor.data, more * sizeof *out);
         *n += more;
         from = p->first_row + rows;
@@ -570,7 +575,7 @@ float *cluster_value(struct cluster *c, const char *name, size_t *n)
     const struct skiff_tensor *v = out ? NULL : scope_find(c->scope, name);
     if (v && v->kind == VALUE_TENSOR && v->tensor.data && v->tensor.dtype == DTYPE_FP32) {
         *n = (size_t)tensor_numel(&v->tensor);
-        out = mem_must(*n * sizeof *out + 1);
+        out = mem_alloc_or_die(*n * sizeof *out + 1);
         memcpy(out, v->tensor.data, *n * sizeof *out);
     }
     return out;

@@ -51,7 +51,7 @@ static void run(const struct cluster_spec *s, struct result *out)
         for (int i = 0; i < s->steps; i++)
             out->loss[k][i] = c.shared->trainer[k].loss[i][0];
     for (int k = 0; k < s->trainers; k++)
-        assert_int_equal(c.shared->trainer[k].rows_ahead > 0, s->ahead);
+        assert_int_equal(c.shared->trainer[k].rows_prefetch > 0, s->prefetch);
     cluster_end(&c);
 }
 
@@ -64,7 +64,7 @@ static void sync_same_bits(void **state)
     static const struct {
         int servers, shards;
         const char *transport;
-        bool late, ahead;
+        bool late, prefetch;
     } rows[] = {{2, 1, NULL, false, false},
                 {2, 2, "ipc", false, false},
                 {3, 1, NULL, true, false},
@@ -79,13 +79,13 @@ static void sync_same_bits(void **state)
         s.shards = rows[i].shards;
         s.transport = rows[i].transport;
         s.servers_late = rows[i].late;
-        s.ahead = rows[i].ahead;
+        s.prefetch = rows[i].prefetch;
         run(&s, &other);
         if (memcmp(&first, &other, sizeof first))
             fail_msg("%d servers, %d shards, transport %s%s: other bits (digest %llx, not %llx)",
                      rows[i].servers, rows[i].shards, rows[i].transport ? rows[i].transport : "tcp",
-                     rows[i].ahead ? ", rows asked for ahead" : "",
-                     (unsigned long long)other.digest, (unsigned long long)first.digest);
+                     rows[i].prefetch ? ", rows prefetched" : "", (unsigned long long)other.digest,
+                     (unsigned long long)first.digest);
     }
 }
 
@@ -157,7 +157,7 @@ static struct cluster_spec one_trainer(enum skiff_split_mode mode)
     return s;
 }
 
-/* With a pull after every push, async is local training. */
+/* With a pull after every push, async equals local training. */
 static void async_one_trainer(void **state)
 {
     struct result sync, async;
@@ -169,19 +169,18 @@ static void async_one_trainer(void **state)
     same_losses(&async, &sync, s.steps, "async, pull after every push");
 }
 
-/* Rows that are asked for ahead come with what the step before has changed. */
+/* Prefetched rows include the changes of the step before. */
 static void half_async_one_trainer(void **state)
 {
     struct result sync, half;
     struct cluster_spec s = one_trainer(SKIFF_SPLIT_SYNC);
     run(&s, &sync);
-    for (int ahead = 0; ahead < 2; ahead++) {
+    for (int prefetch = 0; prefetch < 2; prefetch++) {
         s = one_trainer(SKIFF_SPLIT_HALF_ASYNC);
-        s.ahead = ahead;
+        s.prefetch = prefetch;
         s.shards = 2;
         run(&s, &half);
-        same_losses(&half, &sync, s.steps,
-                    ahead ? "half-async, rows asked for ahead" : "half-async");
+        same_losses(&half, &sync, s.steps, prefetch ? "half-async, rows prefetched" : "half-async");
     }
 }
 
@@ -292,8 +291,8 @@ static void geo_by_hand(void **state)
     cluster_end(&c);
 }
 
-/* One trainer, the defaults: parameters come when more than one gradient has gone out since they
- * last came, so every second gradient is computed with parameters that are one step old. */
+/* One trainer, the defaults: parameters are pulled when more than one gradient has been sent since
+ * the last pull, so every second gradient is computed with parameters that are one step old. */
 static void async_by_hand(void **state)
 {
     static struct by_hand h;
@@ -319,8 +318,8 @@ static void async_by_hand(void **state)
     cluster_end(&c);
 }
 
-/* Gradients that never meet new parameters: the servers' values are the start less the sum of all
- * of them, whatever was merged with what, if none is lost when the trainer stops. */
+/* Gradients that never see new parameters: the servers' values are the start minus the sum of all
+ * of them, however they were merged, if none is lost when the trainer stops. */
 static void stop_and_keep(struct cluster *c, int trainer)
 {
     struct skiff_error err;
@@ -361,7 +360,7 @@ static void async_loses_nothing(void **state)
     cluster_end(&c);
 }
 
-/* ---- tables keyed by id (is_distributed) ---- */
+/* ---- hash-backed embeddings (is_distributed) ---- */
 
 static void write_ids(const char *path, int seed)
 {
@@ -388,8 +387,8 @@ static struct skiff_program *recorded(const char *file)
     return p;
 }
 
-/* Rows are made when first touched, from seed, variable and id: as many servers as one likes, the
- * same losses. */
+/* Rows are created at their first use, from seed, variable and id: the same losses with any number
+ * of servers. */
 static void distributed_table(void **state)
 {
     static const char *const names[] = {"dense_input", "C1", "C2", "C3", "label"};

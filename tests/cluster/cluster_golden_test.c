@@ -1,6 +1,6 @@
-/* Runs of real Paddle 1.8.5 with parameter servers (tests/golden/dist.tar.xz) again, by real
- * processes here: losses of every step of every trainer, and all parameters and optimizer state at
- * the end. */
+/* Repeats runs of real Paddle 1.8.5 with parameter servers (tests/golden/dist.tar.xz) with real
+ * processes: compares the losses of every step of every trainer, and all parameters and optimizer
+ * state at the end. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void compare_file(struct cluster *c, const char *name)
         return;
     }
     if (want.tensor.dtype != DTYPE_FP32)
-        return; /* step counters: those of the trainer, which do not count */
+        return; /* step counters are the trainer's and do not matter */
     float *have = cluster_value(c, name, &n);
     if (!have || n < (size_t)tensor_numel(&want.tensor)) {
         cluster_complain(c, "%s: has %zu elements, recorded %lld", name, n,
@@ -115,7 +115,7 @@ static void case_check(struct recorded *r)
     cluster_end(c);
 }
 
-/* All cases whose name has this part, some at a time. */
+/* All cases whose name contains this part, some at a time. */
 static void run_all(const char *part)
 {
     static struct recorded running[AT_ONCE];

@@ -1,4 +1,4 @@
-/* Processes of a job are killed: what the others see, and how soon, is what docs/consistency.md
+/* Processes of a job are killed: the others react as, and as soon as, docs/internals/consistency.md
  * says. */
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #define SILENCE_MS 1500
 #ifdef __SANITIZE_THREAD__
-#define SOON 14.0 /* this build looks for races, not for time */
+#define SOON 14.0 /* this build tests for races, not for time */
 #else
 #define SOON 6.0 /* seconds; a dead process is noticed in SILENCE_MS */
 #endif
@@ -43,7 +43,7 @@ static void check_status(const struct cluster *c, const char *what, bool server,
                  i, have, seen->message, want);
 }
 
-static void check_says(const char *what, const char *text, const char *part)
+static void check_contains(const char *what, const char *text, const char *part)
 {
     if (!strstr(text, part))
         fail_msg("%s: '%s' does not say '%s'", what, text, part);
@@ -60,7 +60,7 @@ static void start_all(struct cluster *c, int steps, int pause_ms)
     }
 }
 
-/* Rows that a dead trainer has asked for ahead keep nobody waiting, nor the server from its end. */
+/* Rows that a dead trainer has prefetched delay neither the others nor the end of the server. */
 static void a_trainer_that_asked_ahead_dies(void **state)
 {
     static const enum skiff_split_mode pulling[] = {SKIFF_SPLIT_SYNC, SKIFF_SPLIT_HALF_ASYNC};
@@ -72,7 +72,7 @@ static void a_trainer_that_asked_ahead_dies(void **state)
         s.silence_ms = SILENCE_MS;
         s.steps = 60;
         s.pause_ms = 5;
-        s.ahead = true;
+        s.prefetch = true;
         cluster_start(&c[m], &s);
     }
     for (int m = 0; m < 2; m++) {
@@ -84,14 +84,14 @@ static void a_trainer_that_asked_ahead_dies(void **state)
         cluster_wait(&c[m], 15);
         check_status(&c[m], what, false, 0, SKIFF_OK);
         assert_int_equal(atomic_load(&c[m].shared->trainer[0].steps), 60);
-        assert_true(c[m].shared->trainer[0].rows_ahead > 0);
+        assert_true(c[m].shared->trainer[0].rows_prefetch > 0);
         for (int i = 0; i < 2; i++)
             check_status(&c[m], what, true, i, SKIFF_OK);
         cluster_end(&c[m]);
     }
 }
 
-/* The other trainer goes on: in sync after the dead one has been noticed, else at once. */
+/* The other trainer continues: in sync after the death has been noticed, else at once. */
 static void a_trainer_dies(void **state)
 {
     static struct cluster c[MODES];
@@ -110,7 +110,7 @@ static void a_trainer_dies(void **state)
         check_status(&c[m], what, true, 0, SKIFF_OK);
         check_status(&c[m], what, true, 1, SKIFF_OK);
         assert_int_equal(atomic_load(&c[m].shared->trainer[0].steps), 120);
-        check_says(what, c[m].shared->server[0].said, "worker 1");
+        check_contains(what, c[m].shared->server[0].output, "worker 1");
         if (took > SOON)
             fail_msg("%s: it took %.1f s", what, took);
         cluster_end(&c[m]);
@@ -129,13 +129,13 @@ static void a_trainer_dies_and_all_stop(void **state)
     cluster_wait(&c, 15);
     assert_true(clock_seconds() - killed < SOON);
     assert_true(atomic_load(&c.shared->trainer[0].status) < 0);
-    check_says("trainer 0", c.shared->trainer[0].message, "worker 1");
+    check_contains("trainer 0", c.shared->trainer[0].message, "worker 1");
     assert_true(atomic_load(&c.shared->server[0].status) < 0);
-    check_says("server 0", c.shared->server[0].message, "worker 1");
+    check_contains("server 0", c.shared->server[0].message, "worker 1");
     cluster_end(&c);
 }
 
-/* Its parameters are lost: everybody ends, with its name. */
+/* Its parameters are lost: all processes end, with its name. */
 static void server_dies(int which)
 {
     static struct cluster c[MODES];
@@ -155,7 +155,7 @@ static void server_dies(int which)
         for (int k = 0; k < 2; k++) {
             if (atomic_load(&c[m].shared->trainer[k].status) >= 0)
                 fail_msg("%s: trainer %d ended well", what, k);
-            check_says(what, c[m].shared->trainer[k].message, name);
+            check_contains(what, c[m].shared->trainer[k].message, name);
         }
         if (atomic_load(&c[m].shared->server[1 - which].status) >= 0)
             fail_msg("%s: the other server ended well", what);
@@ -165,8 +165,8 @@ static void server_dies(int which)
     }
 }
 
-/* A server that is held up for less than the silence is missed by nobody: its parameters are still
- * there, and requests are asked again. */
+/* A server that is stopped for less than the silence is not declared dead: its parameters are still
+ * there, and requests are retried. */
 static void a_stopped_server_comes_back(void **state)
 {
     static struct cluster c[MODES];
@@ -175,7 +175,7 @@ static void a_stopped_server_comes_back(void **state)
         cluster_await_step(&c[m], 0, 20);
     for (size_t m = 0; m < MODES; m++)
         kill(c[m].server[1], SIGSTOP);
-    clock_sleep(SILENCE_MS / 3 * CLOCK_MS); /* the time is what is tested here */
+    clock_sleep(SILENCE_MS / 3 * CLOCK_MS); /* this tests the time itself */
     for (size_t m = 0; m < MODES; m++)
         kill(c[m].server[1], SIGCONT);
     for (size_t m = 0; m < MODES; m++) {
@@ -190,8 +190,8 @@ static void a_stopped_server_comes_back(void **state)
     }
 }
 
-/* A new process in a dead server's place has not its parameters (real Paddle hangs, or goes on with
- * fresh ones): trainers end, with its name; the new one does not stay for ever. */
+/* A new process in a dead server's place does not have its parameters (real Paddle hangs, or
+ * continues with fresh ones): trainers end, with its name; the new process ends, too. */
 static void server_restarts(int which)
 {
     static struct cluster c[MODES];
@@ -211,14 +211,14 @@ static void server_restarts(int which)
         for (int k = 0; k < 2; k++) {
             if (atomic_load(&c[m].shared->trainer[k].status) >= 0)
                 fail_msg("%s: trainer %d ended well", what, k);
-            check_says(what, c[m].shared->trainer[k].message, name);
+            check_contains(what, c[m].shared->trainer[k].message, name);
         }
         for (int k = 0; k < 2; k++)
             if (atomic_load(&c[m].shared->server[k].status) >= 0)
                 fail_msg("%s: server %d ended well", what, k);
-        check_says(what, c[m].shared->server[1 - which].message, name);
+        check_contains(what, c[m].shared->server[1 - which].message, name);
         if (which == 0)
-            check_says(what, c[m].shared->server[0].message, "is in this job already");
+            check_contains(what, c[m].shared->server[0].message, "is in this job already");
         if (took > SOON)
             fail_msg("%s: it took %.1f s", what, took);
         cluster_end(&c[m]);
@@ -245,7 +245,7 @@ static void another_server_dies(void **state)
     server_dies(1);
 }
 
-/* A trainer with fewer batches leaves; the other one goes on alone. */
+/* A trainer with fewer batches leaves; the other one continues alone. */
 static void short_data(struct cluster *c, int trainer, int step)
 {
     if (trainer == 1 && step == 30) {
@@ -292,7 +292,7 @@ static void a_trainer_is_too_slow(void **state)
     while (atomic_load(&c.shared->trainer[0].status) == 1 && clock_seconds() - start < SOON)
         clock_sleep(10 * CLOCK_MS);
     check_status(&c, "too slow", false, 0, SKIFF_TIMEOUT);
-    check_says("trainer 0", c.shared->trainer[0].message, "worker 1");
+    check_contains("trainer 0", c.shared->trainer[0].message, "worker 1");
     for (int i = 0; i < 2; i++) {
         cluster_kill(&c, false, i);
         cluster_kill(&c, true, i);

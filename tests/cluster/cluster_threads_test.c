@@ -1,10 +1,10 @@
 /* Trainers with two threads each: two workers, two servers, real processes, all modes.
  *
  * Counting: the gradients do not depend on the parameters, and every batch has a row of its own in
- * the table: after the job, how far that row has moved says with which weight the batch counted.
+ * the table: after the job, the change of that row shows the weight with which the batch counted.
  * All numbers are small sums of powers of two, so they are exact. Rows that every batch has, and a
- * dense parameter, say that weights add up whatever was merged with what. Threads, and workers,
- * have unequal numbers of batches; nobody may wait for them for ever.
+ * dense parameter, show that weights add up however pushes were merged. Threads, and workers, have
+ * unequal numbers of batches; none may wait for them forever.
  *
  * Joint: in sync a step of all threads of all workers is a step with their joint batch. */
 #include <math.h>
@@ -29,7 +29,7 @@
 #define WORKERS 2
 #define THREADS 2
 #define BATCH 4
-#define ROWS 2048 /* with 8 columns: cut in two */
+#define ROWS 2048 /* with 8 columns: split in two */
 #define WIDTH 8
 #define COMMON 4 /* rows that all batches have */
 #define START 0.5
@@ -78,7 +78,7 @@ static void net_counting(struct net *n)
     n->loss =
         skiff_sums(n->net, SKIFF_VARS(skiff_mean(n->net, table(n, own)),
                                       skiff_mean(n->net, table(n, all)), skiff_mean(n->net, out)));
-    n->opt = skiff_optimizer_new(n->net, "sgd", .learning_rate = RATE);
+    n->opt = skiff_optimizer(n->net, "sgd", .learning_rate = RATE);
 }
 
 static void net_joint(struct net *n)
@@ -91,7 +91,7 @@ static void net_joint(struct net *n)
     n->inputs[1] = y;
     n->ninputs = 2;
     n->loss = skiff_mean(n->net, skiff_square_error_cost(n->net, out, y));
-    n->opt = skiff_optimizer_new(n->net, "adam", .learning_rate = 0.01);
+    n->opt = skiff_optimizer(n->net, "adam", .learning_rate = 0.01);
 }
 
 static void net_open(struct net *n, bool counting)
@@ -149,7 +149,7 @@ static void write_files(const struct threads_job *j)
         }
 }
 
-/* Step by step, all files' batches one after the other: what one machine would be given. */
+/* All files' batches one after the other, step by step: the input of one machine. */
 static void write_joint(const struct threads_job *j)
 {
     FILE *out = fopen(path_of("joint", 0, 0), "w");
@@ -192,7 +192,7 @@ static enum skiff_status work(const struct threads_job *j, int id, struct skiff_
     if (status == SKIFF_OK)
         status = train(n, scope, skiff_fleet_main_program(f), skiff_fleet_startup_program(f), files,
                        THREADS, BATCH, err);
-    if (status == SKIFF_OK) /* in sync who has no more data is waited for until it comes here */
+    if (status == SKIFF_OK) /* in sync a worker without data is waited for until it arrives here */
         status = skiff_fleet_barrier_worker(f, err);
     while (status == SKIFF_OK && id == 0 && atomic_load(j->done) < WORKERS - 1)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
@@ -248,7 +248,7 @@ static pid_t begin(const struct threads_job *j, bool server, int id)
     _exit(status < 0);
 }
 
-/* All end well, by themselves, in time. */
+/* All end without error, by themselves, in time. */
 static void job_run(struct threads_job *j)
 {
     pid_t pid[SERVERS + WORKERS];
@@ -281,7 +281,7 @@ static void job_run(struct threads_job *j)
         }
     munmap(j->done, sizeof *j->done);
     if (bad || left)
-        fail_msg("%s: %s", j->mode, bad ? "a process failed" : "not through after 60 s");
+        fail_msg("%s: %s", j->mode, bad ? "a process failed" : "timed out after 60 s");
 }
 
 static void load(const char *name, struct skiff_tensor *out)
@@ -295,7 +295,7 @@ static void load(const char *name, struct skiff_tensor *out)
 
 /* ---- counting ---- */
 
-/* How many of a worker's threads, and how many workers, have a batch i? */
+/* The number of a worker's threads, or of workers, that have a batch i. */
 static int threads_at(const struct threads_job *j, int w, int i)
 {
     int n = 0;
@@ -312,8 +312,8 @@ static int workers_at(const struct threads_job *j, int i)
     return n;
 }
 
-/* docs/consistency.md: the mean over the trainer's threads that have a batch (sync, half-async),
- * over the trainers that have one (sync); everything as it is (async); over all trainers (GEO). */
+/* docs/internals/consistency.md: the mean over the trainer's threads that have a batch (sync,
+ * half-async), over the trainers that have one (sync); no mean (async); over all trainers (GEO). */
 static double weight_of(const struct threads_job *j, int w, int i)
 {
     if (!strcmp(j->mode, "async"))
@@ -351,7 +351,7 @@ static void check_counts(const struct threads_job *j)
                 sum += weight_of(j, k, i);
                 last = row_of(k, f, i) > last ? row_of(k, f, i) : last;
             }
-    /* threads of a GEO trainer update what they share without locks: some updates may be lost */
+    /* threads of a GEO trainer update shared rows without locks: some updates may be lost */
     if (strcmp(j->mode, "geo")) {
         for (int r = 0; r < COMMON; r++)
             check_row(j, &rows, r, sum / COMMON);
@@ -361,7 +361,7 @@ static void check_counts(const struct threads_job *j)
                      (double)want);
     }
     for (int r = last + 1; r < ROWS; r++)
-        check_row(j, &rows, r, 0); /* and nobody else's */
+        check_row(j, &rows, r, 0); /* all other rows are unchanged */
     value_deinit(&rows);
     value_deinit(&w);
 }
@@ -390,7 +390,7 @@ static void async_counts(void **state)
     count((struct threads_job){.mode = "async", .batches = {{16, 16}, {31, 0}}});
 }
 
-/* Worker 1 leaves with batches that are no full round. */
+/* Worker 1 leaves with fewer batches than K. */
 static void geo_counts(void **state)
 {
     count((struct threads_job){.mode = "geo", .geo_steps = 4, .batches = {{12, 20}, {9, 14}}});
@@ -442,7 +442,7 @@ static int clean_up(void **state)
 
 int main(void)
 {
-    /* the joint batch comes last: it computes in this process, from which nothing is forked then */
+    /* the joint batch comes last: it computes in this process, which must not fork afterwards */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sync_counts),
         cmocka_unit_test(half_async_counts),

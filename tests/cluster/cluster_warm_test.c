@@ -1,5 +1,5 @@
-/* Jobs that begin with a saved model: saved each way there is, loaded by 1, 2 and 3 servers, and
- * what trainers and servers then hold compared with it, bit by bit. */
+/* Jobs that start from a saved model: saved in every form, loaded by 1, 2 and 3 servers; the values
+ * of trainers and servers are compared with it, bit by bit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct expected {
     bool has_state;
 };
 
-/* Numbers for every persistable variable, each another one. */
+/* Different numbers for every persistable variable. */
 static struct skiff_scope *make_model(const struct skiff_program *p)
 {
     struct skiff_scope *s = scope_create();
@@ -83,16 +83,16 @@ static void save_forms(struct skiff_scope *model, const struct cluster_spec *s)
     struct skiff_error err;
     for (int i = 0; i < s->ninputs; i++)
         feeds[i] = s->inputs[i].name;
-#define MUST(call)  \
-    if ((call) < 0) \
+#define OR_DIE(call) \
+    if ((call) < 0)  \
     fail_msg("%s", err.message)
-    MUST(io_save_group(model, p, IO_PERSISTABLES, in_dir("files"), NULL, &err));
-    MUST(io_save_group(model, p, IO_PERSISTABLES, in_dir("all"), "a", &err));
-    MUST(io_save_group(model, p, IO_PARAMS, in_dir("params"), "p", &err));
-    MUST(io_save(model, p, in_dir("pickles/x"), &err));
-    MUST(io_save_inference_dir(model, p, &what, in_dir("model"), NULL, "__params__", &err));
-    MUST(io_save_inference_prefix(model, p, &what, in_dir("pair/x"), &err));
-#undef MUST
+    OR_DIE(io_save_group(model, p, IO_PERSISTABLES, in_dir("files"), NULL, &err));
+    OR_DIE(io_save_group(model, p, IO_PERSISTABLES, in_dir("all"), "a", &err));
+    OR_DIE(io_save_group(model, p, IO_PARAMS, in_dir("params"), "p", &err));
+    OR_DIE(io_save(model, p, in_dir("pickles/x"), &err));
+    OR_DIE(io_save_inference_dir(model, p, &what, in_dir("model"), NULL, "__params__", &err));
+    OR_DIE(io_save_inference_prefix(model, p, &what, in_dir("pair/x"), &err));
+#undef OR_DIE
 }
 
 static void every_form_loads(void **state)

@@ -1,5 +1,5 @@
-# Jobs of `skiff train`, process by process, for the scripts beside this one (source it): a folder with data and a config,
-# and words to start processes and to say what is expected of them. failed is 1 when something was not as expected.
+# A fixture for scripts in this folder (source it): jobs of `skiff train`, process by process. It makes a folder with data and
+# a config, and has functions that start processes and check their logs. failed is 1 when a check has failed.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/small.sh"
 build=$(realpath "${BUILD:-build}")

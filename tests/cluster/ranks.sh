@@ -1,5 +1,5 @@
-# Ranks of `skiff train` in a folder of their own, for the scripts beside this one (source it): rows, arguments, words to start
-# ranks and to compare what they have saved. failed is 1 when something was not as expected.
+# Ranks of `skiff train` in a folder of their own, for scripts in this folder (source it): rows, arguments, functions that
+# start ranks and compare their saved models. failed is 1 when a check has failed.
 set -uo pipefail
 root=$PWD
 skiff=$(realpath "${BUILD:-build}")/skiff

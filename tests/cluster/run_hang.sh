@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Processes that hang for good although they have not ended: stopped (SIGSTOP), or alive in a pipe command that sleeps. The
-# others name them, the launcher ends with them named, doctor sees them; what an epoch lacks then, its manifest says.
+# Processes that hang without ending: stopped (SIGSTOP), or alive in a pipe command that sleeps. The others and the launcher
+# name them, and doctor shows them; the manifest of an epoch lists the data that it lacks.
 . "$(dirname "$0")/jobs.sh"
 unset SKIFF_JOB SKIFF_SECRET
 export SKIFF_SILENCE_MS=1500
@@ -34,11 +34,11 @@ stopped_worker() { # MODE
     local p
     p=$(child_of_launch PADDLE_TRAINER_ID=1)
     kill -STOP "$p"
-    until_says launch "worker 1 (process $p) is dead, as other processes say: it has been silent for"
-    says launch "; its files are no longer trained"
+    until_says launch "worker 1 (process $p) is dead according to other processes: it has been silent for"
+    says launch "; its files are not trained"
     ends launch 1 40
-    grep -qE "skiff launch: worker 1 \(process $p\) is dead, .*; it was killed after .* s, and the job has failed; its log is log/workerlog.1" launch.log || fault "the end does not name worker 1"
-    grep -qE "^worker 1 .*hung, killed" launch.log || fault "the table does not say that worker 1 hung"
+    grep -qE "skiff launch: worker 1 \(process $p\) is dead.*; it was killed after .* s, and the job has failed; its log is log/workerlog.1" launch.log || fault "the end does not name worker 1"
+    grep -qE "^worker 1 .*did not respond, killed" launch.log || fault "the table does not say that worker 1 hung"
     awk '/^worker [0-9]/ { sum += $3 } /^together/ { all = $2 } END { exit !(all > 0 && all == sum) }' launch.log || fault "the sum of the table lacks samples of worker 1"
     nothing_is_left "$p"
 }
@@ -50,7 +50,7 @@ stopped_command() { # the same for a command that is not known: servers and work
     p=$(child_of_launch PADDLE_TRAINER_ID=0)
     kill -STOP "$p"
     ends launch 1 40
-    says launch "skiff launch: worker 0 (process $p) is dead, as other processes say: it has been silent for"
+    says launch "skiff launch: worker 0 (process $p) is dead according to other processes: it has been silent for"
     nothing_is_left "$p"
 }
 stopped_server() {
@@ -63,7 +63,7 @@ stopped_server() {
     done
     kill -STOP "$p"
     ends launch 1 40
-    grep -qE "skiff launch: server [01] \(process $p\) is dead, as other processes say: .*its log is log/serverlog" launch.log || fault "the end does not name the server"
+    grep -qE "skiff launch: server [01] \(process $p\) is dead according to other processes: .*its log is log/serverlog" launch.log || fault "the end does not name the server"
 }
 continued_worker() { # nobody kills it: it finds out by itself why it is alone
     begin "a worker is stopped until its job has ended" async 1 2 30
@@ -75,7 +75,7 @@ continued_worker() { # nobody kills it: it finds out by itself why it is alone
     ends server0 0 10
     kill -CONT "${pid[worker1]}"
     ends worker1 1 15
-    says worker1 "worker 1 was stopped for" "the others have counted it as dead"
+    says worker1 "worker 1 was stopped for" "the others have declared it dead"
     says worker0 "worker 1 is dead: has been silent for" "its files are no longer trained"
 }
 suspended_job() { # all processes at once, as on a suspended machine: it goes on, and what comes later has other reasons
@@ -105,7 +105,7 @@ stopped_rank() {
     nothing_is_left "$p"
 }
 
-# ---- alive, but it does not come ----
+# ---- alive, but missing ----
 
 sleeping_pipe() { # PARTS...: worker or rank 1's pipe command sleeps in its second epoch
     slot_files 2
@@ -122,29 +122,29 @@ sleeping_worker() { # MODE WHAT
     begin "$1: a worker's pipe command sleeps" "$1" 0 2
     sleeping_pipe
     FLAGS_rpc_deadline=7000 launched --server_num 2 --worker_num 2 -m piped.yaml -o runner.sync_mode="$1"
-    until_says launch "skiff launch: worker 1 has not come to \"$2"
+    until_says launch "skiff launch: worker 1 has not reached \"$2"
     grep -qE "waiting for \"$2.*missing: worker 1 \(its process is alive; it has trained 0 samples of epoch 1\)" log/workerlog.0 || fault "worker 0 does not name worker 1"
     for _ in $(seq 30); do # it is seen from outside, too, and is the only thing that is wrong
         "$skiff" doctor --pid "$(child_of_launch PADDLE_TRAINER_ID=0)" >doctor.log 2>&1 || break
         sleep 0.1
     done
-    says doctor "WRONG workers have waited for \"$2" "missing: worker 1" "skiff doctor: 1 thing is wrong"
+    says doctor "WRONG workers have been waiting at \"$2" "missing: worker 1" "skiff doctor: 1 fault found"
     ends launch 1 30
-    grep -qE "these workers have not come to \"$2.*: worker 1 \(its process is alive" log/workerlog.0 || fault "worker 0 does not name worker 1 in its error"
-    grep -qE "^skiff launch: worker 1 \(process [0-9]+\) has not come to \"$2.*, while worker 0 waits; .*, and the job has failed" launch.log || fault "the end does not name worker 1"
+    grep -qE "these workers have not reached \"$2.*: worker 1 \(its process is alive" log/workerlog.0 || fault "worker 0 does not name worker 1 in its error"
+    grep -qE "^skiff launch: worker 1 \(process [0-9]+\) has not reached \"$2.*, while worker 0 waits; .*, and the job has failed" launch.log || fault "the end does not name worker 1"
 }
 sleeping_rank() { # NO_SHARED_MEMORY
     begin "a rank's pipe command sleeps, shared memory off: ${1:-no}" collective 0 2
     sleeping_pipe
     SKIFF_NO_SHARED_MEMORY=${1:-} SKIFF_WAIT_MS=5000 launched --nproc_per_node 2 -m piped.yaml
-    until_says launch "skiff launch: rank 1 has not come to all_reduce"
+    until_says launch "skiff launch: rank 1 has not reached all_reduce"
     "$skiff" doctor --pid "$(child_of_launch PADDLE_TRAINER_ID=1)" >doctor.log 2>&1 || fault "doctor of a rank"
     says doctor "ok    this process is rank 1 of 2; a collective job has no servers to ask"
     "$skiff" doctor --pid "${pid[launch]}" >doctor.log 2>&1 || fault "doctor of the launcher"
     says doctor "note  process ${pid[launch]} has no role in a job" "give --pid of a server, worker or rank"
     ends launch 1 30
-    says launch "rank 1 has not come to all_reduce(sum) of 2 int64 for 5 s, while rank 0 waits; its process is alive; the deadline is SKIFF_WAIT_MS, 5 s"
-    grep -qE "^skiff launch: rank 1 \(process [0-9]+\) has not come to all_reduce.*, and the job has failed" launch.log || fault "the end does not name rank 1"
+    says launch "rank 1 has not reached all_reduce(sum) of 2 int64 for 5 s, while rank 0 waits; its process is alive; the deadline is SKIFF_WAIT_MS, 5 s"
+    grep -qE "^skiff launch: rank 1 \(process [0-9]+\) has not reached all_reduce.*, and the job has failed" launch.log || fault "the end does not name rank 1"
 }
 
 # ---- doctor ----
@@ -155,11 +155,11 @@ doctor_sees() {
     all
     until_says worker1 "Epoch: 1"
     "$skiff" doctor --pid "${pid[worker0]}" >doctor.log 2>&1 || fault "something is wrong with a job that runs well"
-    grep -qE "ok +worker 1 \(.*\): last heard of [0-9.]+ s ago, has trained [0-9]+ samples of epoch [0-9]+" doctor.log || fault "doctor does not say how worker 1 is"
+    grep -qE "ok +worker 1 \(.*\): last heard from [0-9.]+ s ago, has trained [0-9]+ samples of epoch [0-9]+" doctor.log || fault "doctor does not say how worker 1 is"
     kill -STOP "${pid[worker1]}"
-    until_says server0 "the others go on without it"
+    until_says server0 "the others continue without it"
     "$skiff" doctor --pid "${pid[worker0]}" >doctor.log 2>&1 && fault "nothing is wrong"
-    grep -qE "WRONG +worker 1 \(.*\) is dead: it has been silent for [0-9.]+ s; its files are no longer trained" doctor.log || fault "doctor does not name worker 1"
+    grep -qE "WRONG +worker 1 \(.*\) is dead: it has been silent for [0-9.]+ s; its files are not trained" doctor.log || fault "doctor does not name worker 1"
     kill -9 "${pid[@]}"
 }
 
@@ -209,12 +209,12 @@ restarted_worker() {
     until_says server0 "worker 1"
     worker 1
     for _ in $(seq 100); do grep -q "joins in epoch 0" server0.log && break; sleep 0.1; done
-    says server0 "worker 1, started again, joins in epoch 0"
+    says server0 "worker 1, restarted, joins in epoch 0"
     touch go
     each 0 30 worker0 worker1 server0
     [ "$(manifest 0 complete)" = True ] || fault "the epoch says complete: $(manifest 0 complete)"
     [ "$(manifest 0 samples)" = 400 ] || fault "the epoch says samples: $(manifest 0 samples), expected 300 and 100 twice"
-    says worker0 "epoch 0: 100 samples were trained twice, by a worker that died and by the one that was started in its place"
+    says worker0 "epoch 0: 100 samples were trained twice, by a worker that died and by its replacement"
 }
 
 side_by_side "stopped_worker sync" "stopped_worker half_async" "stopped_worker async" "stopped_worker geo" stopped_command stopped_server \

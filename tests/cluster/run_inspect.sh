@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# skiff inspect table --servers: tables of jobs that run, seen by somebody who is no member of them; what progress, launcher
-# and logs say of the same tables.
+# skiff inspect table --servers: tables of running jobs, seen by a read-only client that is not a member; the numbers of the
+# same tables in progress lines, in the launcher and in logs.
 . "$(dirname "$0")/jobs.sh"
 
 "$skiff" synth --rows 40000 --test-rows 10 --files 1 --out data >/dev/null || exit 1 # epochs of some seconds
@@ -28,16 +28,16 @@ refuses() { # TEXT ARGUMENT...
     says inspect "$1"
 }
 
-# rows and counts of a table with a limit, a disk and an entry, while it is trained and before anybody came
+# rows and counts of a table with a limit, a disk and an entry, while it is trained and before any worker joined
 config=features.yaml
-begin "tables of features" async 2 1 400
+begin "sparse tables" async 2 1 400
 server 0
 server 1
 until_says server0 " serves "
 until_says server1 " serves "
 look || fault "inspect ends with $?"
-says inspect "table SparseFeatFactors: of features" "rows      bytes      limit    waiting   admitted    refused    expired" \
-    "hit rate      ahead    on disk disk bytes  written/row" "together            0" "131 kB"
+says inspect "table SparseFeatFactors: sparse" "rows      bytes      limit    waiting   admitted    refused    expired" \
+    "hit rate prefetched    on disk disk bytes  written/row" "together            0" "131 kB"
 worker 0
 until_says worker0 "hit rate"
 look || fault "inspect ends with $?"
@@ -50,25 +50,25 @@ for _ in 1 2 3 4 5; do look || fault "inspect ends with $?"; done
 "$skiff" inspect table --pid "${pid[worker0]}" >again.log 2>&1 || fault "--pid: ended with $?"
 grep -q "^  together " again.log || fault "--pid shows nothing"
 unset SKIFF_SECRET
-refuses "is it one of this job? SKIFF_JOB and SKIFF_SECRET" --servers "$list"
-SKIFF_SECRET=wrong refuses "is it one of this job? SKIFF_JOB and SKIFF_SECRET" --servers "$list"
+refuses "is it a server of this job? SKIFF_JOB and SKIFF_SECRET" --servers "$list"
+SKIFF_SECRET=wrong refuses "is it a server of this job? SKIFF_JOB and SKIFF_SECRET" --servers "$list"
 (umask 077 && echo secret >secret.file)
 refuses "secret" --servers "$list" --secret_file config.yaml
 look --secret_file secret.file || fault "--secret_file: ended with $?"
 export SKIFF_SECRET=secret
-refuses ": nobody answers: Connection refused; has the job begun" --servers "127.0.0.1:${port[0]},127.0.0.1:$(ports 1)"
+refuses ": no answer: Connection refused; is the job running" --servers "127.0.0.1:${port[0]},127.0.0.1:$(ports 1)"
 refuses "expected a folder or --servers, found both" --servers "$list" data
 refuses "expected a folder, or --servers"
-refuses "--pid 4194304: is it a process of your own?" --pid 4194304
-refuses "process $$ is in no job with servers; expected one of their workers or servers" --pid $$
+refuses "--pid 4194304 is not a running process of yours" --pid 4194304
+refuses "process $$ does not belong to a job with servers; expected a worker or a server" --pid $$
 kill -TERM "${pid[worker0]}"
 ends worker0 1 60
 each 0 20 server0 server1
 says worker0 "tables " " of 262 kB, " " admitted, " " refused, 0 expired, hit rate " " on disk"
-says server0 "table SparseFeatFactors: " " of 131 kB, " " admitted, " " dropped for memory, hit rate " " fetched ahead, " \
+says server0 "table SparseFeatFactors: " " of 131 kB, " " admitted, " " dropped for memory, hit rate " " prefetched, " \
     " bytes written for a row" "server_trainers_gone=1"
-grep -q "came to nothing: .* [1-9][0-9]* silent" server0.log && fault "visits look like strangers"
-[ "$(grep -c " has come" server0.log)" = 1 ] || fault "the server took the visitor for a member"
+grep -q "failed the handshake: .* [1-9][0-9]* silent" server0.log && fault "visits look like strangers"
+[ "$(grep -c " has joined" server0.log)" = 1 ] || fault "the server took the visitor for a member"
 
 # plain rows by id, and a job without any
 config=rows.yaml
@@ -76,8 +76,8 @@ begin "plain tables" geo 1 1 400
 all
 until_says worker0 "Epoch: "
 look || fault "inspect ends with $?"
-says inspect "table SparseFeatFactors: plain, updated by the program's optimizer"
-grep -q "^  together  *[1-9]" inspect.log || fault "there are no rows: $(cat inspect.log)"
+says inspect "table SparseFeatFactors: embedding parameter, updated by the program's optimizer"
+grep -q "^  together  *[1-9]" inspect.log || fault "no rows: $(cat inspect.log)"
 kill -TERM "${pid[worker0]}"
 ends worker0 1 60
 config=config.yaml
@@ -92,7 +92,7 @@ server 0
 until_says server0 " serves "
 kill -STOP "${pid[server0]}"
 "$skiff" inspect table --timeout 2 --servers "$list" >inspect.log 2>&1 && fault "a stopped server answers"
-says inspect "server 0 at 127.0.0.1:${port[0]}: its port is open, but nobody answers there in time: is it stopped" \
+says inspect "server 0 at 127.0.0.1:${port[0]}: its port is open, but there was no answer in time: is it stopped" \
     "no answer from server 0"
 grep -q SECRET inspect.log && fault "a stopped server looks like one of another job: $(cat inspect.log)"
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Real jobs of `skiff train`, started process by process: what is seen when something is wrong. Rows of the table "What real
+# Real jobs of `skiff train`, started process by process: the errors that users see. Rows of the table "What real
 # Paddle does when something is wrong" that concern processes; run_launch.sh has those of the launcher, role_test those of
 # the variables.
 . "$(dirname "$0")/jobs.sh"
@@ -36,7 +36,7 @@ each 0 20 worker0 server0 server1
 read -ra port <<<"$(ports 1)"; list=127.0.0.1:${port[0]}; epochs=2
 options=--resume; server 0; worker 0; options=
 each 0 20 worker0 server0
-says server0 "parameters come from"
+says server0 "parameters are loaded from"
 [ -s model/1/__model__ ] || fault "epoch 1 was not trained"
 
 # ---- transports ----
@@ -129,7 +129,7 @@ says server0 "runner.sync_mode is fast; expected sync, half_async, async or geo"
 begin "another program" sync 1 1
 server 0; options=hyper_parameters.fc_sizes=[16]; worker 0; options=
 ends worker0 1 5
-says worker0 "worker 0 and server 0 at $list have cut different programs"
+says worker0 "worker 0 and server 0 at $list have split different programs"
 kill "${pid[server0]}"
 
 begin "another secret" sync 1 1
@@ -193,8 +193,8 @@ for m in sync async half_async geo; do
     all
     until_says worker1 "Epoch: 1"
     kill -9 "${pid[worker1]}"
-    until_says server0 "; the others go on without it"
-    grep -qE "WARN server.0 worker 1 .*; the others go on without it" server0.log || fault "the death is no warning"
+    until_says server0 "; the others continue without it"
+    grep -qE "WARN server.0 worker 1 .*; the others continue without it" server0.log || fault "the death is no warning"
     goes_on worker0
     kill -TERM "${pid[worker0]}"
     ends worker0 1 8
@@ -241,7 +241,7 @@ says doctor "WRONG" "must be a number from 0 to 65535" "nowhere"
 "$skiff" doctor --servers no.such.host.invalid:1 >doctor.log 2>&1 && fault "nothing wrong"
 says doctor "no.such.host.invalid cannot be found" "/etc/hosts"
 "$skiff" doctor --servers="0.0.0.0:${port[0]}" --workers=127.0.0.1,no.such.host.invalid >doctor.log 2>&1 && fault "nothing wrong"
-says doctor "server 0: 0.0.0.0 is no address that others can reach" "worker 1: no.such.host.invalid cannot be found"
+says doctor "server 0: 0.0.0.0 is not reachable from other machines" "worker 1: no.such.host.invalid cannot be found"
 "$skiff" doctor --servers "$list" --timeout x >doctor.log 2>&1 && fault "nothing wrong"
 says doctor "--timeout is 'x'"
 TRAINING_ROLE=TRAINER PADDLE_PSERVERS_IP_PORT_LIST="$list" PADDLE_TRAINERS_NUM=2 PADDLE_TRAINER_ID=7 "$skiff" doctor >doctor.log 2>&1 && fault "nothing wrong"
@@ -251,13 +251,13 @@ holder=$!
 pids+=($holder)
 until_says holder listens
 "$skiff" doctor --servers "$list" --timeout 1 >doctor.log 2>&1 && fault "nothing wrong"
-says doctor "something listens at $list" "another program has the port"
+says doctor "a process listens on $list" "another program uses the port"
 kill -9 $holder
 
 begin "doctor during a run" sync 2 1 1000
 all; until_says worker0 "Epoch: 0"
 "$skiff" doctor --servers "$list" --worker_num 1 >doctor.log 2>&1 || fault "doctor finds something wrong"
-says doctor "server 1: runs, sync, for 2 servers and 1 workers" "its clock differs by"
+says doctor "server 1: running, sync, for 2 servers and 1 workers" "its clock differs by"
 "$skiff" doctor --servers "$list" --worker_num 5 >doctor.log 2>&1 && fault "doctor finds nothing wrong"
 says doctor "WRONG server 0 was started for 2 servers and 1 workers, expected 2 and 5"
 SKIFF_SECRET=guess "$skiff" doctor --servers "$list" --timeout 1 >doctor.log 2>&1 && fault "doctor gets in with another secret"

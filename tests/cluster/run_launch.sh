@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The launcher with processes that are shell scripts: how jobs end, what is named, that nothing is left behind.
+# The launcher with processes that are shell scripts: how jobs end, what errors name, that nothing is left behind.
 set -uo pipefail
 here=$(realpath "$0")
 skiff=$(realpath "${BUILD:-build}")/skiff
@@ -157,6 +157,24 @@ name="the launcher is killed, and processes have groups of their own"; end_by KI
 name="the launcher is killed, and processes have sessions of their own"; end_by KILL 137 sessions 2
 set +m
 
+name="the supervisor process is killed" # the job and its launcher continue and end as ever
+"$skiff" launch --server_num 2 --worker_num 2 -- ./job.sh $mark stays >out 2>err &
+launcher=$!
+for _ in $(seq 50); do
+    [ "$(of_mark | wc -l)" -ge 10 ] && [ "$(cat held.* 2>/dev/null | wc -w)" = 2 ] && break
+    sleep 0.1
+done
+kill -9 "$(pgrep -P $launcher -x skiff)" || fault "there is no supervisor process"
+kill -TERM $launcher
+wait $launcher 2>/dev/null
+got=$?
+launcher=0
+[ $got = 143 ] || fault "exit status $got, expected 143"
+says err "skiff launch: the supervisor process has ended"
+says out "worker 0"
+held 2
+nothing_left
+
 name="a port in use"
 perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1"); print $s->sockport, "\n"; $| = 1; print ""; close STDOUT; sleep 30' >port &
 holder=$!
@@ -213,19 +231,19 @@ checked() { # STATUS TEXT ARGUMENT...
 checked 1 "config.yaml: runner.sync_mode is asnyc; expected sync, half_async, async or geo" -m config.yaml -o runner.sync_mode=asnyc
 checked 1 'wrong.yaml:7: hyper_parameters.optimizer.class must be SGD' -m wrong.yaml
 checked 1 "cannot read nowhere.yaml" -m nowhere.yaml
-checked 2 "there is no flag --nowhere" -m config.yaml --nowhere
+checked 2 "unknown flag --nowhere" -m config.yaml --nowhere
 checked 1 'hyper_parameters.optimizer.class must be SGD' -- "$skiff" train -m wrong.yaml
 
 name="wrong usage"
 refused() { run "$1" 2 "$skiff" launch "${@:3}"; says err "$2"; }
-refused 2 "what is to be started" --server_num 1 --worker_num 1
-refused 1 "how many servers" --worker_num 1 -- true
-refused 1 "how many workers" --server_num 1 -- true
+refused 2 "nothing to start" --server_num 1 --worker_num 1
+refused 1 "the number of servers is missing" --worker_num 1 -- true
+refused 1 "the number of workers is missing" --server_num 1 -- true
 refused 2 "--server_num is 'two'" --server_num two --worker_num 1 -- true
 refused 2 "--server_num is '0'" --server_num 0 --worker_num 1 -- true
-refused 2 "no flag --sevrer_num; the nearest is --server_num" --sevrer_num 1 -- true
-refused 2 "--nproc_per_node is for ranks that hold all parameters each" --nproc_per_node 2 --server_num 1 x.py
-refused 1 "--servers lists 1, but --server_num says 2" --servers a:1 --server_num 2 --worker_num 1 -- true
+refused 2 "unknown flag --sevrer_num; the nearest is --server_num" --sevrer_num 1 -- true
+refused 2 "--nproc_per_node is for ranks, each of which holds all parameters" --nproc_per_node 2 --server_num 1 x.py
+refused 1 "--servers lists 1, but --server_num is 2" --servers a:1 --server_num 2 --worker_num 1 -- true
 FLAGS_START_PORT=6170x refused 1 "FLAGS_START_PORT is '6170x'" --server_num 1 --worker_num 1 -- true
 refused 1 "--transport: there is no transport tcq, the nearest is tcp" --transport tcq --server_num 1 --worker_num 1 -- true
 refused 1 "expected auto, on or off" --transport "tcp encrypt=perhaps" --server_num 1 --worker_num 1 -- true

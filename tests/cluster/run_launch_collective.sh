@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Launching of collective jobs, with ranks that are shell scripts: what they are told, how jobs end, what is named, how
-# machines meet (two loopback addresses), restarts, that nothing is left behind.
+# Launching of collective jobs, with ranks that are shell scripts: their environment, how jobs end, what errors name,
+# the rendezvous of machines (two loopback addresses), restarts, that nothing is left behind.
 set -uo pipefail
 . "$(dirname "$0")/small.sh"
 skiff=$(realpath "${BUILD:-build}")/skiff
@@ -130,7 +130,7 @@ count() { # RANKS FLAG...: so many with these flags
     says out "I am rank 0 of $n,"
 }
 count 3 --devices 0,4,7
-says err "ranks use CPUs, whatever devices are named"
+says err "ranks use CPUs; device names are ignored"
 count 2 --gpus=0,1
 count 2 --xpus 2,3
 count 1 --selected_gpus 2
@@ -218,16 +218,16 @@ name="restarts"
 rm -rf log here.*
 run 0 "$skiff" launch --nproc_per_node 2 --restarts 3 -- ./rank.sh $mark twice
 is "starts of rank 1" "$(grep -o 'restart [0-9]' log/workerlog.1 | tr '\n' ' ')" "restart 0 restart 1 restart 2 "
-says err "skiff launch: restart 2 of 3"
+says err "skiff launch: restarting the job (restart 2 of 3"
 never_says err "restart 3 of 3"
 says err "rank 1 failed with status 5"
 is "jobs" "$(grep -o 'job job-[0-9a-f]*' log/workerlog.1 | sort -u | wc -l)" 3
 run 6 "$skiff" launch --restarts 1 -- ./rank.sh $mark always
-is "restarts" "$(grep -c 'skiff launch: restart' err)" 1
+is "restarts" "$(grep -c 'skiff launch: restarting the job (restart' err)" 1
 run 6 "$skiff" launch --elastic_level 1 --max_restart 2 -- ./rank.sh $mark always
-is "restarts" "$(grep -c 'skiff launch: restart' err)" 2
+is "restarts" "$(grep -c 'skiff launch: restarting the job (restart' err)" 2
 run 6 "$skiff" launch --max_restart 2 -- ./rank.sh $mark always
-is "restarts" "$(grep -c 'skiff launch: restart' err)" 0
+is "restarts" "$(grep -c 'skiff launch: restarting the job (restart' err)" 0
 nothing_left
 
 name="restarts of skiff train go on behind the last epoch that this job has saved"
@@ -236,11 +236,11 @@ small_config SGD 'sync_mode: collective' 'split_file_list: True' 'train_data_dir
     "pipe_command: 'if [ \"\$SKIFF_RESTART.\$PADDLE_TRAINER_ID\" = 0.1 ] && [ -e \$FAIL_BEHIND ]; then exit 1; fi; cat'" >config.yaml
 FAIL_BEHIND=model/0 run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -m config.yaml
 is "epochs" "$(epochs log/workerlog.0)" 012
-says log/workerlog.0 "going on from $work/model/0, saved after epoch 0"
+says log/workerlog.0 "resuming from $work/model/0, saved after epoch 0"
 is "epochs on the console" "$(epochs out)" 012
 FAIL_BEHIND=config.yaml run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -m config.yaml # there are epochs of the run before
 is "epochs" "$(epochs log/workerlog.0)" 012
-never_says log/workerlog.0 "going on from"
+never_says log/workerlog.0 "resuming from"
 rm -rf model
 FAIL_BEHIND=model/0 run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -m config.yaml --overwrite
 is "epochs" "$(epochs log/workerlog.0)" 012
@@ -349,23 +349,23 @@ name="machines that do not agree"
 together --nnodes 2 -- --nnodes 3
 is "exit status" "$(cat status.0 status.1 | tr '\n' ' ')" "1 1 "
 for n in 0 1; do
-    grep -qE 'was given --nnodes [23], but .* --nnodes [23]; all launchers of a job get the same' err.$n || fault "err.$n does not name the numbers"
+    grep -qE 'was given --nnodes [23], but .* --nnodes [23]; give all launchers of a job the same' err.$n || fault "err.$n does not name the numbers"
 done
 together --nnodes 2 --rank 1 -- --nnodes 2 --rank 1
 for n in 0 1; do says err.$n "were both given --rank 1"; done
 SKIFF_START_MS=1500 together --nnodes 2 --job_id one -- --nnodes 2 --job_id two
-grep -qh "not all launchers came to 127.0.0.1:$port within 1.5 s (SKIFF_START_MS); missing is 1 of 2" err.0 err.1 || fault "nobody is missed"
+grep -qh "not all launchers joined at 127.0.0.1:$port within 1.5 s (SKIFF_START_MS); missing: 1 of 2" err.0 err.1 || fault "nobody is missed"
 grep -qh "another job" err.0 err.1 || fault "the other job is not named"
 rm -f out.* err.*
 
 name="machines that do not come"
 port=$(free_port)
 SKIFF_START_MS=1000 run 1 "$skiff" launch --nnodes 3 --rank 1 --master 127.0.0.1:"$port" -- ./rank.sh $mark
-says err "within 1.0 s (SKIFF_START_MS); missing is the one with --rank 0, 2; here: the launcher at 127.0.0.1:$port"
+says err "within 1.0 s (SKIFF_START_MS); missing: the one with --rank 0, 2; here: the launcher at 127.0.0.1:$port"
 SKIFF_START_MS=100 run 1 "$skiff" launch --nnodes 2 --insecure --master 203.0.113.1:7 -- ./rank.sh $mark
-says err "nobody answers at --master 203.0.113.1:7 (is skiff launch running there?)"
+says err "no answer at --master 203.0.113.1:7 (is skiff launch running there?)"
 run 1 "$skiff" launch --nnodes 2 --master 203.0.113.1:7 -- ./rank.sh $mark
-says err "a job of several machines needs a secret, or whoever reaches a rank could read and change its parameters"
+says err "a job of several machines needs a secret; without one, any process that can connect to a rank can read and change its parameters"
 
 name="one that was ended comes again"
 rm -rf out.* err.* told.*
@@ -375,7 +375,7 @@ machine 0 &
 first=$!
 machine 1 &
 second=$!
-for _ in $(seq 300); do grep -qs "waiting at 127.0.0.1:$port until the launchers of all 3 machines have come" err.0 err.1 && break; sleep 0.1; done
+for _ in $(seq 300); do grep -qs "waiting at 127.0.0.1:$port until the launchers of all 3 machines have joined" err.0 err.1 && break; sleep 0.1; done
 guest=1
 grep -qs "waiting at" err.0 && guest=0 # whoever was first to listen is the host
 [ $guest = 1 ] && gone=$second || gone=$first
@@ -419,24 +419,24 @@ kill $holder
 
 name="wrong usage"
 refused() { run "$1" "$skiff" launch "${@:3}" -- ./rank.sh $mark; says err "$2"; }
-refused 2 "--collective is for ranks that hold all parameters each, --server_num" --collective --server_num 1
-refused 2 "--nproc_per_node is for ranks that hold all parameters each, --run_mode ps for" --nproc_per_node 2 --run_mode ps
+refused 2 "--collective is for ranks, each of which holds all parameters; --server_num" --collective --server_num 1
+refused 2 "--nproc_per_node is for ranks, each of which holds all parameters; --run_mode ps is for" --nproc_per_node 2 --run_mode ps
 refused 2 "--run_mode is 'gpu'; expected collective or ps" --run_mode gpu
 refused 2 "--devices is '0,,1'; expected numbers with commas" --devices 0,,1
 refused 2 "--devices is '0,'" --devices 0,
 refused 2 "--devices is 'gpu:0'" --gpus gpu:0
-refused 2 "--nnodes 2: where do they meet? --master HOST:PORT" --nnodes 2
+refused 2 "--nnodes 2 needs a rendezvous: give --master HOST:PORT" --nnodes 2
 refused 2 "--nnodes is '2:4'" --nnodes 2:4 --master 127.0.0.1:7
-refused 2 "--rank 2: with --nnodes 2 machines are 0 to 1" --nnodes 2 --rank 2 --master 127.0.0.1:7
+refused 2 "--rank 2: with --nnodes 2, ranks of machines are 0 to 1" --nnodes 2 --rank 2 --master 127.0.0.1:7
 refused 2 "give one of them" --ips 127.0.0.1 --master 127.0.0.1:7
-refused 2 "--nnodes and --rank go with --master" --ips 127.0.0.2,127.0.0.3 --rank 0
+refused 2 "--nnodes and --rank need --master; with --ips, the list gives the number of machines, and POD_IP or --host this machine" --ips 127.0.0.2,127.0.0.3 --rank 0
 refused 2 "--share_secret needs the addresses of all machines" --nnodes 2 --master 127.0.0.1:7 --share_secret
 refused 1 "--master: address 'nonsense' has no port" --nnodes 2 --master nonsense
-refused 1 "there is no etcd here" --nnodes 2 --master etcd://127.0.0.1:7
-refused 1 "both 127.0.0.2:6070 and 127.0.0.3:6071 are this machine; say which one" --ips 127.0.0.2,127.0.0.3
-refused 1 "a loopback address is another machine on every machine" --host 127.0.0.1 --ips 127.0.0.1,203.0.113.1
+refused 1 "etcd is not supported" --nnodes 2 --master etcd://127.0.0.1:7
+refused 1 "both 127.0.0.2:6070 and 127.0.0.3:6071 are this machine; choose one" --ips 127.0.0.2,127.0.0.3
+refused 1 "a loopback address means a different machine on each machine" --host 127.0.0.1 --ips 127.0.0.1,203.0.113.1
 refused 1 "none of 203.0.113.1,203.0.113.2 is an address of this machine" --ips 203.0.113.1,203.0.113.2
 POD_IP=203.0.113.9 refused 1 "is POD_IP or --host, which is 203.0.113.9" --ips 203.0.113.1,203.0.113.2
-refused 1 "--start_port 65535 leaves no room for 2 ranks" --start_port 65535 --nproc_per_node 2
+refused 1 "--start_port 65535 leaves too few ports for 2 ranks" --start_port 65535 --nproc_per_node 2
 PADDLE_NNODES=two refused 2 "PADDLE_NNODES is 'two'"
 exit $failed

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Jobs of real processes in two network namespaces with one link between them: the link is cut and comes back, flaps, loses
-# and delays packets, is cut for good. What must be seen is written down in docs/consistency.md.
+# and delays packets, is cut for good. docs/internals/consistency.md says what must happen.
 # Where namespaces are not allowed, or iproute2 is missing, nothing is tested and it says so. The machine's own network is
 # not touched: everything happens in namespaces that end with this script.
 set -uo pipefail
@@ -62,8 +62,8 @@ epochs_of() { grep -c Epoch: "$1.log"; }
 
 begin "sync, a good link; encrypted between machines, authenticated on one" sync 20
 all_end 0 30
-says_like server1 "worker 0 .* comes in from $here:[0-9]+, encrypted"
-says_like server1 "worker 1 .* comes in from $there:[0-9]+, authenticated"
+says_like server1 "worker 0 .* has connected from $here:[0-9]+, encrypted"
+says_like server1 "worker 1 .* has connected from $there:[0-9]+, authenticated"
 bits=$(digest)
 
 begin "sync, the link is cut and comes back within the silence" sync 20
@@ -100,7 +100,7 @@ else
     echo "skipped: delay and loss by netem ($(head -n 1 err))"
 fi
 
-# ---- the other modes go on ----
+# ---- the other modes continue ----
 
 for m in async geo; do
     begin "$m, the link is cut and comes back within the silence" $m 15
@@ -112,7 +112,7 @@ for m in async geo; do
     says worker1 "Epoch: 14"
 done
 
-# ---- cut for good: everybody ends, and says whom it has lost ----
+# ---- cut for good: all processes end, and name the one they have lost ----
 
 export SKIFF_SILENCE_MS=2000
 begin "sync, the link is cut for good, a server on each side" sync 1000

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Online training with servers: days and passes, with tables of features and without; whoever dies, the job ends, and started
-# again it goes on at the right pass. Settings of tables, their limits, what skiff inspect shows of them.
+# Online training with servers: days and passes, with sparse tables and without; when any process dies, the job ends, and
+# when it is started again it resumes at the right pass. Settings of tables, their limits, what skiff inspect shows of them.
 . "$(dirname "$0")/jobs.sh"
 
 n=0
@@ -61,7 +61,7 @@ whole_job() { # CONFIG MODE
     all_done
 }
 features_files() {
-    name="files of tables of features"
+    name="files of sparse tables"
     [ "$(cd model/20190722 && find . -path '*/0*/part*' | sort | xargs)" = \
         "./0/000/part-000-00000.gz ./0/000/part-000-00001.gz ./0/000/part-001-00002.gz ./0/000/part-001-00003.gz ./0/001/part-000.gz ./0/001/part-001.gz ./base/000/part-000-00000 ./base/000/part-000-00001 ./base/000/part-001-00002 ./base/000/part-001-00003" ] ||
         fault "model/20190722 holds $(cd model/20190722 && find . -name 'part*' | sort | xargs)"
@@ -74,7 +74,7 @@ features_files() {
     "$skiff" inspect table model/20190722/0 2>&1 | grep -q skiff-save && fault "inspect table shows what a cut save left"
     rm -r model/20190722/0/.000.skiff-save-0123456789abcdef
     "$skiff" inspect table passes >inspect.log 2>&1 && fault "inspect table takes any folder"
-    says inspect "holds no files of tables of features"
+    says inspect "contains no files of sparse tables"
     "$skiff" inspect table plain.yaml >inspect.log 2>&1 && fault "inspect table takes a file"
     says inspect "plain.yaml is a file; expected the folder of a saved table"
     mkdir -p torn/000 && echo "1 2 x" >torn/000/part-000-00000
@@ -97,7 +97,7 @@ dies() { # CONFIG WHO: in the second pass, while all wait for data
     for who in $(everybody); do mv "$who.log" "$who.first.log"; done
     all
     each 0 60 $(everybody)
-    says worker0 "going on from $PWD/model/20190720/1" "day 20190720 is done up to pass 1" "3 passes are trained"
+    says worker0 "resuming from $PWD/model/20190720/1" "day 20190720 is trained up to pass 1" "3 passes are trained"
     all_done
 }
 told_to_stop() {
@@ -109,14 +109,14 @@ told_to_stop() {
     kill -TERM "${pid[worker0]}" "${pid[worker1]}"
     each 1 20 worker0 worker1
     ends server0 0 20
-    says worker0 "stopped in pass 2 of 20190720; started again, it goes on behind the newest model of donefile.txt"
+    says worker0 "stopped in pass 2 of 20190720; when restarted, it resumes from the newest model in donefile.txt"
     touch passes/20190720/1200/done
 }
 by_epochs() {
     config=epochs.yaml
     sed '/split_interval\|_day\|per_pass\|delta_freq\|donefile\|data_sleep/d; s#train_data_dir: .*#train_data_dir: data/train#' \
         features.yaml >epochs.yaml
-    begin "tables of features, by epochs" async 2 2 2
+    begin "sparse tables, by epochs" async 2 2 2
     options="runner.split_file_list=True"
     all
     each 0 60 $(everybody)
@@ -124,7 +124,7 @@ by_epochs() {
     epochs=3 options="runner.split_file_list=True --resume"
     all
     each 0 60 $(everybody)
-    says worker0 "going on from $PWD/model/1" "the job goes on with epoch 2"
+    says worker0 "resuming from $PWD/model/1" "the job continues with epoch 2"
     [ -s model/2/000/part-000-00000.gz ] || fault "epoch 2 is not saved"
     "$skiff" infer -m epochs.yaml -o runner.test_data_dir=data/test >infer.log 2>&1 || fault "infer ends with $?"
     says infer "Epoch: 0," "Epoch: 1," "Epoch: 2,"
@@ -153,7 +153,7 @@ counted() { # ids wait for their 40th occurrence; a job that goes on has not for
 }
 cut_short() { local bytes; bytes=$(stat -c %s "$1"); truncate -s $((bytes / 2)) "$1"; }
 left_out() { # LOG MODEL WHY
-    says "$1" "$PWD/model/$2 is damaged and is left out, $PWD/model/" "$3"
+    says "$1" "$PWD/model/$2 is damaged and is ignored, trying $PWD/model/" "$3"
 }
 damaged() { # in a job: a shard of the newest is missing, one of the one before it is cut; all workers go on from the same one
     config=features.yaml
@@ -168,7 +168,7 @@ damaged() { # in a job: a shard of the newest is missing, one of the one before 
     each 0 60 $(everybody)
     left_out worker0 20190722/0 "model/20190722/0/000 has 3 files part-*, table SparseFeatFactors has shard_num 4"
     left_out worker0 20190721/1 "part-001-00003.gz"
-    says worker0 "going on from $PWD/model/20190721/0" "all days before 20190721 are done" "2 passes are trained"
+    says worker0 "resuming from $PWD/model/20190721/0" "all days before 20190721 are trained" "2 passes are trained"
     all_done
     cp -r model before
     name="damaged models with tables, a job: none can be loaded"
@@ -176,7 +176,7 @@ damaged() { # in a job: a shard of the newest is missing, one of the one before 
     finish
     all
     each 1 60 $(everybody)
-    says worker0 "4 models that donefile.txt lists cannot be loaded; the newest: " "model/20190722/0/001/part-000.gz"
+    says worker0 "4 models in donefile.txt cannot be loaded; the newest: " "model/20190722/0/001/part-000.gz"
     for file in model/*/[01]/001/part-000.gz; do cp "${file/model/before}" "$file"; done
     diff -r model before || fault "the run has changed what is saved"
     rm -r before
@@ -193,21 +193,21 @@ damaged_alone() { # nothing of the damaged one stays: the run ends as if it had 
     cut_short model/20190722/0/001/part-000.gz # dense parameters, behind the tables
     "$skiff" train -m features.yaml -o runner.thread_num=1 >alone.log 2>&1 || fault "ended with $?"
     left_out alone 20190722/0 "part-000.gz"
-    says alone "going on from $PWD/model/20190721/1" "1 passes are trained"
-    [ "$(grep -c "is damaged and is left out" alone.log)" = 1 ] || fault "says it more than once"
+    says alone "resuming from $PWD/model/20190721/1" "1 passes are trained"
+    [ "$(grep -c "is damaged and is ignored" alone.log)" = 1 ] || fault "says it more than once"
     [ "$(rows | sha256sum)" = "$whole" ] || fault "the last model differs from one without the damaged one"
     all_done
     rm -r model && mv kept model
 }
 alone() {
-    name="tables of features in one process"
+    name="sparse tables in one process"
     rm -rf model
     "$skiff" train -m features.yaml >alone.log 2>&1 || fault "ended with $?"
     says alone "table SparseFeatFactors: "
     cp alone.log whole.log
     all_done
     "$skiff" train -m features.yaml -o runner.end_day=20190722 runner.data_donefile= >alone.log 2>&1 && fault "no data, no error"
-    says alone "going on from $PWD/model/20190722/0" "there is no folder $PWD/passes/20190722/0000"
+    says alone "resuming from $PWD/model/20190722/0" "no folder $PWD/passes/20190722/0000"
 }
 day_by_day() {
     local whole
@@ -219,12 +219,12 @@ day_by_day() {
     for day in 20190720 20190721; do
         "$skiff" train -m features.yaml -o runner.end_day=$day >alone.log 2>&1 || fault "$day ended with $?"
     done
-    says alone "all days before 20190721 are done"
+    says alone "all days before 20190721 are trained"
     [ "$(ages)" = "$whole" ] || fault "days of rows: $(ages | cut -d' ' -f2 | sort | uniq -c | xargs), $(cut -d' ' -f2 <<<"$whole" | sort | uniq -c | xargs) in one run"
 }
 rows_of() { sed -n 's/.*table SparseFeatFactors: \([0-9]*\) rows.*/\1/p' "$1" | tail -n 1; }
-killed_at() { # N: in one process with tables of features, at the n-th file operation below the models' folder
-    name="tables of features: killed at file operation $1"
+killed_at() { # N: in one process with sparse tables, at the n-th file operation below the models' folder
+    name="sparse tables: killed at file operation $1"
     rm -rf model
     env LD_PRELOAD="$build/tests/libcut.so" SKIFF_TEST_CUT="kill:$1" SKIFF_TEST_CUT_BELOW=/model/ \
         "$skiff" train -m features.yaml >alone.log 2>&1
@@ -273,7 +273,7 @@ wrong_settings() {
     refused "-o $t.accessor.fea_dim is refused: table SparseFeatFactors: The fea_dim is wrong" $t.accessor.fea_dim=9
     refused "-o $t.shard_num is refused: table SparseFeatFactors: " $t.shard_num=x
     refused "-o $t.shard_nums is refused: table SparseFeatFactors: there is no setting shard_nums; did you mean shard_num?" $t.shard_nums=4
-    refused "-o table_parameters.embedding.shard_num is of a table embedding, but the model has no distributed one of that name; it has SparseFeatFactors" \
+    refused "-o table_parameters.embedding.shard_num names the table embedding, but the model has no distributed table of that name; it has SparseFeatFactors" \
         table_parameters.embedding.shard_num=4
     refused "-o runner.memory_limit must be a size, as 4096, 64K, 10M or 2G, found \"much\"" runner.memory_limit=much
     refused "-o runner.table_bytes must be a size" runner.table_bytes=much
@@ -284,7 +284,7 @@ wrong_settings() {
     says refused "--server-memory is 'much'; expected a size"
     sed 's/distributed_embedding: 1/distributed_embedding: 0/' features.yaml >wrong.yaml
     "$skiff" train -m wrong.yaml >refused.log 2>&1 && fault "takes settings of a table that is none"
-    says refused "the model has no distributed one of that name; hyper_parameters.distributed_embedding: 1 makes those of rank/* distributed"
+    says refused "the model has no distributed table of that name; hyper_parameters.distributed_embedding: 1 makes those of rank/* distributed"
 }
 
 whole_job plain.yaml async

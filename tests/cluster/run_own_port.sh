@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A worker that dials a port of its own machine before the server listens there: the system may give its try that very port, and
-# TCP then connects it with itself, so that the server finds its port in use. In a network of its own, where outgoing connections
-# have no other ports, it happens at once; the worker must let go of the port.
+# A worker that dials a port of its own machine before the server listens there: the system may give its attempt that very port, and
+# TCP then connects it with itself, so that the server finds its port in use. In a network namespace where outgoing connections
+# have no other ports, it happens at once; the worker must release the port.
 set -uo pipefail
 if [ $# -eq 0 ]; then
     for tool in unshare ip; do

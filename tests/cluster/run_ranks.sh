@@ -38,7 +38,7 @@ start 2 "$skiff" $(train few part 100 hyper_parameters.optimizer.class=Adam hype
 finish 0 0
 start 2 "$skiff" $(train few part 100 hyper_parameters.optimizer.class=Adam hyper_parameters.optimizer.learning_rate=0.01) --resume
 finish 0 0
-says rank.0 "going on from"
+says rank.0 "resuming from"
 same again/1 part/1 0
 
 name="infer over ranks"
@@ -74,7 +74,7 @@ start 2 "$skiff" $(train few stopped 1 runner.epochs=1000)
 until grep -qs Epoch rank.0 || ! kill -0 "${pids[0]}" 2>/dev/null; do sleep 0.1; done
 kill -TERM "${pids[1]}"
 finish 1 1
-says rank.0 "--resume goes on"
+says rank.0 "--resume continues"
 
 [ $failed = 0 ] && echo "run_ranks: all is well"
 exit $failed

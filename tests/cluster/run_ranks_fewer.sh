@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# skiff train whose ranks meet less often, by keys of the config: gradient merge is the step of one process with the rows of
+# skiff train whose ranks exchange less often, by keys of the config: gradient merge is the step of one process with the rows of
 # all its batches, local SGD with a mean after every step is that of the joint batch; ranks without rows take part. Sums
-# beside a step and put off have the same bits; ranks of different batches and rates; what is refused.
+# that overlap a step and sums after it have the same bits; ranks of different batches and rates; errors.
 . "$(dirname "$0")/ranks.sh"
 
 sgd="hyper_parameters.optimizer.class=SGD hyper_parameters.optimizer.learning_rate=0.01"
@@ -51,7 +51,7 @@ start 2 "$skiff" $(train even whole 50 $adam $merge runner.gradient_merge_config
 finish 0 0
 start 2 "$skiff" $(train even whole 50 $adam $merge runner.gradient_merge_configs.k_steps=3) --resume
 finish 0 0
-says rank.0 "going on from"
+says rank.0 "resuming from"
 three="runner.gradient_merge=True runner.gradient_merge_configs.k_steps=3"
 alone $(train joint_even piece 100 $adam $three) # 20 batches an epoch
 alone $(train joint_even parts 100 $adam $three runner.epochs=1)
@@ -114,7 +114,7 @@ refuses() { # TEXT, arguments of skiff train
 name="refusals"
 refuses "gradient merge: one thread counts batches and adds up their gradients, not 2; train with one thread" \
     $(train few r1 100 $merge runner.thread_num=2)
-refuses "runner.gradient_merge and runner.localsgd exclude each other; leave one of them out" \
+refuses "runner.gradient_merge and runner.localsgd exclude each other; remove one of them" \
     $(train few r2 100 $merge runner.localsgd=True)
 refuses "runner.gradient_merge_configs.k_steps" $(train few r3 100 $merge runner.gradient_merge_configs.k_steps=0)
 refuses "runner.gradient_merge_configs.steps" $(train few r4 100 runner.gradient_merge_configs.steps=2)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A run that stops after an epoch and resumes ends with the bits of one that was not interrupted: one process, ranks and a
-# sync job with servers, with every rule that leaves rows behind (src/rules/README.md). The rows are many and seldom used,
-# so that most lie behind at the end of an epoch.
+# sync job with servers, with every rule that defers updates (src/rules/README.md). The rows are many and rarely used,
+# so that most have deferred updates at the end of an epoch.
 set -uo pipefail
 . "$(dirname "$0")/small.sh"
 skiff=$(realpath "${BUILD:-build}")/skiff

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Saving belongs to the job: whoever dies, the epochs are saved, whole and of one instant, or the job says so and does not end
-# with 0. Workers that are started again join where the others are. --resume begins with the same epoch everywhere.
+# Saving belongs to the job: whichever process dies, the epochs are saved, complete and of one instant, or the job reports
+# an error and does not end with 0. Restarted workers join the running epoch. --resume starts all from the same epoch.
 . "$(dirname "$0")/jobs.sh"
 
 whole() { # EPOCH [FOLDER [COMPLETE]]: it is there, complete, and its manifest says what it is
@@ -20,7 +20,7 @@ cutting() { # as tests/saves/cut.h has it: variables for a process whose saving 
     echo LD_PRELOAD="$build/tests/libcut.so" SKIFF_TEST_CUT="$1" SKIFF_TEST_CUT_BELOW=/model/
 }
 
-# ---- who saves dies ----
+# ---- the saver dies ----
 
 saver_dies() { # MODE
     begin "$1: worker 0 is killed: worker 1 saves" "$1" 2 2 30
@@ -77,19 +77,19 @@ job_is_told_to_stop() {
     grep -q "complete: False" "model/$((epochs - 1))/__skiff_manifest__" || fault "nothing was saved at the end"
     options="--resume -o runner.train_data_dir=uneven"; all; options=
     each 0 30 worker0 worker1 server0
-    says worker0 "model/$((epochs - 1)) was saved in the middle of its epoch" "the job goes on with epoch $((epochs - 1))"
-    says server0 "some samples are learnt from a second time"
+    says worker0 "model/$((epochs - 1)) was saved in the middle of its epoch" "the job continues with epoch $((epochs - 1))"
+    says server0 "some samples are trained a second time"
     whole $((epochs - 1))
 }
 
-# ---- who saves cannot ----
+# ---- the saver cannot save ----
 
 saver_cannot() {
     begin "worker 0 cannot save: worker 1 does" async 1 2 2
     mkdir -p bad && touch bad/0 bad/1
     server 0; worker 1; options=runner.model_save_path=bad; worker 0; options=
     each 0 30 worker0 worker1 server0
-    says worker0 "epoch 1 is not saved by this worker"
+    says worker0 "this worker did not save epoch 1"
     whole 1
 }
 nobody_can() {
@@ -97,7 +97,7 @@ nobody_can() {
     mkdir -p model && touch model/1
     all
     each 1 30 worker0 worker1 server0 server1
-    says worker0 "the job's last epoch, 1, is not saved by anybody" "model/1"
+    says worker0 "no process saved the last epoch of the job, 1:" "model/1"
     says server0 "the job's result is not saved" "model/1"
     says server1 "the job's result is not saved"
     whole 0
@@ -106,18 +106,18 @@ disk_is_full_for_a_moment() {
     begin "the disk is full for a moment: tried again" async 1 2 2
     server 0; worker 1; worker 0 $(cutting full:3:2)
     each 0 30 worker0 worker1 server0
-    says worker0 "saving failed, another try in 0.25 s" "No space left on device" "saved "
+    says worker0 "saving failed, retrying in 0.25 s" "No space left on device" "saved "
     whole 1
 }
 disk_is_full() {
     begin "the disk is full for good: the run goes on, and says so" async 1 1 2
     server 0; worker 0 $(cutting full:1)
     each 1 40 worker0 server0
-    says worker0 "epoch 0 is not saved by this worker" "Epoch: 1," "the job's last epoch, 1, is not saved by anybody" "No space left"
+    says worker0 "this worker did not save epoch 0" "Epoch: 1," "no process saved the last epoch of the job, 1:" "No space left"
     says server0 "the job's result is not saved" "No space left"
 }
 
-# ---- started again ----
+# ---- restarted workers ----
 
 worker_again() { # MODE WORKER
     begin "$1: worker $2 is killed and started again" "$1" 2 2 40
@@ -129,7 +129,7 @@ worker_again() { # MODE WORKER
     each 0 30 worker0 worker1 server0 server1
     says "worker$2" "this worker joins in epoch" "Epoch: 39,"
     for who in server0 server1; do
-        grep -qE "WARN server.* worker $2 .*(; the others go on without it|has taken its place)" $who.log || fault "$who does not warn of the death"
+        grep -qE "WARN server.* worker $2 .*(; the others continue without it|has replaced it)" $who.log || fault "$who does not warn of the death"
     done
     whole 39
 }
@@ -151,8 +151,8 @@ resume() {
     name="--resume: a worker that lacks the folder takes the epoch of the others"
     epochs=3 options="--resume"; worker 0; server 0; server 1; options="--resume -o runner.model_save_path=elsewhere"; worker 1; options=
     each 0 30 worker0 worker1 server0 server1
-    says worker0 "the job goes on with epoch 1"
-    says worker1 "the job goes on with epoch 1" "Epoch: 1," "Epoch: 2,"
+    says worker0 "the job continues with epoch 1"
+    says worker1 "the job continues with epoch 1" "Epoch: 1," "Epoch: 2,"
     grep -qF "Epoch: 0," worker1.log && fault "worker 1 trained epoch 0"
     whole 2
     [ "$(run_of model/2)" = "$run" ] || fault "another run: $(run_of model/2), expected $run"
@@ -168,7 +168,7 @@ resume() {
     each 0 30 worker0 worker1 server0 server1
     epochs=5 options="--resume"; worker 0; server 0; server 1; options="--resume -o runner.model_save_path=other"; worker 1; options=
     each 1 30 worker0 worker1 server0 server1
-    says worker0 "worker 1 has epoch 3 of run $(run_of other/3)" "but server 0" "These are different runs: take the epochs of the one"
+    says worker0 "worker 1 has epoch 3 of run $(run_of other/3)" "but server 0" "These are different runs: move away the epochs of the run"
 
     name="--resume for some only"
     epochs=4 options="--resume"; worker 0; server 0; server 1; options=; worker 1
@@ -193,7 +193,7 @@ killed_and_resumed() {
     [ -n "$last" ] || fault "nothing was saved"
     options="--resume"; epochs=$((last + 2)); server 0; worker 0; options=
     each 0 30 worker0 server0
-    says worker0 "the job goes on with epoch $((last + 1))"
+    says worker0 "the job continues with epoch $((last + 1))"
     whole $((last + 1))
     [ -z "$(find model -name '*.skiff-*')" ] || fault "left behind: $(find model -name '*.skiff-*')"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What otherwise only logs tell is on the launcher's screen and in its exit status: damaged epochs, deaths on other machines,
-# a full disk of the logs; where a job stopped; that nobody waits for what cannot come.
+# The launcher shows on its screen and in its exit status what otherwise only logs have: damaged epochs, deaths on other
+# machines, a full disk of the logs, where a job stopped. No process waits for another that cannot come.
 . "$(dirname "$0")/jobs.sh"
 unset SKIFF_JOB SKIFF_SECRET
 export SKIFF_SILENCE_MS=1500
@@ -27,7 +27,7 @@ damaged_epoch() {
     printf x >>model/1/fc_0.w_0
     launched second --server_num 1 --worker_num 1 -m config.yaml -o runner.epochs=2 --resume
     ends second 3 20
-    grep -qE "^skiff launch: not all is well: .*model/1 is not whole and is left out: .*fc_0.w_0" second.log || fault "the end does not name the epoch"
+    grep -qE "^skiff launch: warning: .*model/1 is incomplete and is ignored: .*fc_0.w_0" second.log || fault "the end does not name the epoch"
 }
 complete_epoch() {
     begin "SIGTERM right behind an epoch" async 0 1
@@ -38,7 +38,7 @@ complete_epoch() {
     for _ in $(seq 200); do [ -e second ] && [ ! -e open ] && grep -q "Epoch: 0" log/workerlog.0 && break; sleep 0.1; done
     kill -TERM "${pid[launch]}"
     ends launch 143 20
-    says launch "skiff launch: stopped after epoch 0, which is complete; --resume goes on with epoch 1"
+    says launch "skiff launch: stopped after epoch 0, which is complete; --resume continues with epoch 1"
     [ "$(sed -n 's/^complete: //p' model/0/__skiff_manifest__)" = True ] || fault "epoch 0 is not complete"
 }
 no_worker_left() {
@@ -61,13 +61,13 @@ death_elsewhere() {
         POD_IP=127.0.0.$at launched "machine$at" --servers "127.0.0.2:${port[0]}" --workers 127.0.0.2,127.0.0.3 --secret_file secret \
             --log_dir "log.$at" -m piped.yaml
     done
-    for _ in $(seq 100); do [ "$(grep -cs "has come" log.2/serverlog.0)" = 2 ] && break; sleep 0.1; done
+    for _ in $(seq 100); do [ "$(grep -cs "has joined" log.2/serverlog.0)" = 2 ] && break; sleep 0.1; done
     kill -9 "${pid[machine3]}"
     wait "${pid[machine3]}" 2>/dev/null
     until_says machine2 "worker 1, on another machine, is dead: it has been silent for"
     touch open
     ends machine2 3 30
-    says machine2 "; its files are no longer trained" "epoch 1 is incomplete: worker 1 has not trained all of its files; 150 samples were trained in all" "not all is well"
+    says machine2 "; its files are not trained" "epoch 1 is incomplete: worker 1 has not trained all of its files; 150 samples were trained in all" "skiff launch: warning: "
     [ "$(sed -n 's/^complete: //p' model/1/__skiff_manifest__)" = False ] || fault "epoch 1 is complete"
 }
 stopped_elsewhere() { # no server on its machine, and nobody else who could tell
@@ -110,7 +110,7 @@ ended_job() { # without a launcher: the folder of the models tells
     each 0 20 worker0 server0
     worker 0
     ends worker0 1 15 # not 30 minutes
-    says worker0 "1 of 1 parameter servers did not answer in 6.0 s" "model holds all 2 epochs: the job has ended, it seems"
+    says worker0 "1 of 1 parameter servers did not answer in 6.0 s" "model has all 2 epochs: the job seems to have ended"
     worker 0 SKIFF_START_MS=600000
     until_says worker0 "waiting for 1 of 1 parameter servers for 9 s"
     kill -9 "${pid[worker0]}"
@@ -121,7 +121,7 @@ full_disk() {
     mkdir disk
     unshare -rm bash -c "mount -t tmpfs -o size=128k none disk && head -c 100000 /dev/zero >disk/full && exec \"$skiff\" launch --log_dir disk/log --server_num 1 --worker_num 1 -m config.yaml -o runner.epochs=30" >launch.log 2>&1
     [ $? = 3 ] || fault "the exit status is not 3"
-    says launch "the disk of the logs (disk/log) is full: what processes write from now on is lost"
+    says launch "the disk of the logs (disk/log) is full: further output of processes is lost"
 }
 side_by_side damaged_epoch complete_epoch no_worker_left death_elsewhere stopped_elsewhere late_worker ended_job full_disk
 exit $failed

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Secrets of jobs with real processes: who needs one, how it is made and handed out, where it must not be seen, what strangers
-# are told. On loopback; the other machine of --share_secret is this one under an ssh that runs what it is given here.
+# Secrets of jobs with real processes: who needs one, how it is made and distributed, where it must not appear, the
+# answers to unauthenticated peers. On loopback; the other machine of --share_secret is this one, with a fake ssh.
 set -uo pipefail
 . "$(dirname "$0")/small.sh"
 skiff=$(realpath "${BUILD:-build}")/skiff
@@ -38,11 +38,11 @@ run 0 "$skiff" secret new --out home/.skiff/secret
 secret=$(cat home/.skiff/secret)
 [ "${#secret}" = 64 ] || fault "a secret of ${#secret} characters"
 run 1 "$skiff" secret new --out home/.skiff/secret
-says err "is there already; a secret is never written over"
+says err "already exists; a secret is never overwritten"
 run 0 "$skiff" secret new by_name
 [ "$(stat -c %a by_name)/$(wc -c <by_name)" = 600/65 ] || fault "by_name: $(stat -c %a by_name), $(wc -c <by_name) bytes"
 run 0 "$skiff" secret check by_name
-says out "by_name: only its owner can read it"
+says out "by_name: ok: only its owner can read it"
 run 2 "$skiff" secret new one --out two
 says err "one file is expected behind new"
 run 2 "$skiff" secret new one two
@@ -86,20 +86,20 @@ WORK=$work PATH=$work/bin:$PATH run 0 "$skiff" secret send --hosts me@far,near
 [ "$(grep -c -- '-- me@far\|-- near' ssh.log)" = 2 ] || fault "not sent to both"
 grep -qF "$secret" ssh.log && fault "the secret is in a command line"
 WORK=$work PATH=$work/bin:$PATH run 1 "$skiff" secret send --hosts x --to "/proc/no/'such"
-says err "the secret could not be put on x: ssh ended with status"
+says err "the secret could not be copied to x: ssh ended with status"
 rm -rf other/.skiff
 # the launcher of server 0's machine; its job waits for the other machine and is ended
 WORK=$work PATH=$work/bin:$PATH timeout 20 "$skiff" launch --share_secret --servers 127.0.0.1:16170,192.0.2.1:16170 --workers 127.0.0.1,192.0.2.1 -- true >out 2>err
-says err "the job's secret goes to 192.0.2.1"
+says err "sending the job's secret to 192.0.2.1"
 [ "$(cat other/.skiff/secret.*)" = "$(cat home/.skiff/secret.*)" ] || fault "the other machine has another secret"
 
 name="a job with a secret file, encrypted, and where the secret is seen"
 run 0 "$skiff" launch --secret_file home/.skiff/secret --encrypt on --server_num 2 --worker_num 2 -m config.yaml
-grep -qE "worker 0 \(.*\) comes in from 127.0.0.1:[0-9]+, encrypted" log/serverlog.1 || fault "no line tells who came in: $(cat log/serverlog.1)"
+grep -qE "worker 0 \(.*\) has connected from 127.0.0.1:[0-9]+, encrypted" log/serverlog.1 || fault "no line tells who came in: $(cat log/serverlog.1)"
 grep -rqF "$secret" log model out err && fault "the secret is in $(grep -rlF "$secret" log model out err)"
 printf '%s\n' "security: {encrypt: off, secret_file: home/.skiff/secret}" >>config.yaml
 run 0 "$skiff" launch --server_num 1 --worker_num 2 -m config.yaml
-grep -qE "comes in from 127.0.0.1:[0-9]+, authenticated" log/serverlog.0 || fault "no line tells who came in: $(cat log/serverlog.0)"
+grep -qE "has connected from 127.0.0.1:[0-9]+, authenticated" log/serverlog.0 || fault "no line tells who came in: $(cat log/serverlog.0)"
 run 1 "$skiff" launch --encrypt perhaps --server_num 1 --worker_num 1 -m config.yaml
 says err "encrypt is 'perhaps'; expected auto, on or off"
 [ "$failed" = 0 ] || exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ranks that Slurm's srun and Open MPI's mpirun start, without a variable of Paddle's: one collective job with the bits of one that
-# was started by hand; a batch script is one process; what cannot become ranks is refused by name.
+# was started by hand; a batch script is one process; errors name what cannot become ranks.
 . "$(dirname "$0")/slurm.sh"
 . "$(dirname "$0")/ranks.sh"
 trap 'slurm_stop; rm -rf "$work"' EXIT
@@ -76,7 +76,7 @@ mpi() {
     grep -F "is bound to" out && fault "nobody has bound these ranks"
     if [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]; then
         "${run[@]}" taskset -c 0 "$skiff" $(train few bound 100 $adam) >out 2>&1 || fault "bound, status $?: $(tail -n 3 out)"
-        says out "a rank is bound to 1 of"
+        says out "this rank is bound to 1 of"
     fi
     name="mpirun, the engine net"
     ranks mpi_net net env SKIFF_COLLECTIVE=net "${run[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two launchers, as on two machines, are told to end at the same time: servers stay until the workers of the other machine
-# have left, so what was learnt of the running epoch is saved, and --resume goes on from it.
+# Two launchers, as on two machines, receive a signal at the same time: servers stay until the workers of the other machine
+# have left, so the trained part of the running epoch is saved, and --resume continues from it.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/jobs.sh"
 name="two launchers are told to end"
@@ -31,7 +31,7 @@ done
 pids=()
 grep -q "complete: False" model/0/__skiff_manifest__ 2>/dev/null || fault "the part of the running epoch is not saved: $(ls model 2>&1)"
 grep -h "has ended before the job" ./*.log log.*/* && fault "servers have left too early"
-# the part counts what both have trained, up to what was not reported yet
+# the part counts the samples of both, except those not reported yet
 count=$(sed -n 's/^samples: //p' model/0/__skiff_manifest__)
 awk -v count="$count" '/^worker [0-9]/ { sum += $3; if ($3 > most) most = $3 } END { exit !(count > most && count <= sum) }' 127.0.0.[23].log ||
     fault "the part says $count samples: $(grep -h '^worker [0-9]' 127.0.0.[23].log)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Jobs with servers and of ranks save to S3 and to HDFS what they save to folders, go on from there, also after a kill, and
-# begin with such models.
+# Jobs with servers and of ranks save the same to S3 and to HDFS as to folders, resume from there, also after a kill, and
+# start from such models.
 set -euo pipefail
 skiff=$PWD/${BUILD:-build}/skiff
 work=$(mktemp -d)
@@ -46,19 +46,19 @@ job --resume -o runner.train_data_dir="$work/data/train" runner.model_save_path=
 job -o runner.train_data_dir=s3://box/train runner.model_save_path=s3://box/model/ runner.epochs=1
 expect "saved s3://box/model/0 in "
 job --resume -o runner.train_data_dir=s3://box/train runner.model_save_path=s3://box/model runner.epochs=2
-expect "parameters come from s3://box/model/0"
-expect "the job goes on with epoch 1"
+expect "parameters are loaded from s3://box/model/0"
+expect "the job continues with epoch 1"
 
-# a worker that comes when the job has ended: S3 tells
+# a worker that joins when the job has ended learns that from S3
 if TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID=0 PADDLE_TRAINERS_NUM=1 PADDLE_PSERVERS_IP_PORT_LIST=127.0.0.1:1 SKIFF_SILENCE_MS=200 \
     timeout 60 "$skiff" train -m models/rank/dnn/ctr_documents.yaml -o runner.train_data_dir="$work/data/train" \
     runner.model_save_path=s3://box/model runner.epochs=2 runner.sync_mode=sync >"$work/log" 2>&1; then
     echo "no error" && exit 1
 fi
 expect "did not answer in 1.2 s"
-expect "s3://box/model holds all 2 epochs: the job has ended, it seems"
+expect "s3://box/model has all 2 epochs: the job seems to have ended"
 
-# hdfs, as a YAML of PaddleRec says where it is; a warm start from S3
+# hdfs, with the settings of a PaddleRec YAML; a warm start from S3
 hdfs=(runner.fs_client.uri="$(cat "$work/hdfs.url")" runner.fs_client.user=me)
 job -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/warm" runner.warmup_model_path="$work/local/1" runner.epochs=1
 job -o runner.train_data_dir="$work/data/train" runner.model_save_path=hdfs:/warm runner.warmup_model_path=s3://box/model/1 runner.epochs=1 "${hdfs[@]}"
@@ -68,9 +68,9 @@ ranks -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/
 ranks --resume -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/ranks" runner.epochs=2 runner.sync_mode=collective
 ranks -o runner.train_data_dir="$work/data/train" runner.model_save_path=afs:/ranks runner.epochs=1 runner.sync_mode=collective "${hdfs[@]}"
 ranks --resume -o runner.train_data_dir="$work/data/train" runner.model_save_path=afs:/ranks runner.epochs=2 runner.sync_mode=collective "${hdfs[@]}"
-expect "going on from afs:/ranks/0, saved after epoch 0"
+expect "resuming from afs:/ranks/0, saved after epoch 0"
 
-# the models are looked at where they lie
+# the models are compared where they are stored
 rm -rf "$work/logs"
 mkdir "$work/logs"
 run infer -m models/rank/dnn/ctr_documents.yaml -o runner.test_data_dir=s3://box/test runner.infer_load_path=s3://box/model
@@ -86,7 +86,7 @@ for what in "model %s/1" "tensor %s/1/fc_0.w_0" "program --summary %s/1/__model_
     [ -s "$work/local.text" ] && diff "$work/remote.text" "$work/local.text"
 done
 
-# killed at any time, a job goes on from a whole epoch, and comes to the numbers of one that was stopped there
+# killed at any time, a job resumes from a complete epoch, and ends with the numbers of one that was stopped there
 "$skiff" launch --server_num 2 --worker_num 2 --log_dir "$work/killed" -m models/rank/dnn/ctr_documents.yaml -o runner.train_data_dir="$work/data/train" \
     runner.model_save_path=s3://box/killed runner.epochs=50 'hyper_parameters.fc_sizes=[16]' hyper_parameters.sparse_feature_number=20011 \
     runner.train_batch_size=100 runner.thread_num=1 runner.sync_mode=sync runner.split_file_list=True >"$work/log" 2>&1 &
@@ -96,7 +96,7 @@ kill -KILL "$launch" # its processes end with it
 wait "$launch" || true
 last=$(grep -o "saved s3://box/killed/[0-9]*" "$work/killed/workerlog.0" | tail -1 | grep -o '[0-9]*$')
 job --resume -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/killed runner.epochs=$((last + 3))
-from=$(grep -ho "parameters come from s3://box/killed/[0-9]*" "$work/logs/serverlog.0" | grep -o '[0-9]*$')
+from=$(grep -ho "parameters are loaded from s3://box/killed/[0-9]*" "$work/logs/serverlog.0" | grep -o '[0-9]*$')
 [ "$from" -ge "$last" ] # what was told to be saved is there
 job -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/alike" runner.epochs=$((from + 1))
 job --resume -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/alike" runner.epochs=$((last + 3))

@@ -71,7 +71,7 @@ slurm_stop() { # a daemon that does not end by itself (slurmd may wait for a ste
         kill -0 "${slurm_pids[@]}" 2>/dev/null || break
         sleep 0.1
     done
-    # steps are children of nobody: their environment says whose they are
+    # steps have no parent process here: their environment tells which job they belong to
     for p in "${slurm_pids[@]}" $(grep -lsaF "SLURM_CONF=$slurm_dir/" /proc/[0-9]*/environ | tr -dc '0-9\n'); do
         kill -9 "$p" 2>/dev/null
     done

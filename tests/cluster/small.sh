@@ -1,4 +1,4 @@
-# A small CTR-DNN for the scripts beside this one (source it): its config, rows of slots, what a log tells.
+# A small CTR-DNN for scripts in this folder (source it): its config, rows of slots, values from a log.
 small_config() { # OPTIMIZER RUNNER-LINE...: the config's text
     printf 'runner:\n  model: rank/dnn\n  model_save_path: model\n'
     printf '  %s\n' "${@:2}"

@@ -1,5 +1,5 @@
-/* Ranks as real processes that are killed, stopped, missing or started in another way: every other
- * rank names them in time, nobody hangs, nothing is left behind. */
+/* Ranks as real processes that are killed, stopped, missing or started with other settings: every
+ * other rank names them in time, none hangs, nothing is left behind. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,12 +11,12 @@
 #include <dirent.h>
 #include <sys/mman.h>
 
-#include "tests/conformance/collective_kit_test.h"
+#include "tests/conformance/collective_fixture_test.h"
 
 #define VICTIM 1
 #define LIMIT 10.0 /* seconds by which a dead rank has been named */
 
-static struct timespec *struck_at; /* shared by all processes: when the victim went */
+static struct timespec *struck_at; /* shared by all processes: when the victim was hit */
 
 static double since_strike(void)
 {
@@ -35,8 +35,8 @@ static void strike(int signal_number)
 static int fault_signal;
 static int64_t fault_count;
 
-/* Sums until the victim goes: between two calls when fault_count is small, and in the middle of the
- * others' call in any case. */
+/* Sums until the victim is hit: between two calls when fault_count is small, and in the middle of
+ * the others' call in any case. */
 static void sum_until_fault(struct job *j, int rank)
 {
     struct collective *c = job_join(j, rank);
@@ -50,18 +50,18 @@ static void sum_until_fault(struct job *j, int rank)
         CHECK(step < 1000);
     }
     CHECK(since_strike() < LIMIT);
-    const char *how = fault_signal == SIGKILL ? " is dead: its process has ended without a word"
+    const char *how = fault_signal == SIGKILL ? " is dead: its process has ended without notice"
                                               : " is dead: it has been silent for";
     if (!strstr(first.message, "rank 1 (127.0.0.1:") || !strstr(first.message, how)) {
         fprintf(stderr, "rank %d says: %s\n", rank, first.message);
         _exit(1);
     }
-    CHECK_FAILS(collective_barrier(c, &err), first.message); /* and it stays so */
+    CHECK_FAILS(collective_barrier(c, &err), first.message); /* and it stays failed */
     collective_destroy(c);
     free(data);
 }
 
-/* silence_ms 0: as users have it */
+/* silence_ms 0: the users' default */
 static void strike_one(int size, int signal_number, int64_t count, int64_t silence_ms)
 {
     struct job j;
@@ -95,7 +95,7 @@ static void a_stopped_rank_is_named(void **state)
     unsetenv("SKIFF_NO_SHARED_MEMORY");
 }
 
-/* ---- a rank that ends without a word ---- */
+/* ---- a rank that ends without notice ---- */
 
 static void ends_early(struct job *j, int rank)
 {
@@ -143,7 +143,7 @@ static void a_slow_rank_is_waited_for(void **state)
     CHECK(job_wait(&j, 0) == 0 && job_wait(&j, 1) == 0);
 }
 
-/* ---- meetings that fail ---- */
+/* ---- a rendezvous that fails ---- */
 
 static void expects_missing(struct job *j, int rank)
 {
@@ -151,7 +151,7 @@ static void expects_missing(struct job *j, int rank)
     j->options.rank = rank;
     j->options.start_ms = 1500;
     char first[128];
-    snprintf(first, sizeof first, "rank 1 (%s) did not come within 1.5 s", j->endpoints[1]);
+    snprintf(first, sizeof first, "rank 1 (%s) did not join within 1.5 s", j->endpoints[1]);
     CHECK_FAILS(collective_net(&j->options, &c, &err), first, "is it started");
 }
 
@@ -162,28 +162,28 @@ static void keep_first(void *user, const char *line)
         snprintf(kept, 256, "%s", line);
 }
 
-/* Long before anybody gives up, it is told for whom they wait. */
-static void expects_to_be_told(struct job *j, int rank)
+/* Long before the deadline, the missing ranks are logged. */
+static void expects_a_report(struct job *j, int rank)
 {
     struct collective *c;
-    char told[256] = "", expected[256];
+    char reported[256] = "", expected[256];
     j->options.rank = rank;
     j->options.start_ms = 7500;
-    j->options.say = keep_first;
-    j->options.user = told;
-    CHECK_FAILS(collective_net(&j->options, &c, &err), "rank 1", "did not come within 7.5 s");
+    j->options.on_log = keep_first;
+    j->options.user = reported;
+    CHECK_FAILS(collective_net(&j->options, &c, &err), "rank 1", "did not join within 7.5 s");
     snprintf(expected, sizeof expected,
              "rank %d has waited 5 s for rank 1 (%s); it gives up after 7.5 s", rank,
              j->endpoints[1]);
-    CHECK(strcmp(told, expected) == 0);
+    CHECK(strcmp(reported, expected) == 0);
 }
 
 static void a_rank_that_is_late_is_waited_for_aloud(void **state)
 {
     struct job j;
     job_init(&j, 3);
-    job_start_rank(&j, 0, expects_to_be_told);
-    job_start_rank(&j, 2, expects_to_be_told);
+    job_start_rank(&j, 0, expects_a_report);
+    job_start_rank(&j, 2, expects_a_report);
     CHECK(job_wait(&j, 0) == 0 && job_wait(&j, 2) == 0);
 }
 
@@ -244,7 +244,7 @@ static void other_secret(struct job *j, int rank)
         j->options.secret = "another one";
 }
 
-static void who_runs_something_else_is_told(void **state)
+static void another_program_is_reported(void **state)
 {
     expected_words[0] = "rank 1 was started as one of 3 ranks, rank 0 as one of 2";
     expected_words[1] = "rank 0 was started as one of 2 ranks, rank 1 as one of 3";
@@ -288,7 +288,7 @@ static void waits_for_nobody(struct job *j, int rank)
     CHECK_FAILS(collective_net(&j->options, &c, &err), "rank 1 (");
 }
 
-static void a_port_that_is_taken_is_told(void **state)
+static void a_port_in_use_is_reported(void **state)
 {
     struct job j;
     job_init(&j, 2);
@@ -328,7 +328,7 @@ static void leaves_nothing(struct job *j, int rank)
         CHECK(x == 2);
         collective_destroy(g);
         collective_destroy(c);
-        if (k == 0) { /* what the process keeps for good is there now */
+        if (k == 0) { /* allocations that the process keeps for good exist now */
             fds = entries("/proc/self/fd");
             threads = entries("/proc/self/task");
         }
@@ -361,9 +361,9 @@ int main(void)
         cmocka_unit_test(a_slow_rank_is_waited_for),
         cmocka_unit_test(a_rank_that_never_comes_is_named),
         cmocka_unit_test(a_rank_that_is_late_is_waited_for_aloud),
-        cmocka_unit_test(who_runs_something_else_is_told),
+        cmocka_unit_test(another_program_is_reported),
         cmocka_unit_test(wrong_options),
-        cmocka_unit_test(a_port_that_is_taken_is_told),
+        cmocka_unit_test(a_port_in_use_is_reported),
         cmocka_unit_test(nothing_is_left_behind),
     };
     struck_at =

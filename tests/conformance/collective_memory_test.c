@@ -1,4 +1,4 @@
-/* Which ranks get shared memory: those of one user on one machine, also when the processes are not
+/* Which ranks get shared memory: those of one user on one machine, even if the processes are not
  * dumpable, as those that hold a job's secret are. */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "collective/hall_parts.h"
-#include "tests/conformance/collective_kit_test.h"
+#include "collective/shm_parts.h"
+#include "tests/conformance/collective_fixture_test.h"
 
 #define USER 65534       /* nobody */
 #define OTHER_USER 65533 /* need not have a name */
@@ -47,7 +47,7 @@ static void check_sums(struct collective *c)
     }
 }
 
-/* The group of all ranks, and that of the first two, which are of one user in any case. */
+/* The group of all ranks, and that of the first two, which always belong to one user. */
 static void check_groups(struct collective *c, bool all_share)
 {
     struct collective *two;
@@ -118,7 +118,7 @@ static void received_is_what_was_sent(void **state)
     assert_int_equal(segment_receive(listener, BYTES), -1); /* does not wait */
     assert_false(segment_send(sent, nobody));
     assert_int_equal(pwrite(sent, "here", 4, 100), 4);
-    assert_true(segment_send(other, name)); /* of another length: passed over */
+    assert_true(segment_send(other, name)); /* of another length: skipped */
     assert_true(segment_send(sent, name));
     close(sent);
     int fd = segment_receive(listener, BYTES);
@@ -133,7 +133,7 @@ static void received_is_what_was_sent(void **state)
     assert_false(segment_send(STDERR_FILENO, name)); /* its name ends with it */
 }
 
-/* Runs in a process of another user; what it gives is the exit status. */
+/* Runs in a process of another user; its return value is the exit status. */
 static int as_other_user(int fd, const uint8_t *name)
 {
     pid_t pid = fork();
@@ -170,7 +170,7 @@ static void other_users_are_refused(void **state)
     socklen_t n = sizeof a;
     assert_true(listener >= 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &n), 0);
-    assert_int_equal(as_other_user(fd, name), 0); /* does not give it away */
+    assert_int_equal(as_other_user(fd, name), 0); /* the sender refuses */
     connect_as_other_user(&a, n);
     assert_int_equal(segment_receive(listener, BYTES), -1);
     connect_as_other_user(&a, n); /* in the queue before the right one */

@@ -1,4 +1,4 @@
-/* Ops over rings in programs: values in every rank of a real job, gradients, what is refused. */
+/* Ops over rings in programs: values in every rank of a real job, gradients, errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "executor/executor.h"
 #include "program/grad.h"
 #include "program/program.h"
-#include "tests/conformance/collective_kit_test.h"
+#include "tests/conformance/collective_fixture_test.h"
 
 /* One op: x (fed), y (fetched). */
 struct one {
@@ -156,7 +156,7 @@ static void messages(int rank)
     one_stop(&o);
 }
 
-/* Rank r gives rows r and 0 (0 twice, in rank 1), rank 2 gives none. */
+/* Rank r sends rows r and 0 (0 twice, in rank 1), rank 2 sends none. */
 static void rows(int rank)
 {
     struct one o;
@@ -208,7 +208,7 @@ static void refused(int rank)
     one_stop(&o);
 }
 
-/* Last of all: the ring is of no use afterwards. */
+/* Last of all: the ring is unusable afterwards. */
 static void different(int rank)
 {
     struct one o;
@@ -274,7 +274,7 @@ static void one_rank(void **state)
     CHECK(job_wait(&j, 0) == 0);
 }
 
-/* The op that makes X@GRAD of Out@GRAD. */
+/* The op that computes X@GRAD from Out@GRAD. */
 static void gradient_ops(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Calls between ranks on tensors, and gradients that are averaged while backward goes on, in three
+/* Calls between ranks on tensors, and gradients that are averaged during backward, in three
  * processes. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "collective/rings.h"
 #include "eager/eager.h"
-#include "tests/conformance/collective_kit_test.h"
+#include "tests/conformance/collective_fixture_test.h"
 
 #define SIZE 3
 
@@ -145,7 +145,7 @@ static void rank_of_calls(struct job *j, int rank)
     skiff_world_close();
 }
 
-/* Whoever gives up is named, with the reason, by those who wait for it. */
+/* A rank that gives up is named, with the reason, by the ranks that wait for it. */
 static void rank_that_gives_up(struct job *j, int rank)
 {
     struct skiff_tensor *t = numbers("float32", 2, 0);
@@ -166,14 +166,14 @@ static tensor_p leaf(struct skiff_eager *e, int64_t rows, int64_t width, bool tr
 {
     tensor_p t = skiff_eager_tensor_create(e);
     struct shape shape = SHAPE(rows, width);
-    CHECK_OK(value_as_tensor(&t->box->value, DTYPE_FP32, &shape, &err));
+    CHECK_OK(value_as_tensor(&t->storage->value, DTYPE_FP32, &shape, &err));
     for (int64_t i = 0; i < rows * width; i++)
-        tensor_f32(&t->box->value.tensor)[i] = 1;
+        tensor_f32(&t->storage->value.tensor)[i] = 1;
     skiff_eager_set_stop_gradient(t, !trained);
     return t;
 }
 
-/* Its backward gives the parameter x (with factor of the rank) as its gradient. */
+/* Its backward gives the parameter x (times a factor of the rank) as its gradient. */
 static void learn(struct skiff_eager *e, tensor_p parameter, float factor)
 {
     tensor_p out = skiff_eager_tensor_create(e);
@@ -190,9 +190,9 @@ static void look_up(struct skiff_eager *e, tensor_p table, int64_t first, int64_
 {
     tensor_p ids = skiff_eager_tensor_create(e), out = skiff_eager_tensor_create(e);
     struct shape shape = SHAPE(2);
-    CHECK_OK(value_as_tensor(&ids->box->value, DTYPE_INT64, &shape, &err));
-    tensor_i64(&ids->box->value.tensor)[0] = first;
-    tensor_i64(&ids->box->value.tensor)[1] = second;
+    CHECK_OK(value_as_tensor(&ids->storage->value, DTYPE_INT64, &shape, &err));
+    tensor_i64(&ids->storage->value.tensor)[0] = first;
+    tensor_i64(&ids->storage->value.tensor)[1] = second;
     struct skiff_op_arg ins[2] = {{"W", 1, &table}, {"Ids", 1, &ids}}, to = {"Out", 1, &out};
     struct skiff_op_setting sparse = {"is_sparse", {.type = SKIFF_ATTR_BOOLEAN, .i = 1}};
     struct skiff_op_call c = {"lookup_table_v2", ins, &to, 2, 1, &sparse, 1};
@@ -204,8 +204,8 @@ static void look_up(struct skiff_eager *e, tensor_p table, int64_t first, int64_
 
 static float first_of(tensor_p t)
 {
-    CHECK(t->grad && t->grad->box->value.kind == VALUE_TENSOR);
-    return tensor_f32(&t->grad->box->value.tensor)[0];
+    CHECK(t->grad && t->grad->storage->value.kind == VALUE_TENSOR);
+    return tensor_f32(&t->grad->storage->value.tensor)[0];
 }
 
 static void rank_of_gradients(struct job *j, int rank)
@@ -232,10 +232,11 @@ static void rank_of_gradients(struct job *j, int rank)
     CHECK(first_of(a) == (float)rank && !b->grad);
     skiff_eager_reducer_set_sync(r, true);
     learn(e, b, 3);
-    CHECK(first_of(b) == 3 && first_of(a) == 1); /* what was added up is averaged, too */
-    CHECK_FAILS(skiff_eager_reducer_create(e, 2, (tensor_p[]){a, a}, &o, &r, &err), "stands twice");
+    CHECK(first_of(b) == 3 && first_of(a) == 1); /* the accumulated gradient is averaged, too */
+    CHECK_FAILS(skiff_eager_reducer_create(e, 2, (tensor_p[]){a, a}, &o, &r, &err),
+                "is listed twice");
     skiff_eager_reducer_destroy(r);
-    learn(e, b, 1); /* nobody else hears of it */
+    learn(e, b, 1); /* the other ranks do not see it */
     skiff_world_close();
     for (int i = 0; i < 3; i++)
         skiff_eager_tensor_unref(params[i]);
@@ -251,16 +252,16 @@ static void rank_of_rows(struct job *j, int rank)
     join(j, rank);
     CHECK_OK(skiff_eager_reducer_create(e, 2, params, &o, &r, &err));
     look_up(e, table, rank, 4);
-    const struct skiff_tensor *g = &table->grad->box->value;
+    const struct skiff_tensor *g = &table->grad->storage->value;
     static const int64_t want[6] = {0, 4, 1, 4, 2, 4};
     CHECK(g->kind == VALUE_ROWS && g->sel.nrows == 6 && g->sel.height == 5);
     CHECK(!memcmp(g->sel.rows, want, sizeof want));
     for (int i = 0; i < 12; i++)
         CHECK(tensor_f32(&g->tensor)[i] == 1.0f / 3);
-    look_up(e, dense, rank, 4); /* nobody has said that it is sparse */
+    look_up(e, dense, rank, 4); /* it was not declared sparse */
     CHECK(first_of(dense) == 1.0f / 3);
-    CHECK(tensor_f32(&dense->grad->box->value.tensor)[8] == 1);
-    CHECK(tensor_f32(&dense->grad->box->value.tensor)[6] == 0);
+    CHECK(tensor_f32(&dense->grad->storage->value.tensor)[8] == 1);
+    CHECK(tensor_f32(&dense->grad->storage->value.tensor)[6] == 0);
     skiff_eager_reducer_destroy(r);
     skiff_world_close();
     skiff_eager_tensor_unref(table);

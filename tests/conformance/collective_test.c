@@ -1,5 +1,5 @@
 /* One suite for all engines of src/collective: every case runs with 1 to 5 ranks as threads, as
- * processes (with shared memory and without) and, where there is one, under mpirun. */
+ * processes (with shared memory and without) and, if it is installed, under mpirun. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "collective/hall_parts.h"
-#include "tests/conformance/collective_kit_test.h"
+#include "collective/shm_parts.h"
+#include "tests/conformance/collective_fixture_test.h"
 #include "tests/conformance/collective_values_test.h"
 
 /* ---- the cases ---- */
@@ -87,7 +87,7 @@ static void averages_are_sums_by_ranks(struct collective *c)
     CHECK_OK(collective_all_reduce(c, &half, 1, DTYPE_FP16, COLLECTIVE_AVG, &err));
     CHECK(half == (size == 1 ? 0x4400 : size == 2 ? 0x4200 : half)); /* 3 */
     CHECK_FAILS(collective_all_reduce(c, &rank, 1, DTYPE_INT32, COLLECTIVE_AVG, &err),
-                "all_reduce of int32: averages are of float16");
+                "all_reduce of int32: averages need float16");
 }
 
 static void short_floats_are_rounded(struct collective *c)
@@ -103,7 +103,7 @@ static void short_floats_are_rounded(struct collective *c)
     CHECK_OK(collective_all_reduce(c, &huge, 1, DTYPE_FP16, COLLECTIVE_SUM, &err));
     CHECK(half == 0x6800 && brain == 0x4380);
     CHECK(tiny == (uint16_t)size);                /* below the normal numbers */
-    CHECK(huge == (size == 1 ? 0x7bff : 0x7c00)); /* beyond the largest: infinite */
+    CHECK(huge == (size == 1 ? 0x7bff : 0x7c00)); /* beyond the largest: infinity */
 }
 
 static void reduce_changes_only_the_root(struct collective *c)
@@ -230,7 +230,7 @@ static void broadcasts_and_scatters(struct collective *c)
         }
 }
 
-/* Rank a has for rank b: (a + 2 b) % 3 * step + (a == b) bytes. */
+/* Rank a sends rank b (a + 2 b) % 3 * step + (a == b) bytes. */
 static size_t parcel(int from, int to, size_t step)
 {
     return (size_t)((from + 2 * to) % 3) * step + (from == to);
@@ -271,20 +271,20 @@ static void messages(struct collective *c)
         CHECK_OK(collective_send(c, next, give, n, &err));
         CHECK_OK(collective_recv(c, before, get, n, &err));
         CHECK(are_bytes_of(get, before, n));
-        /* all ask before they send; messages come in their order */
-        struct collective_work *w[4];
+        /* all receive before they send; messages keep their order */
+        struct collective_work *w[2];
         struct skiff_error e;
         w[0] = collective_start_recv(c, before, &a, sizeof a, &e);
         w[1] = collective_start_recv(c, before, &b, sizeof b, &e);
-        w[2] = collective_start_send(c, next, &first, sizeof first, &e);
-        w[3] = collective_start_send(c, next, &second, sizeof second, &e);
-        for (int i = 0; i < 4; i++)
+        CHECK_OK(collective_send(c, next, &first, sizeof first, &err));
+        CHECK_OK(collective_send(c, next, &second, sizeof second, &err));
+        for (int i = 0; i < 2; i++)
             CHECK_OK(collective_wait(w[i], &err));
         CHECK(a == (uint32_t)before * 100 && b == a + 1);
         free(give);
         free(get);
     }
-    /* messages between some, then a call of all: counts of messages do not matter */
+    /* messages between some, then a call of all: the numbers of messages need not match */
     int32_t one = 1;
     if (size > 2 && rank < 2)
         CHECK_OK(rank ? collective_recv(c, 0, &one, sizeof one, &err)
@@ -313,7 +313,7 @@ static void started_calls_keep_their_order(struct collective *c)
     CHECK_OK(collective_all_reduce(c, &chain, 1, DTYPE_INT64, COLLECTIVE_SUM, &err));
     CHECK(chain == size * (size - 1) / 2);
     for (int k = 0; k < STARTED; k++) {
-        CHECK(collective_done(w[k])); /* it was started before a call that has come back */
+        CHECK(collective_done(w[k])); /* it was started before a call that has returned */
         CHECK_OK(collective_wait(w[k], &err));
         for (int64_t i = 0; i < n; i++) {
             total = k % 4 == 3 ? k % size * k + i : size * (size - 1) / 2 * k + size * i;
@@ -357,7 +357,7 @@ static void groups(struct collective *c)
     collective_destroy(b);
 }
 
-/* Each rank adds one to a number that the others see only after a barrier. */
+/* Each rank increments a number that the others read only after a barrier. */
 static void barriers(struct collective *c)
 {
     int size = collective_size(c);
@@ -386,7 +386,7 @@ static void wrong_arguments(struct collective *c)
     CHECK_FAILS(collective_split(c, outside, 1, &g, &err), "a new group: rank");
     CHECK_FAILS(collective_split(c, twice, size > 1 ? 2 : 3, &g, &err),
                 size > 1 ? "twice" : "3 of 1");
-    CHECK_OK(collective_all_reduce(c, &x, 1, DTYPE_FP32, COLLECTIVE_SUM, &err)); /* goes on */
+    CHECK_OK(collective_all_reduce(c, &x, 1, DTYPE_FP32, COLLECTIVE_SUM, &err)); /* continues */
     CHECK(x == (float)size);
 }
 
@@ -401,7 +401,7 @@ static void different_counts(struct collective *c)
         return;
     snprintf(first, sizeof first, "rank %d calls all_reduce(sum) of 3 float32", last);
     int64_t n = collective_rank(c) == last ? 3 : 2;
-    for (int again = 0; again < 2; again++) /* and it stays so */
+    for (int again = 0; again < 2; again++) /* and it stays failed */
         CHECK_FAILS(collective_all_reduce(c, x, n, DTYPE_FP32, COLLECTIVE_SUM, &err), first,
                     "rank 0 calls all_reduce(sum) of 2 float32", "same calls in the same order");
     CHECK(x[0] == 1 && x[1] == 2);
@@ -454,11 +454,11 @@ static void different_lengths_between_two(struct collective *c)
     enum skiff_status status;
     struct skiff_error first;
     status = collective_all_to_all(c, x, out, x, in, &first);
-    /* ranks that have nothing to do with it hear of it at the latest in their next call */
+    /* ranks that are not involved learn of it at the latest in their next call */
     if (status == SKIFF_OK)
         CHECK(rank != 1);
     CHECK_FAILS(collective_barrier(c, &err),
-                "all_to_all: rank 0 gives rank 1 3 bytes, which expects 4 from it");
+                "all_to_all: rank 0 sends rank 1 3 bytes, which expects 4 from it");
 }
 
 static void a_message_that_cannot_come(struct collective *c)
@@ -480,7 +480,7 @@ static void two_wait_for_each_other(struct collective *c)
     struct skiff_error e;
     if (collective_size(c) < 2 || rank > 1)
         return;
-    for (int i = 0; i < 2; i++) /* who finds out first */
+    for (int i = 0; i < 2; i++) /* the rank that finds out first */
         snprintf(either[i], sizeof either[i],
                  "rank %d waits for a message from rank %d, which "
                  "calls recv",
@@ -489,7 +489,7 @@ static void two_wait_for_each_other(struct collective *c)
     CHECK(strstr(e.message, either[0]) || strstr(e.message, either[1]));
 }
 
-/* Long waits of both sides, which end. */
+/* Long waits on both sides, which end. */
 static void messages_that_come_late(struct collective *c)
 {
     int32_t x = 0;
@@ -529,7 +529,7 @@ static void messages_of_different_lengths(struct collective *c)
         CHECK_OK(collective_send(c, 1, x, 8, &err));
     else
         CHECK_FAILS(collective_recv(c, 0, x, 4, &err),
-                    "rank 0 sent rank 1 a message of 8 bytes, which expects 4");
+                    "rank 0 sent rank 1 a message of 8 bytes, but 4 were expected");
     CHECK_FAILS(collective_barrier(c, &err), "a message of 8 bytes");
 }
 
@@ -584,7 +584,7 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof cases[0], BREAKING = 15 };
 
-/* A thread sanitizer takes its time, and has seen it all with three ranks. */
+/* A thread sanitizer is slow, and three ranks are enough for it. */
 #if defined(__SANITIZE_THREAD__)
 enum { FEWEST = 2, MOST = 3 };
 #else
@@ -635,7 +635,7 @@ static void crowded(void **state)
         for (int i = 0; i < shared; i++)
             CPU_SET(i, &cores[0]);
         cores[1] = cores[0];
-        assert_int_equal(hall_is_crowded(cores, sizeof *cores, 2), shared < 4);
+        assert_int_equal(shm_is_crowded(cores, sizeof *cores, 2), shared < 4);
     }
     for (int each = 1; each <= 4; each++) { /* bound: each has its own, whatever the machine has */
         CPU_ZERO(&cores[0]);
@@ -644,7 +644,7 @@ static void crowded(void **state)
             CPU_SET(i, &cores[0]);
             CPU_SET(32 + i, &cores[1]);
         }
-        assert_int_equal(hall_is_crowded(cores, sizeof *cores, 2), each < 2);
+        assert_int_equal(shm_is_crowded(cores, sizeof *cores, 2), each < 2);
     }
 }
 
@@ -652,7 +652,7 @@ static void crowded(void **state)
 
 static const char *self;
 
-/* Not in sanitizers' builds: MPI's own threads and leaks are not ours. */
+/* Not in sanitizers' builds: MPI's own threads and leaks would be reported. */
 static bool have_mpi(void)
 {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -662,7 +662,7 @@ static bool have_mpi(void)
     struct collective *c;
     if (system("command -v mpirun >/dev/null") != 0)
         return false;
-    pid_t pid = fork(); /* MPI is begun once in a process */
+    pid_t pid = fork(); /* MPI can be initialized once in a process */
     if (pid == 0)
         _exit(collective_mpi(&c, &err) == SKIFF_UNSUPPORTED ? 1 : 0);
     int status;

@@ -1,4 +1,4 @@
-/* Values of every type for tests of collective sums, and what comes out when they are added up. */
+/* Values of every type for tests of collective sums, and their expected sums. */
 #ifndef COLLECTIVE_VALUES_TEST_H
 #define COLLECTIVE_VALUES_TEST_H
 
@@ -12,7 +12,7 @@ static const enum dtype dtypes[] = {DTYPE_FP32,  DTYPE_FP64,  DTYPE_FP16,  DTYPE
                                     DTYPE_UINT8, DTYPE_INT16, DTYPE_INT32, DTYPE_INT64, DTYPE_BOOL};
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
-/* Small whole numbers as float16 and bfloat16, exact in both: 0 to 3, negative in one case of 5. */
+/* Small integers as float16 and bfloat16, exact in both: 0 to 3, negative in one case of 5. */
 static uint16_t half_of(int v)
 {
     static const uint16_t positive[] = {0, 0x3c00, 0x4000, 0x4200};
@@ -110,7 +110,7 @@ static double get_value(const void *data, int64_t i, enum dtype t)
     }
 }
 
-/* What a rank has at i, as the type holds it. */
+/* A rank's value at i, as the type stores it. */
 static double held(int rank, int64_t i, enum dtype t)
 {
     int v = small_value(rank, i);

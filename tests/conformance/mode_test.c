@@ -1,5 +1,5 @@
-/* What every row of <skiff/mode_list.h> must have: a number and a name of its own, a class in
- * src/comm whose slots fit together and fit the row's flags, and a place in the documents. */
+/* Requirements for every row of <skiff/mode_list.h>: a number and a name of its own, a class in
+ * src/comm whose slots fit together and match the row's flags, and an entry in the documents. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,15 +78,15 @@ static void slots_fit(const struct comm_mode *m, const char *name)
         fail_msg("%s: the class lacks what every trainer's job has", name);
     assert_int_equal(!m->create, !m->destroy);
     assert_int_equal(!m->start, !m->stop);
-    assert_int_equal(!m->start, !m->settle); /* a thread of its own: something can be under way */
+    assert_int_equal(!m->start, !m->flush); /* a thread of its own: exchanges can be in flight */
     assert_int_equal(!m->threads_begin, !m->thread_end);
     assert_int_equal(!m->send, !c->send);
     assert_int_equal(!m->send_ids, !c->send_ids);
     assert_non_null(m->send);
     assert_int_equal(!m->send_ids, !m->lookup); /* the ids of batches: rows are in the worker */
-    assert_int_equal(!m->ahead, !c->lookup_ahead);
-    assert_int_equal(!m->ahead, !c->lookup_take);
-    assert_int_equal(!m->ahead, !c->lookup_drop);
+    assert_int_equal(!m->prefetch, !c->lookup_prefetch);
+    assert_int_equal(!m->prefetch, !c->lookup_take);
+    assert_int_equal(!m->prefetch, !c->lookup_drop);
 }
 
 static void classes(void **state)
@@ -109,7 +109,7 @@ static void classes(void **state)
     assert_false(mode_direct.class->communicates);
 }
 
-/* ---- a trainer's job, before it has met a server ---- */
+/* ---- a trainer's job, before it has connected to a server ---- */
 
 static struct skiff_split *split_for(const struct skiff_net *net, enum skiff_split_mode mode)
 {
@@ -136,8 +136,8 @@ static enum skiff_status send_early(struct job *j, struct skiff_error *err)
     return j->class->send(j, &to, &x, false, err);
 }
 
-/* Fleet's strategy of the mode gives trainers of this mode; what is sent before init_worker is
- * refused; a job that has never begun ends at once. */
+/* Fleet's strategy of the mode gives trainers of this mode; a send before init_worker is refused; a
+ * job that was never started ends at once. */
 static void lives(void **state)
 {
     struct skiff_net *net = skiff_net_create();
@@ -158,7 +158,7 @@ static void lives(void **state)
         assert_ptr_equal(j->class, comm_mode_of(modes[i])->class);
         assert_int_equal(send_early(j, &err), SKIFF_STATE);
         assert_non_null(strstr(err.message, "init_worker"));
-        assert_int_equal(comm_settle(j, &err), SKIFF_OK);
+        assert_int_equal(comm_flush(j, &err), SKIFF_OK);
         assert_int_equal(j->class->close(j, &err), SKIFF_OK);
         assert_int_equal(j->class->close(j, &err), SKIFF_OK);
         job_unref(j);
@@ -166,7 +166,7 @@ static void lives(void **state)
     skiff_net_destroy(net);
 }
 
-static void must_name(const char *path, const char *name)
+static void should_name(const char *path, const char *name)
 {
     struct buf text = BUF_INIT;
     struct skiff_error err;
@@ -184,13 +184,13 @@ static void documents(void **state)
         const char *name = skiff_mode_name(modes[i]);
         char file[64], spoken[32];
         snprintf(file, sizeof file, "mode_%s.c", name);
-        must_name("src/comm/README.md", file);
-        must_name("docs/config.md", name);
+        should_name("src/comm/README.md", file);
+        should_name("docs/reference/configuration.md", name);
         snprintf(spoken, sizeof spoken, "%s", name);
         for (char *c = spoken; *c; c++)
             *c = *c == '_' ? '-' : *c;
-        must_name("docs/consistency.md", spoken);
-        must_name("README.md", spoken);
+        should_name("docs/internals/consistency.md", spoken);
+        should_name("README.md", spoken);
     }
 }
 

@@ -1,6 +1,7 @@
-/* The accessors and SGD rules of tables against recorded jobs of Paddle 2.6.2: table_paddle.txt,
- * whose lines say what workers pulled, pushed, saved, loaded and shrank (pack_table_cases.py).
- * Files have six digits, so numbers may differ by 2e-5; keys and the number of columns may not. */
+/* The accessors and SGD rules of tables against recorded jobs of Paddle 2.6.2: the lines of
+ * table_paddle.txt are the pulls, pushes, saves, loads and shrinks of workers
+ * (pack_table_cases.py). Files have six digits, so numbers may differ by 2e-5; keys and the number
+ * of columns may not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +91,7 @@ static void set_rule(struct job *j, const char *text)
     p = sgd_rule_defaults(rule);
     p.rate = rate;
     p.initial_g2sum = g0;
-    p.initial_range = 0; /* of all recorded jobs */
+    p.initial_range = 0; /* in all recorded jobs */
     p.low = low;
     p.high = high;
     bool embed = !strcmp(part, "embed");
@@ -98,7 +99,7 @@ static void set_rule(struct job *j, const char *text)
     *(embed ? &j->options.embed : &j->options.embedx_params) = p;
 }
 
-/* ---- what was done ---- */
+/* ---- recorded actions ---- */
 
 static bool is_close(double a, double b, double relative)
 {
@@ -230,7 +231,7 @@ static void do_line(struct job *j, const char *word, const char *rest)
 static void recorded_jobs(void **state)
 {
     FILE *f = fopen("tests/conformance/table_paddle.txt", "r");
-    struct job *j = mem_must(sizeof *j);
+    struct job *j = mem_alloc_or_die(sizeof *j);
     char line[4096];
     int cases = 0;
     size_t before = mem_in_use();

@@ -1,5 +1,5 @@
-/* What every kind of table promises (src/table/table.h), and what hash promises beyond it. Tables
- * of kind tiered have room for a few hundred rows in memory here, so that most are on disk. */
+/* The promises of every kind of table (src/table/table.h), and those of hash beyond them. Tables of
+ * kind tiered have memory for a few hundred rows here, so that most rows are on disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static const struct table_class *const kinds[] = {
 
 static const struct fill weights = {FILL_UNIFORM, -1, 1, 77};
 
-/* ---- a table of plain rows, and one of click rows ---- */
+/* ---- a table of weights, and one of click statistics ---- */
 
 static struct accessor *plain(void)
 {
@@ -58,12 +58,12 @@ static struct table *make(const struct table_class *kind, const struct accessor 
     static int made;
     struct table *t;
     struct skiff_error err;
-    char place[64];
+    char slot[64];
     struct table_options o = {.accessor = a, .rows = kind->fixed ? ROWS : 0, .deltas = true};
-    snprintf(place, sizeof place, "%s/%d", folder, made++);
+    snprintf(slot, sizeof slot, "%s/%d", folder, made++);
     if (kind == &table_tiered) {
         o.limit.bytes = (size_t)64 << 10;
-        o.folder = place;
+        o.folder = slot;
     }
     if (table_create(kind, &o, &t, &err) < 0)
         fail_msg("%s: %s", kind->name, err.message);
@@ -200,26 +200,26 @@ static void options_that_do_not_fit(void **state)
     o.rows = 5;
     assert_int_equal(table_create(&table_hash, &o, &t, &err), SKIFF_INVALID);
     assert_string_equal(err.message, "a table of kind hash has no declared number of rows");
-    o.admission.kind = ADMIT_COUNT;
+    o.admission.kind = ADMISSION_COUNT;
     assert_int_equal(table_create(&table_array, &o, &t, &err), SKIFF_INVALID);
-    assert_string_equal(err.message, "a table of 5 declared rows has no admission: its rows are "
-                                     "all there; use kind hash");
+    assert_string_equal(err.message, "a table of 5 declared rows has no admission: all its rows "
+                                     "exist; use kind hash");
     struct accessor_options none = {0}, wide = {.nparts = 1, .parts = {{.width = 20000}}};
     assert_int_equal(accessor_init(&a, &accessor_plain, &none, &err), SKIFF_INVALID);
-    assert_string_equal(err.message, "accessor plain: 0 parts; 1 to 8 can be");
+    assert_string_equal(err.message, "accessor plain: 0 parts; the range is 1 to 8");
     assert_int_equal(accessor_init(&a, &accessor_plain, &wide, &err), SKIFF_INVALID);
     assert_string_equal(err.message, "accessor plain: part 0 of 20000 numbers");
     assert_int_equal(accessor_init(&a, &accessor_sparse, &none, &err), SKIFF_INVALID);
     assert_string_equal(err.message, "accessor sparse: no rule for embed");
     none.embedx = -1;
     assert_int_equal(accessor_init(&a, &accessor_sparse, &none, &err), SKIFF_INVALID);
-    assert_string_equal(err.message, "accessor sparse: embedx_dim -1; 0 to 2048 can be");
+    assert_string_equal(err.message, "accessor sparse: embedx_dim -1; the range is 0 to 2048");
     assert_null(table_class_find("heap"));
     assert_ptr_equal(table_class_find("hash"), &table_hash);
     assert_null(accessor_find("CtrDymfAccessor"));
 }
 
-/* ---- coming and going ---- */
+/* ---- creating and removing ---- */
 
 static void removed_rows_are_gone_and_their_places_used_again(void **state)
 {
@@ -248,7 +248,7 @@ static void removed_rows_are_gone_and_their_places_used_again(void **state)
             assert_true(get(t, id) == (id % 2 ? (float)(id + RECORD - 1) : 0));
         for (int64_t id = 2000; id < 2500; id++)
             set(t, id, 1);
-        if (kinds[k] != &table_tiered) /* RocksDB's memory comes and goes */
+        if (kinds[k] != &table_tiered) /* RocksDB's memory varies */
             assert_int_equal(table_bytes(t), bytes);
         assert_int_equal(t->counts.admitted, 1500);
         table_destroy(t);
@@ -278,8 +278,8 @@ static void growing_keeps_all(void **state)
         pull(t, id + 1, TABLE_LOOK, out);
         assert_true(out[0] == 0 && out[1] == 0);
     }
-    double each = (double)table_bytes(t) / N, record = (double)t->stride;
-    assert_true(each >= record && each <= record + 24);
+    double each = (double)table_bytes(t) / N, row = (double)t->stride;
+    assert_true(each >= row && each <= row + 24);
     assert_true(mem_in_use() - before <= table_bytes(t));
     table_destroy(t);
     assert_int_equal(mem_in_use(), before);
@@ -302,7 +302,7 @@ static void without_memory_nothing_is_lost(void **state)
     assert_int_equal(count, id - 1);
     for (id = 0; id < (int64_t)count; id++)
         assert_true(get(t, id) == 0.5f);
-    set(t, (int64_t)count, 4); /* and on it goes */
+    set(t, (int64_t)count, 4); /* and the table stays usable */
     assert_int_equal(table_count(t), count + 1);
     table_destroy(t);
 }
@@ -317,7 +317,8 @@ static void shrink_all(struct table *t)
     assert_int_equal(status, SKIFF_END);
 }
 
-/* Scores 0.1 (one show) and 1.1 (a click beside it), halved by each shrink; below 0.15 they go. */
+/* Scores 0.1 (one show) and 1.1 (and a click), halved by each shrink; rows below 0.15 are
+ * removed. */
 static void rows_expire_by_score(void **state)
 {
     for (size_t k = 0; k < KINDS; k++) {
@@ -363,11 +364,11 @@ static void counted_ids_come_in_late(void **state)
     pull(t, 5, TABLE_MAKE, out);
     assert_int_equal(waiting_count(t->waiting), 1);
     for (int i = 0; i < 3; i++)
-        shrink_all(t); /* seen no more: forgotten */
+        shrink_all(t); /* not requested any more: forgotten */
     assert_int_equal(waiting_count(t->waiting), 0);
     pull(t, 5, TABLE_MAKE, out);
     assert_true(out[0] == 0);
-    set(t, 5, 1); /* the third ask counts from the start */
+    set(t, 5, 1); /* the third request counts from the start */
     assert_true(get(t, 5) == 0);
     table_destroy(t);
 }
@@ -385,7 +386,7 @@ static void chance_lets_in_as_many_as_it_says(void **state)
     for (int64_t id = 0; id < 20000; id++)
         pull(t, id, TABLE_MAKE, out);
     size_t second = table_count(t) - first;
-    assert_true(second > 3500 && second < 4000); /* a quarter of those who wait */
+    assert_true(second > 3500 && second < 4000); /* a quarter of those that wait */
     assert_int_equal(waiting_count(t->waiting), 20000 - first - second);
     table_destroy(t);
 }
@@ -395,12 +396,12 @@ static void entries_are_read_as_paddle_writes_them(void **state)
     static const struct {
         const char *text, *message;
     } wrong[] = {
-        {"count_filter_entry:-1", "count_filter_entry:-1: a count of 0 or more is needed"},
-        {"count_filter_entry:x", "count_filter_entry:x: a count of 0 or more is needed"},
-        {"probability_entry:1", "probability_entry:1: a probability between 0 and 1 is needed"},
-        {"show_click_entry:a", "show_click_entry:a: the names of two variables are needed, "
+        {"count_filter_entry:-1", "count_filter_entry:-1: expected a count of 0 or more"},
+        {"count_filter_entry:x", "count_filter_entry:x: expected a count of 0 or more"},
+        {"probability_entry:1", "probability_entry:1: expected a probability between 0 and 1"},
+        {"show_click_entry:a", "show_click_entry:a: expected the names of two variables, "
                                "show_click_entry:SHOW:CLICK"},
-        {"what:3", "entry \"what:3\" is not known; there are count_filter_entry:N, "
+        {"what:3", "entry \"what:3\" is unknown; known are count_filter_entry:N, "
                    "probability_entry:P and show_click_entry:SHOW:CLICK"},
     };
     struct admission a;
@@ -410,25 +411,25 @@ static void entries_are_read_as_paddle_writes_them(void **state)
         assert_string_equal(err.message, wrong[i].message);
     }
     assert_int_equal(admission_parse("show_click_entry:show:clk", &a, &err), SKIFF_OK);
-    assert_int_equal(a.kind, ADMIT_SHOW_CLICK);
+    assert_int_equal(a.kind, ADMISSION_SHOW_CLICK);
     assert_string_equal(a.show, "show");
     assert_string_equal(a.click, "clk");
     assert_int_equal(admission_parse("none", &a, &err), SKIFF_OK);
-    assert_int_equal(a.kind, ADMIT_ALL);
+    assert_int_equal(a.kind, ADMISSION_ALL);
 }
 
 /* ---- snapshots ---- */
 
-/* Takes a snapshot to its end into another table, which gets what changed; `between` is done after
+/* Reads a snapshot to its end into another table, which gets the changes; `between` is called after
  * each piece. */
 static uint32_t copy_changes(struct table *from, struct table *to, uint32_t since,
                              void (*between)(struct table *t, int piece))
 {
-    uint32_t moment;
+    uint32_t version;
     size_t n, max = 100;
     const int64_t *gone = NULL;
-    char *records = mem_must(max * from->stride);
-    enum skiff_status status = table_snapshot_begin(from, since, &moment, NULL);
+    char *row_list = mem_alloc_or_die(max * from->stride);
+    enum skiff_status status = table_snapshot_begin(from, since, &version, NULL);
     assert_int_equal(status, SKIFF_OK);
     size_t ngone = table_snapshot_gone(from, &gone);
     for (size_t i = 0; i < ngone; i++) {
@@ -438,16 +439,16 @@ static uint32_t copy_changes(struct table *from, struct table *to, uint32_t sinc
     for (int piece = 0; status == SKIFF_OK; piece++) {
         if (between)
             between(from, piece);
-        status = table_snapshot_next(from, max, records, &n, NULL);
+        status = table_snapshot_next(from, max, row_list, &n, NULL);
         for (size_t i = 0; status >= 0 && i < n; i++)
             assert_int_equal(
-                table_put(to, (struct record *)(void *)(records + i * from->stride), NULL),
+                table_put(to, (struct table_row *)(void *)(row_list + i * from->stride), NULL),
                 SKIFF_OK);
     }
     assert_int_equal(status, SKIFF_END);
     table_snapshot_end(from, true);
-    free(records);
-    return moment;
+    free(row_list);
+    return version;
 }
 
 static void disturb(struct table *t, int piece)
@@ -481,15 +482,15 @@ static void snapshots_are_of_one_instant(void **state)
 struct looking {
     struct table *t;
     const int64_t *ids;
-    bool made; /* the table makes rows as they are looked at */
+    bool made; /* the table creates rows when they are read */
 };
 
-static void look(void *self, size_t first, size_t n, struct record *const *records)
+static void look(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
     const struct looking *x = self;
     for (size_t i = 0; i < n; i++) {
         int64_t id = x->ids[first + i];
-        const struct record *was = table_snapshot_was(x->t, id, records[i]);
+        const struct table_row *was = table_snapshot_was(x->t, id, row_list[i]);
         if (id >= 1000 && !x->made)
             assert_null(was);
         else
@@ -498,13 +499,14 @@ static void look(void *self, size_t first, size_t n, struct record *const *recor
     }
 }
 
-/* Asked for by id, in any order, twice: what has changed, gone away, or come since. */
+/* Requested by id, in any order, twice: rows that have changed, were removed or were added
+ * since. */
 static void snapshots_are_read_by_id(void **state)
 {
     static int64_t ids[2000];
     for (size_t k = 0; k < KINDS; k++) {
         struct table *t = make(kinds[k], plain());
-        uint32_t moment;
+        uint32_t version;
         size_t n;
         char out[256];
         for (int64_t id = 0; id < 1000; id++)
@@ -512,7 +514,7 @@ static void snapshots_are_read_by_id(void **state)
         for (int64_t i = 0; i < 2000; i++)
             ids[i] = (i * 617) % 1000 + (i % 2 ? 1100 : 0);
         size_t before = table_bytes(t);
-        assert_int_equal(table_snapshot_begin(t, 0, &moment, NULL), SKIFF_OK);
+        assert_int_equal(table_snapshot_begin(t, 0, &version, NULL), SKIFF_OK);
         assert_int_equal(table_snapshot_by_id(t, NULL), SKIFF_OK);
         assert_int_equal(table_snapshot_next(t, 1, out, &n, NULL), SKIFF_STATE);
         for (int round = 0; round < 5; round++) {
@@ -525,8 +527,8 @@ static void snapshots_are_read_by_id(void **state)
         }
         assert_true(table_bytes(t) > before + 300 * t->stride);
         struct table_snapshot *ended = table_snapshot_take_off(t);
-        assert_int_equal(table_snapshot_begin(t, 0, &moment, NULL), SKIFF_OK);
-        table_snapshot_free(ended);
+        assert_int_equal(table_snapshot_begin(t, 0, &version, NULL), SKIFF_OK);
+        table_snapshot_destroy(ended);
         table_snapshot_end(t, false);
         table_destroy(t);
     }
@@ -546,19 +548,19 @@ static void deltas_bring_a_copy_up_to_date(void **state)
         struct table *t = make(kinds[k], plain()), *copy = make(kinds[k], plain());
         for (int64_t id = 0; id < 1000; id++)
             set(t, id, (float)id);
-        uint32_t moment = copy_changes(t, copy, 0, NULL);
+        uint32_t version = copy_changes(t, copy, 0, NULL);
         for (int round = 0; round < 5; round++) {
             disturb(t, round);
             assert_true(differing(t, copy, 3000) > 50);
             uint64_t before = copy->counts.admitted;
-            moment = copy_changes(t, copy, moment, NULL);
+            version = copy_changes(t, copy, version, NULL);
             assert_int_equal(differing(t, copy, 3000), 0);
             assert_int_equal(table_count(t), table_count(copy));
             assert_true(copy->counts.admitted - before < 200);
         }
-        /* what changes while a delta is read comes with the next one */
-        moment = copy_changes(t, copy, moment, disturb);
-        copy_changes(t, copy, moment, NULL);
+        /* changes while a delta is read are in the next one */
+        version = copy_changes(t, copy, version, disturb);
+        copy_changes(t, copy, version, NULL);
         assert_int_equal(differing(t, copy, 3000), 0);
         table_destroy(t);
         table_destroy(copy);
@@ -585,12 +587,13 @@ static void snapshots_at_the_wrong_time(void **state)
     assert_int_equal(table_snapshot_begin(t, 0, &second, &err), SKIFF_OK);
     table_snapshot_end(t, true);
     assert_int_equal(table_snapshot_begin(t, first, &second, &err), SKIFF_STATE);
-    assert_string_equal(err.message, "changes since snapshot 1: what went away then is not known "
-                                     "any more; take a full snapshot");
+    assert_string_equal(err.message,
+                        "changes since snapshot 1: the rows removed then are no longer known; "
+                        "take a full snapshot");
     table_destroy(t);
 }
 
-/* Servers take none: it would be 12 bytes for each row that goes. */
+/* Servers take none: they would cost 12 bytes for each removed row. */
 static void without_deltas_nobody_notes_who_went(void **state)
 {
     struct table *t;
@@ -617,18 +620,18 @@ static void a_snapshot_without_memory_says_so(void **state)
 {
     struct table *t = make(&table_hash, plain());
     struct skiff_error err;
-    uint32_t moment;
+    uint32_t version;
     size_t n;
-    char *out = mem_must(100 * t->stride);
+    char *out = mem_alloc_or_die(100 * t->stride);
     for (int64_t id = 0; id < 1000; id++)
         set(t, id, 1);
-    assert_int_equal(table_snapshot_begin(t, 0, &moment, &err), SKIFF_OK);
+    assert_int_equal(table_snapshot_begin(t, 0, &version, &err), SKIFF_OK);
     mem_set_limit(mem_in_use());
     set(t, 999, 2);
     mem_set_limit(SIZE_MAX);
-    assert_true(get(t, 999) == 2 + RECORD - 1); /* training goes on */
+    assert_true(get(t, 999) == 2 + RECORD - 1); /* training continues */
     assert_int_equal(table_snapshot_next(t, 100, out, &n, &err), SKIFF_NOMEM);
-    assert_string_equal(err.message, "no memory to keep what records were while a snapshot is "
+    assert_string_equal(err.message, "no memory for copies of records while a snapshot is "
                                      "read");
     table_snapshot_end(t, false);
     table_destroy(t);
@@ -678,11 +681,11 @@ static void lines_that_are_none(void **state)
     static const struct {
         const char *line, *message;
     } wrong[] = {
-        {"\n", "an empty line; a key and numbers are needed"},
-        {"x 1 2 3", "key \"x\": a whole number of 64 bits is needed"},
+        {"\n", "an empty line; expected a key and numbers"},
+        {"x 1 2 3", "key \"x\": expected an integer of 64 bits"},
         {"18446744073709551616 1 2 3",
-         "key \"18446744073709551616\": a whole number of 64 bits is needed"},
-        {"7 1 b 3", "key 7, number 2: \"b\" is none"},
+         "key \"18446744073709551616\": expected an integer of 64 bits"},
+        {"7 1 b 3", "key 7, number 2: \"b\" is not a number"},
         {"7 1 2", "key 7: 2 numbers; 3 (weights) or 6 (with the optimizer's state) are needed"},
         {"7 1 2 3 4 5 6 7", "key 7: more than 6 numbers, which is all that accessor plain has with "
                             "these settings"},
@@ -734,5 +737,5 @@ int main(void)
     if (!mkdtemp(folder))
         return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return rmdir(folder) < 0 ? 1 : failed; /* tables leave nothing behind */
+    return rmdir(folder) < 0 ? 1 : failed; /* tables leave no files behind */
 }

@@ -1,5 +1,5 @@
-/* What tables of kind tiered do beyond the conformance suite (table_test.c): rows go to disk and
- * come back, are fetched ahead, and are gone when they are removed. */
+/* Tests of kind tiered beyond the conformance suite (table_test.c): rows go to disk and come back,
+ * are prefetched, and are gone when they are removed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,9 +33,9 @@ static struct accessor *plain(void)
 
 static enum skiff_status create(const char *name, struct table **out, struct skiff_error *err)
 {
-    char place[128];
-    struct table_options o = {.accessor = plain(), .limit = {LIMIT, TABLE_SELDOM}, .folder = place};
-    snprintf(place, sizeof place, "%s/%s", folder, name);
+    char slot[128];
+    struct table_options o = {.accessor = plain(), .limit = {LIMIT, TABLE_SELDOM}, .folder = slot};
+    snprintf(slot, sizeof slot, "%s/%s", folder, name);
     return table_create(&table_tiered, &o, out, err);
 }
 
@@ -93,7 +93,7 @@ static void most_rows_are_on_disk_and_none_is_lost(void **state)
     table_destroy(t);
 }
 
-static void nothing(void *self, size_t first, size_t n, struct record *const *records) {}
+static void nothing(void *self, size_t first, size_t n, struct table_row *const *row_list) {}
 
 /* A walk waits until all that has left memory is on disk. */
 static void wait_for_disk(struct table *t)
@@ -102,7 +102,7 @@ static void wait_for_disk(struct table *t)
     assert_true(table_walk(t, &at, 1, TABLE_LOOK, nothing, NULL, NULL) >= 0);
 }
 
-/* Rows that come from disk and are only looked at are not written again. */
+/* Rows that were fetched from disk and only read are not written again. */
 static void only_what_changed_is_written(void **state)
 {
     struct table *t = make();
@@ -110,7 +110,7 @@ static void only_what_changed_is_written(void **state)
     put_all(t, ROWS, 0);
     for (int64_t id = 0; id < ROWS; id++) {
         get(t, id);
-        if (id % 100 == 0) /* so that few are taken back on their way, which counts as changed */
+        if (id % 100 == 0) /* so that few are taken back in flight, which counts as changed */
             wait_for_disk(t);
     }
     wait_for_disk(t);
@@ -132,11 +132,11 @@ static void fetch(struct table *t, int64_t first, int64_t n)
     int64_t ids[1000];
     for (int64_t i = 0; i < n; i++)
         ids[i] = first + i;
-    assert_int_equal(table_fetch_ahead(t, (const uint8_t *)ids, (size_t)n, NULL), SKIFF_OK);
+    assert_int_equal(table_fetch_prefetch(t, (const uint8_t *)ids, (size_t)n, NULL), SKIFF_OK);
 }
 
-/* Fetched ahead: nobody reads for them. What happens in between is seen. */
-static void rows_are_fetched_ahead(void **state)
+/* Prefetched rows: the owner never reads the disk for them. Changes in between are seen. */
+static void rows_are_fetched_prefetch(void **state)
 {
     struct table *t = make();
     bool was;
@@ -161,7 +161,7 @@ static void rows_are_fetched_ahead(void **state)
         assert_true(get(t, id) == -1);
     fetch(t, ROWS, 10); /* there are none */
     assert_true(get(t, ROWS) == 0);
-    for (int i = 0; i < 50; i++) /* more than there is room for */
+    for (int i = 0; i < 50; i++) /* more than there is space for */
         fetch(t, i * 400, 400);
     for (int64_t id = 2000; id < ROWS; id += 7)
         assert_true(get(t, id) == (float)id);
@@ -169,7 +169,7 @@ static void rows_are_fetched_ahead(void **state)
     table_destroy(t);
 }
 
-/* That there is no row is asked once: by who fetches, for who looks it up and who makes it then. */
+/* A missing row is looked up on disk once: for the prefetch, the look-up and the later creation. */
 static void new_ids_are_looked_for_once(void **state)
 {
     struct table *t = make();
@@ -203,20 +203,19 @@ static void draw(uint64_t *seed, int64_t rows, int64_t ids[BATCH])
     }
 }
 
-/* Trainers look rows up and update them a while later, when others have looked up theirs: rows do
- * not leave before, however many train at a time. */
+/* Trainers pull rows and update them later, after others have pulled theirs: rows do not leave
+ * before, however many train at a time. */
 static void rows_wait_for_their_update(void **state)
 {
     enum { MANY = 100000, MEMORY = 3 << 20, ROUNDS = 100 };
     static int64_t ids[TRAINERS][BATCH];
     static float rows[BATCH][WIDTH];
-    char place[128];
+    char slot[128];
     struct table *t;
     struct table_stats before;
     uint64_t seed = 1;
-    struct table_options o = {
-        .accessor = plain(), .limit = {MEMORY, TABLE_SELDOM}, .folder = place};
-    snprintf(place, sizeof place, "%s/rows", folder);
+    struct table_options o = {.accessor = plain(), .limit = {MEMORY, TABLE_SELDOM}, .folder = slot};
+    snprintf(slot, sizeof slot, "%s/rows", folder);
     assert_int_equal(table_create(&table_tiered, &o, &t, NULL), SKIFF_OK);
     put_all(t, MANY, 0);
     for (int i = 0; i < TRAINERS * ROUNDS; i++) {
@@ -225,29 +224,29 @@ static void rows_wait_for_their_update(void **state)
         if (i >= TRAINERS)
             assert_int_equal(table_scatter(t, at, BATCH, 0, 0, WIDTH, rows[0], NULL), SKIFF_OK);
         draw(&seed, MANY, mine);
-        assert_int_equal(table_fetch_ahead(t, at, BATCH, NULL), SKIFF_OK);
+        assert_int_equal(table_fetch_prefetch(t, at, BATCH, NULL), SKIFF_OK);
         assert_int_equal(table_pull(t, at, BATCH, TABLE_LOOK, rows[0], NULL), SKIFF_OK);
-        if (i == TRAINERS * ROUNDS / 2) /* it takes a while until it is known how many there are */
+        /* it takes a while until the table has learnt their number */
+        if (i == TRAINERS * ROUNDS / 2)
             before = stats(t);
     }
     double misses = (double)(stats(t).misses - before.misses);
     double waited = (double)(stats(t).waited - before.waited);
     assert_true(misses > TRAINERS * ROUNDS / 2 * BATCH / 2);
     if (waited > 0.02 * misses)
-        fail_msg("%.0f rows of %.0f were waited for", waited, misses);
+        fail_msg("the owner waited for %.0f rows of %.0f", waited, misses);
     table_destroy(t);
 }
 
-/* What the database takes, which grows with the rows on disk, is part of the limit: rows in memory
- * make room for it. */
+/* The database's memory, which grows with the rows on disk, is part of the limit: the memory for
+ * rows shrinks accordingly. */
 static void the_database_is_within_the_limit(void **state)
 {
     enum { MANY = 400000, AT_ONCE = 1000, MEMORY = 6 << 20 };
-    char place[128];
+    char slot[128];
     struct table *t;
-    struct table_options o = {
-        .accessor = plain(), .limit = {MEMORY, TABLE_SELDOM}, .folder = place};
-    snprintf(place, sizeof place, "%s/rows", folder);
+    struct table_options o = {.accessor = plain(), .limit = {MEMORY, TABLE_SELDOM}, .folder = slot};
+    snprintf(slot, sizeof slot, "%s/rows", folder);
     assert_int_equal(table_create(&table_tiered, &o, &t, NULL), SKIFF_OK);
     for (int64_t id = 0; id < MANY; id += AT_ONCE) {
         int64_t ids[AT_ONCE];
@@ -272,23 +271,22 @@ struct seen {
     size_t n;
 };
 
-static void note(void *self, size_t first, size_t n, struct record *const *records)
+static void note(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
     struct seen *s = self;
     for (size_t i = 0; i < n; i++) {
-        assert_true(records[i]->values[0] == (float)records[i]->id);
-        records[i]->values[1] = -7;
-        s->times[records[i]->id]++;
+        assert_true(row_list[i]->values[0] == (float)row_list[i]->id);
+        row_list[i]->values[1] = -7;
+        s->times[row_list[i]->id]++;
         s->n++;
     }
 }
 
-/* Rows move between memory and disk meanwhile; each has its turn once, and what it becomes stays.
- */
+/* Rows move between memory and disk meanwhile; each is visited once, and its changes stay. */
 static void a_walk_sees_every_row_once(void **state)
 {
     struct table *t = make();
-    struct seen *s = mem_must(sizeof *s);
+    struct seen *s = mem_alloc_or_die(sizeof *s);
     struct table_cursor at = {0};
     enum skiff_status status = SKIFF_OK;
     put_all(t, ROWS, 0);
@@ -342,13 +340,13 @@ static void folders_that_cannot_be(void **state)
     assert_int_equal(create("no/such", &t, &err), SKIFF_IO);
     snprintf(
         want, sizeof want,
-        "the folder of the table's rows, %s/no/such, cannot be made: No such file or directory",
+        "the folder of the table's rows, %s/no/such, cannot be created: No such file or directory",
         folder);
     assert_string_equal(err.message, want);
     t = make();
     put_all(t, 3000, 0);
-    assert_int_equal(create("rows", &second, &err), SKIFF_IO); /* somebody has it */
-    assert_non_null(strstr(err.message, "cannot be removed, to begin anew: somebody uses the "
+    assert_int_equal(create("rows", &second, &err), SKIFF_IO); /* the folder is in use */
+    assert_non_null(strstr(err.message, "cannot be cleared: another process uses the "
                                         "folder; give this table another path: "));
     assert_non_null(strstr(err.message, "LOCK"));
     for (int64_t id = 0; id < 3000; id++)
@@ -356,20 +354,20 @@ static void folders_that_cannot_be(void **state)
     table_destroy(t);
 }
 
-/* A killed process leaves its rows behind; the next one begins without them. */
+/* A killed process leaves its files behind; the next one starts without them. */
 static void what_is_left_behind_is_wiped(void **state)
 {
-    char place[128];
+    char slot[128];
     struct stat st;
-    snprintf(place, sizeof place, "%s/rows", folder);
+    snprintf(slot, sizeof slot, "%s/rows", folder);
     struct table *t = make();
     put_all(t, 3000, 0);
-    assert_int_equal(stat(place, &st), 0);
+    assert_int_equal(stat(slot, &st), 0);
     table_destroy(t);
-    assert_int_not_equal(stat(place, &st), 0);
-    assert_int_equal(mkdir(place, 0777), 0);
-    snprintf(place, sizeof place, "%s/rows/CURRENT", folder);
-    FILE *f = fopen(place, "w");
+    assert_int_not_equal(stat(slot, &st), 0);
+    assert_int_equal(mkdir(slot, 0777), 0);
+    snprintf(slot, sizeof slot, "%s/rows/CURRENT", folder);
+    FILE *f = fopen(slot, "w");
     fputs("nonsense\n", f);
     fclose(f);
     t = make();
@@ -378,9 +376,9 @@ static void what_is_left_behind_is_wiped(void **state)
     table_destroy(t);
 }
 
-/* Files may not grow past 64 KB: as a disk that is full. Rows are written from memory much later
- * than they are sent. */
-static void a_full_disk_is_said_and_loses_nothing_in_memory(void **state)
+/* Files may not grow past 64 KB, as on a full disk. Rows are written from memory much later than
+ * they are sent. */
+static void a_full_disk_is_reported_and_loses_nothing_in_memory(void **state)
 {
     struct table *t = make();
     struct skiff_error err = {0};
@@ -409,7 +407,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(most_rows_are_on_disk_and_none_is_lost),
         cmocka_unit_test(only_what_changed_is_written),
-        cmocka_unit_test(rows_are_fetched_ahead),
+        cmocka_unit_test(rows_are_fetched_prefetch),
         cmocka_unit_test(new_ids_are_looked_for_once),
         cmocka_unit_test(rows_wait_for_their_update),
         cmocka_unit_test(the_database_is_within_the_limit),
@@ -417,10 +415,10 @@ int main(void)
         cmocka_unit_test(removed_rows_stay_away),
         cmocka_unit_test(folders_that_cannot_be),
         cmocka_unit_test(what_is_left_behind_is_wiped),
-        cmocka_unit_test(a_full_disk_is_said_and_loses_nothing_in_memory),
+        cmocka_unit_test(a_full_disk_is_reported_and_loses_nothing_in_memory),
     };
     if (!mkdtemp(folder))
         return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return rmdir(folder) < 0 ? 1 : failed; /* tables leave nothing behind */
+    return rmdir(folder) < 0 ? 1 : failed; /* tables leave no files behind */
 }

@@ -1,6 +1,6 @@
-/* What transport.h promises, for every transport: tcp, ipc and inproc as they are and wrapped by
- * fault (without faults nothing may change), the former also encrypted. */
-#include "tests/conformance/transport_kit_test.h"
+/* The promises of transport.h, for every transport: tcp, ipc and inproc, plain and wrapped by fault
+ * (without faults nothing may change), the former two also encrypted. */
+#include "tests/conformance/transport_fixture_test.h"
 
 #include <dirent.h>
 #include <netdb.h>
@@ -124,13 +124,13 @@ static void one_in_the_middle(void **state)
     close_one(middle);
 }
 
-/* The client is there first; send says FULL, not SENT, until somebody listens. */
+/* The client starts first; send returns FULL, not SENT, until a server listens. */
 static void any_start_order(void **state)
 {
     struct transport *probe = open_one(), *client = open_one();
     char bound[ADDRESS_TEXT];
     listen_at(probe, "127.0.0.1:0", bound);
-    close_one(probe); /* now a port that nobody listens at */
+    close_one(probe); /* now a port at which no process listens */
     transport_peer to = connect_to(client, bound);
     struct packet p = packet_of("early", NULL);
     assert_int_equal(client->kind->send(client, to, &p), TRANSPORT_FULL);
@@ -147,7 +147,7 @@ static void any_start_order(void **state)
     close_one(server);
 }
 
-/* A server that goes and comes back is reached through the same peer number. */
+/* A server that goes away and comes back is reached through the same peer number. */
 static void reconnects(void **state)
 {
     struct transport *server = open_one(), *client = open_one();
@@ -211,8 +211,8 @@ static void disconnect_ends_a_peer(void **state)
     close_one(server);
 }
 
-/* A peer that does not read: send says FULL at the limit, and the memory is bounded; when it reads
- * again, everything that was SENT arrives. */
+/* A peer that does not read: send returns FULL at the limit, and the memory is bounded; when it
+ * reads again, everything that was SENT arrives. */
 static void a_slow_peer_fills_up(void **state)
 {
     struct transport *server = open_one(), *client = open_with(0, 4 << 20);
@@ -247,7 +247,7 @@ static void a_slow_peer_fills_up(void **state)
     close_one(server);
 }
 
-/* One who sends too much at once gets nothing through and disturbs nobody. */
+/* A peer that sends too much at once gets nothing through and does not disturb others. */
 static void bodies_that_are_too_long(void **state)
 {
     struct transport *server = open_with(100000, 0), *bad = open_one(), *good = open_one();
@@ -397,7 +397,7 @@ static void try_pair(const char *listen_address, const char *connect_host)
     close_one(server);
 }
 
-/* Names and both families; a name with two addresses of which only one is listened at. */
+/* Names and both families; a name with two addresses, with a listener at only one. */
 static void names_and_families(void **state)
 {
     if (strstr(now_testing->name, "inproc"))
@@ -425,7 +425,7 @@ static int count_entries(const char *path)
     return n;
 }
 
-/* A joined thread may stand in the list for a moment: waits until there are at most n. */
+/* A joined thread may stay in the list for a moment: waits until there are at most n. */
 static int count_threads(int n)
 {
     const struct timespec tick = {0, 5000000};

@@ -1,4 +1,4 @@
-/* The world of a collective job: who a rank is, wrong environments by their messages, rings. */
+/* The world of a collective job: the rank's identity, errors for wrong environments, rings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <skiff/collective.h>
 
 #include "collective/rings.h"
-#include "tests/conformance/collective_kit_test.h"
+#include "tests/conformance/collective_fixture_test.h"
 
 static void set_environment(const struct job *j, int rank)
 {
@@ -44,7 +44,7 @@ static void rank_of_three(struct job *j, int rank)
     CHECK_FAILS(rings_need(0, "op c_allreduce_sum", &c, &err), "op c_allreduce_sum",
                 "not connected", "init_parallel_env");
     CHECK_OK(skiff_world_open(NULL, &err));
-    CHECK_OK(skiff_world_open(NULL, &err)); /* nothing happens */
+    CHECK_OK(skiff_world_open(NULL, &err)); /* no-op */
     CHECK(skiff_world_rank() == rank && skiff_world_size() == 3);
     CHECK(!strcmp(skiff_world_engine(), "net"));
     CHECK(sum_of_ranks(0, rank) == 6);

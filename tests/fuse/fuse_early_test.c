@@ -1,6 +1,5 @@
-/* Updates stand where their gradient is made, so that threads that share parameters see each
- * other's work as soon as it is there; what must wait (clipping by the norm of all gradients)
- * waits. */
+/* Updates run where their gradient is computed, so that threads that share parameters see each
+ * other's work early; updates that must wait (clipping by the norm of all gradients) wait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

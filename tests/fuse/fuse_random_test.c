@@ -1,7 +1,6 @@
-/* Fused and unfused runs of random training networks give the same: losses, whatever else is
- * fetched (and fetching changes nothing), all parameters and states in the end. So do the same
- * networks with ops in odd places, and what is left of them when they are broken, as long as it
- * runs.
+/* Fused and unfused runs of random training networks agree: losses, all other fetches (and fetching
+ * changes nothing), all parameters and states at the end. So do the same networks with ops in odd
+ * positions, and partly broken ones, as long as they run.
  *
  * fuse_random_test [FIRST_SEED [COUNT]]; with COUNT 1 the program of that seed is printed. */
 #include <setjmp.h>

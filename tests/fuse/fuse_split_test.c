@@ -1,4 +1,4 @@
-/* A trainer's part of a split program is fused as far as the whole program is: the sends between
+/* A trainer's part of a split program is fused as far as the complete program: the sends between
  * its gradient ops do not keep layers apart. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Several executors, one thread each, train one model in one scope without locks (Hogwild): it
- * learns, nothing breaks, and nothing but the numbers themselves is raced for. */
+ * learns, nothing breaks, and the only data races are on the numbers themselves. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -148,7 +148,7 @@ static void test_adagrad(void **state)
 }
 
 /* ---- known numbers from many threads: the loss is linear, so every step moves every element by
- * the same whole number, and what is missing at the end was lost ---- */
+ * the same whole number, and a difference at the end is a lost update ---- */
 
 #define KNOWN_STEPS 500
 #define KNOWN_IDS 8 /* the same few rows in every batch: as bad as it gets */
@@ -240,8 +240,8 @@ static void one_thread_loses_nothing(void **state)
     known_run(1, 1);
 }
 
-/* Two threads that write the same element at the same moment may lose one of two updates; a
- * parameter that was copied, changed and written back as a whole would lose half of them. */
+/* Two threads that write the same element at the same time may lose one of two updates; a parameter
+ * that was copied, changed and written back as a whole would lose half of them. */
 static void threads_lose_little(void **state)
 {
     known_run(THREADS, 0.75);

@@ -1,3 +1,9 @@
+/* Random training networks (random_net.h). A seed determines everything.
+ *
+ * A network has slots (look-ups, pools), layers on top of them, a loss and an optimizer, from the
+ * parts that the fusing passes look for. random_net_disturb inserts ops in positions where a
+ * careless pass would change the result; random_net_break removes, swaps or repeats ops,
+ * empties a slot, or replaces an argument. */
 #include "random_net.h"
 
 #include <stdio.h>
@@ -565,7 +571,7 @@ void random_net_disturb(struct random_net *r)
     struct skiff_program *p = skiff_net_main(r->net);
     struct skiff_block *b = program_root(p);
     for (int k = 1 + random_below(r, 4); k > 0; k--) {
-        int from = random_below(r, b->nops), room = b->nops - from;
+        int from = random_below(r, b->nops), capacity = b->nops - from;
         const struct skiff_var *v = written_by(r, b, from);
         bool ids = random_chance(r, 0.2);
         for (int i = 0; i < r->ninputs && ids; i++)
@@ -573,9 +579,9 @@ void random_net_disturb(struct random_net *r)
                 v = block_find_var(b, r->inputs[i].name);
         if (!v)
             continue;
-        /* clipped sparse gradients may hold a row twice: only what goes by sums may be done */
+        /* clipped sparse gradients may hold a row twice: only ops that work on sums may follow */
         float bias = op_role_of(b->ops[from]) & ROLE_OPTIMIZE ? 0.0f : 0.01f;
-        int at = from + 1 + random_below(r, room < 12 ? room : 12);
+        int at = from + 1 + random_below(r, capacity < 12 ? capacity : 12);
         struct skiff_op *op = block_insert_op(b, at, "scale");
         op_set_in(p, op, "X", 1, &v->name);
         op_set_out(p, op, "Out", 1, &v->name);
@@ -585,7 +591,7 @@ void random_net_disturb(struct random_net *r)
     }
 }
 
-/* ---- programs that nobody would write ---- */
+/* ---- unusual programs ---- */
 
 static struct op_arg *some_arg(struct random_net *r, struct skiff_op *op, bool output)
 {
@@ -659,7 +665,7 @@ static void fill_ids(struct random_net *r, struct random_input *in, int64_t n)
 static void fill_sequences(struct random_net *r, struct random_input *in, int64_t rows)
 {
     int64_t count = rows + 1;
-    if (lod_make(&in->tensor.lod, 1, &count, NULL) < 0)
+    if (lod_build(&in->tensor.lod, 1, &count, NULL) < 0)
         abort();
     int64_t *off = in->tensor.lod->level[0].off;
     off[0] = 0;

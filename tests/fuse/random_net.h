@@ -1,5 +1,5 @@
-/* Random training networks, made of what CTR networks are made of, and random batches for them.
- * The same seed gives the same network and, called in the same order, the same batches. */
+/* Random training networks with the parts of CTR networks, and random batches for them. The same
+ * seed gives the same network and, called in the same order, the same batches. */
 #ifndef TESTS_FUSE_RANDOM_NET_H
 #define TESTS_FUSE_RANDOM_NET_H
 

@@ -24,7 +24,7 @@ static const struct skiff_program *program_of(const struct skiff_program *p)
     return p;
 }
 
-static void must(enum skiff_status status, uint64_t seed, const struct skiff_error *err)
+static void or_die(enum skiff_status status, uint64_t seed, const struct skiff_error *err)
 {
     if (status < 0)
         fail_msg("seed %llu: %s", (unsigned long long)seed, err->message);
@@ -55,20 +55,20 @@ static bool run_seed(uint64_t seed, bool no_fuse)
     struct skiff_error err = {0};
     struct arena names;
     struct skiff_program *joint;
-    must(random_net_open(&net, seed, &err), seed, &err);
+    or_die(random_net_open(&net, seed, &err), seed, &err);
     const struct skiff_program *main = program_of(skiff_net_main(net.net));
     if (main->nblocks > 1) {
         random_net_close(&net);
         return false;
     }
-    must(replicate_program(main, DEVICES, false, &joint, &err), seed, &err);
+    or_die(replicate_program(main, DEVICES, false, &joint, &err), seed, &err);
     arena_init(&names);
     struct executor_options options = {.no_fuse = no_fuse};
     struct skiff_scope *one = scope_create(), *two = scope_create();
     struct skiff_executor *e1 = executor_create(one, &options),
                           *e2 = executor_create(two, &options);
     const struct skiff_program *startup = program_of(skiff_net_startup(net.net));
-    must(executor_run(e1, startup, NULL, 0, NULL, 0, NULL, &err), seed, &err);
+    or_die(executor_run(e1, startup, NULL, 0, NULL, 0, NULL, &err), seed, &err);
     scope_copy(two, one);
     for (int s = 0; s < STEPS; s++) {
         struct feed feeds[RANDOM_MAX_INPUTS], copies[DEVICES * RANDOM_MAX_INPUTS];
@@ -76,8 +76,8 @@ static bool run_seed(uint64_t seed, bool no_fuse)
         for (int i = 0; i < DEVICES * n; i++)
             copies[i] = (struct feed){replicate_name(joint, feeds[i % n].name, i / n, &names),
                                       feeds[i % n].tensor, NULL};
-        must(executor_run(e1, main, feeds, n, NULL, 0, NULL, &err), seed, &err);
-        must(executor_run(e2, joint, copies, DEVICES * n, NULL, 0, NULL, &err), seed, &err);
+        or_die(executor_run(e1, main, feeds, n, NULL, 0, NULL, &err), seed, &err);
+        or_die(executor_run(e2, joint, copies, DEVICES * n, NULL, 0, NULL, &err), seed, &err);
     }
     compare_updated(main, one, two, seed, net.about);
     executor_destroy(e1);

@@ -1,5 +1,5 @@
-/* In steady state a training step allocates nothing: no malloc by anybody (this program's own
- * malloc counts), and so no accounted memory either. oneDNN's GEMM alone takes a buffer for itself
+/* In steady state a training step allocates nothing: no malloc at all (this program's own malloc
+ * counts), and so no accounted memory either. The exception is oneDNN's GEMM, which takes a buffer
  * when matrices are large. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

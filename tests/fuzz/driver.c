@@ -1,9 +1,9 @@
-/* Runs a fuzz target over files, without any help of the compiler:
+/* Runs a fuzz target over files, without support of the compiler:
  *   fuzz_x [--hang S] INPUT...
- * INPUTs are files, or folders of files. Everything runs in one child process; when that dies, or
- * stays in one input for longer than S seconds (default 60), the input is named and the status is
- * 1. `fuzz_x --debug FILE` runs in this process, for a debugger. An input ends at a page that may
- * not be touched, so that reading past it is noticed without a sanitizer, too. */
+ * INPUTs are files, or folders of files. All inputs run in one child process. If it dies, or spends
+ * longer than S seconds (default 60) on one input, the input is named and the status is 1. `fuzz_x
+ * --debug FILE` runs in this process, for a debugger. An input ends at an inaccessible page, so
+ * that reading past it is noticed without a sanitizer, too. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <ftw.h>
@@ -44,12 +44,12 @@ static uint8_t *read_guarded(const char *path, size_t *out_n)
     FILE *f = fopen(path, "rb");
     if (!f || fseek(f, 0, SEEK_END) < 0)
         return NULL;
-    size_t n = (size_t)ftell(f), room = (n + PAGE - 1) / PAGE * PAGE;
+    size_t n = (size_t)ftell(f), capacity = (n + PAGE - 1) / PAGE * PAGE;
     uint8_t *area =
-        mmap(NULL, room + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (area == MAP_FAILED || mprotect(area + room, PAGE, PROT_NONE) < 0)
+        mmap(NULL, capacity + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (area == MAP_FAILED || mprotect(area + capacity, PAGE, PROT_NONE) < 0)
         return NULL;
-    uint8_t *at = area + room - n;
+    uint8_t *at = area + capacity - n;
     rewind(f);
     size_t got = fread(at, 1, n, f);
     fclose(f);
@@ -59,16 +59,16 @@ static uint8_t *read_guarded(const char *path, size_t *out_n)
 
 static void drop_guarded(uint8_t *at, size_t n)
 {
-    size_t room = (n + PAGE - 1) / PAGE * PAGE;
-    munmap(at + n - room, room + PAGE);
+    size_t capacity = (n + PAGE - 1) / PAGE * PAGE;
+    munmap(at + n - capacity, capacity + PAGE);
 }
 
 static void limit_memory(void)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     /* a decoder that believes a size it has read is found before it takes the machine's memory */
-    struct rlimit room = {(rlim_t)4 << 30, (rlim_t)4 << 30};
-    setrlimit(RLIMIT_AS, &room);
+    struct rlimit capacity = {(rlim_t)4 << 30, (rlim_t)4 << 30};
+    setrlimit(RLIMIT_AS, &capacity);
 #endif
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
@@ -121,7 +121,7 @@ static int run_in_child(const char *name, int hang)
     if (child == 0) {
         limit_memory();
         run_inputs(at);
-        exit(0); /* not _exit: leaks are told at the end */
+        exit(0); /* not _exit: leaks are reported at the end */
     }
     bool hung;
     int status = watch(child, at, hang, &hung);

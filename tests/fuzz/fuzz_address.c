@@ -1,5 +1,5 @@
-/* What users and the environment give as text: addresses, lists of them, and the lines in which a
- * worker reports to its launcher. What is taken is printed, and taken again as the same. */
+/* Text from users and the environment: addresses, lists of them, and the lines in which a worker
+ * reports to its launcher. Accepted text is printed, and reads back as the same. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,14 +37,14 @@ static void try_list(const char *text)
     int m;
     require(role_list_parse("again", joined, &again, &m, NULL) == SKIFF_OK && m == n);
     free(joined);
-    role_list_free(again, m);
-    role_list_free(list, n);
+    role_list_deinit(again, m);
+    role_list_deinit(list, n);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct report report;
-    char line[256], *text = mem_must(n + 1);
+    char line[256], *text = mem_alloc_or_die(n + 1);
     memcpy(text, data, n);
     try_address(text);
     try_list(text);

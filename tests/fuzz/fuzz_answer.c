@@ -1,4 +1,4 @@
-/* What servers of remote files answer: JSON of WebHDFS, XML of S3. */
+/* Answers of servers of remote files: JSON of WebHDFS, XML of S3. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = mem_must(size + 1);
+    char *text = mem_alloc_or_die(size + 1);
     struct buf out = BUF_INIT;
     const char *object, *in, *key;
     size_t n, m;

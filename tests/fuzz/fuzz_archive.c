@@ -1,5 +1,5 @@
-/* Archives: the checksums of headers are made right where they can be, so that what comes behind
- * them sees any bytes. Files are made in a folder of their own, nowhere else. */
+/* Archives: the checksums of headers are corrected where possible, so that any bytes reach the code
+ * after the check. Files are written only in a folder of the test's own. */
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The file of what `skiff init` has learnt: whatever is taken prints as a text that is taken again,
- * and gives ids for any cell. */
+/* The file in which `skiff init` saves what it has learnt: accepted text prints as a text that is
+ * accepted again, and gives ids for any cell. */
 #include <stdlib.h>
 #include <string.h>
 

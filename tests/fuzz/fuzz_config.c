@@ -1,5 +1,5 @@
-/* Configs: any bytes give keys and values, or an error. What was read can be asked for in every
- * way, and overridden. */
+/* Configs: any bytes give keys and values, or an error. The keys can be read as every type, and
+ * overridden. */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Donefiles of online training (cli/online_done.c): the first byte says which of the three. Lines
- * that are taken name days of the calendar and passes that a plan can have; what a list keeps is
- * read again as the same list, also with a line more. */
+/* Donefiles of online training (cli/online_done.c): the first byte selects one of the three.
+ * Accepted lines name days of the calendar and passes that a plan can have; a kept list reads back
+ * as the same list, also with one more line. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A letter of another rank: whatever is accepted must encode to the same bytes, and its call can be
- * told. */
+/* A message of another rank: an accepted one must encode to the same bytes, and its call can be
+ * printed. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct letter_head h;
-    uint8_t again[LETTER_HEAD];
+    struct message_head h;
+    uint8_t again[MESSAGE_HEAD];
     char text[CALL_TEXT];
-    if (letter_decode(data, n, &h, NULL) < 0)
+    if (message_decode(data, n, &h, NULL) < 0)
         return 0;
-    letter_encode(&h, again);
-    if (memcmp(again, data, LETTER_HEAD) != 0)
+    message_encode(&h, again);
+    if (memcmp(again, data, MESSAGE_HEAD) != 0)
         abort();
     call_print(&h.call, text);
     return strlen(text) < CALL_TEXT ? 0 : 1;

@@ -1,5 +1,6 @@
-/* Manifests: the last line, a checksum of the others, is always right here, so that what comes
- * behind it sees any bytes. What decodes must encode to something that decodes to the same. */
+/* Manifests: the last line, a checksum of the others, is always corrected, so that any bytes reach
+ * the code after the check. A decoded manifest must encode to something that decodes to the
+ * same. */
 #include "fuzz.h"
 
 #include <stdlib.h>

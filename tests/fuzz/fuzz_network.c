@@ -1,4 +1,4 @@
-/* Networks in YAML: whatever they say, a network is built or refused with a message. */
+/* Networks in YAML: for any text a network is built, or refused with a message. */
 #include "fuzz.h"
 
 #include <stdlib.h>

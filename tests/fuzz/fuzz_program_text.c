@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct skiff_program *p = NULL, *q = NULL;
     struct skiff_error err;
     struct buf once = BUF_INIT, twice = BUF_INIT, file = BUF_INIT;
-    char *text = mem_must(n + 1);
+    char *text = mem_alloc_or_die(n + 1);
     memcpy(text, data, n);
     enum skiff_status status = program_parse(text, "fuzz", &p, &err);
     free(text);

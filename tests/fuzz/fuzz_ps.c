@@ -1,6 +1,6 @@
-/* Bodies that trainers and servers send each other (net/ps.h). The first byte of an input says
- * which reader gets the rest. Whatever is accepted lies inside the body, and written again and read
- * again it is the same. */
+/* Bodies of messages between trainers and servers (net/ps.h). The first byte of an input selects
+ * the reader of the rest. An accepted value lies inside the body, and is the same after writing and
+ * reading it again. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -117,9 +117,9 @@ static void fuzz_small(uint8_t which, const struct blob *b)
     struct ps_save_table save;
     struct ps_describe describe;
     struct ps_reduce reduce;
-    struct ps_mail mail;
+    struct ps_message mail;
     struct ps_snapshot snapshot;
-    struct ps_kept kept;
+    struct ps_pull_snapshot kept;
     struct ps_begin begin;
     struct ps_begun begun;
     struct ps_saving saving;
@@ -158,7 +158,7 @@ static void fuzz_small(uint8_t which, const struct blob *b)
         touch(b, reduce.data, reduce.n * 8);
         return;
     case 8:
-        if (ps_read_mail(b, &mail, NULL) < 0)
+        if (ps_read_message(b, &mail, NULL) < 0)
             return;
         touch(b, mail.data, mail.bytes);
         return;
@@ -167,7 +167,7 @@ static void fuzz_small(uint8_t which, const struct blob *b)
             free(snapshot.pushes);
         return;
     case 10:
-        if (ps_read_kept(b, &kept, NULL) == SKIFF_OK)
+        if (ps_read_pull_snapshot(b, &kept, NULL) == SKIFF_OK)
             touch(b, kept.ids, kept.n * 8);
         return;
     case 11:

@@ -1,6 +1,6 @@
-/* What the fuzz targets of the readers share: the input is a file, read through a scan with
- * all bad lines skipped, as training and as predicting does. The batch must stay whole: rows and
- * offsets in order, as many values as they say, a place for every row. */
+/* Shared by the fuzz targets of the readers: the input is a file, read by a scan that skips bad
+ * lines, as training and predicting do. The batch must stay consistent: rows and offsets in order,
+ * with the number of values that the offsets give, and a position for every row. */
 #ifndef FUZZ_FUZZ_READER_H
 #define FUZZ_FUZZ_READER_H
 
@@ -19,10 +19,10 @@ static void fuzz_check_batch(const struct batch *b)
             if (c->offsets[i + 1] <= c->offsets[i])
                 abort();
     }
-    int64_t places = 0;
-    for (size_t i = 0; i < b->places_done; i++)
-        places += b->places.data[i] == '\n';
-    if (b->keep_places && places != b->rows)
+    int64_t positions = 0;
+    for (size_t i = 0; i < b->positions_done; i++)
+        positions += b->positions.data[i] == '\n';
+    if (b->keep_positions && positions != b->rows)
         abort();
 }
 
@@ -57,7 +57,7 @@ static void fuzz_reader_as(const uint8_t *data, size_t n, const char *format, co
     if (reader_create(&config, &schema, &reader, NULL) != SKIFF_OK ||
         batch_init(&b, &schema, 16, NULL) != SKIFF_OK)
         abort();
-    b.keep_places = predicting;
+    b.keep_positions = predicting;
     if (batch_reset(&b, NULL) != SKIFF_OK)
         abort();
     if (stream_open_memory(data, n, "input", &stream, NULL) == SKIFF_OK &&
@@ -78,7 +78,7 @@ static void fuzz_reader_as(const uint8_t *data, size_t n, const char *format, co
                 if (status == SKIFF_OK)
                     reader->class->line(reader, line, length, &b, &err);
                 else if (status < 0 && s.line > number)
-                    status = SKIFF_OK; /* a huge line: reading goes on */
+                    status = SKIFF_OK; /* a huge line: reading continues */
             }
             fuzz_check_batch(&b);
         }

@@ -1,5 +1,5 @@
-/* Reports of runs: any bytes give a report or an error. What was read is shown, alone and beside
- * itself, and written to a JSON that reads as one with as many of everything. */
+/* Reports of runs: any bytes give a report or an error. An accepted report is shown, alone and next
+ * to itself, and written to a JSON that reads back with the same number of entries. */
 #include "fuzz.h"
 
 #include <stdlib.h>

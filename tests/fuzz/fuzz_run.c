@@ -55,7 +55,7 @@ static void read_inputs(struct reading *r, struct inputs *in)
             return;
         memcpy(in->names[in->n], name, *head & 127);
         if (*head & 128) {
-            if (rows_decode(bytes, n, &pos, "value", v, NULL) < 0)
+            if (rows_file_read(fuzz_file(bytes, n), v, NULL) < 0)
                 return;
         } else {
             if (tensor_decode(bytes, n, &pos, "value", &v->tensor, NULL) < 0)
@@ -74,7 +74,7 @@ static bool may_loop(const struct skiff_program *p)
     return false;
 }
 
-/* Twice in one executor: the second run meets a plan and values that are there. */
+/* Twice in one executor: the second run finds a plan and values. */
 static void run(const struct skiff_program *p, const struct inputs *in, bool fuse)
 {
     struct executor_options options = {.no_fuse = !fuse, .has_seed = true, .seed = 7};

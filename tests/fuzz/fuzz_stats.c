@@ -1,5 +1,5 @@
-/* The file of what `skiff prepare` has learnt: whatever is taken prints as a text that is taken
- * again. */
+/* The file in which `skiff prepare` saves its statistics: accepted text prints as a text that is
+ * accepted again. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,8 +21,8 @@
 #include "table/table_snapshot.h"
 
 #define IDS 48
-/* tiered: so many more ids to which always the same happens; they stand as one in the model, and
- * push the others out of memory, which has room for about half of them */
+/* tiered: this many more ids that are always treated alike. The model holds them as one; they push
+ * the others out of memory, which holds about half of them */
 #define CROWD 900
 #define LIMIT ((size_t)44 << 10)
 /* or so many, with a limit that RocksDB takes its share of only when rows have been written: places
@@ -34,7 +34,7 @@
 #define TIERED_OPERATIONS 48
 #define WIDE_OPERATIONS 24
 #define SOME 31 /* of the crowd one in so many is compared after an operation, all at the end */
-/* hash with a limit: so many ids, of which about half have room */
+/* hash with a limit: this many ids, of which about half fit */
 #define MANY 1024
 #define HASH_LIMIT ((size_t)40 << 10)
 #define STRUCTS 512 /* bytes that the limit does not count */
@@ -68,7 +68,7 @@ struct world {
     uint64_t at, waiting_at;
     bool listed, met[MANY];
     int ids, crowd, made;
-    bool limited, passed; /* hash with a limit; which a hold has passed */
+    bool limited; /* hash with a limit */
     bool deltas;
 };
 
@@ -112,7 +112,7 @@ static bool model_lets_in(const struct model *m, struct row *r, unsigned how)
     if (!(how & TABLE_MAKE))
         return false;
     r->idle = 0;
-    if (++r->asked < m->least && !(how & TABLE_ANYWAY))
+    if (++r->asked < m->least && !(how & TABLE_SKIP_ADMISSION))
         return false;
     *r = (struct row){.here = true};
     return true;
@@ -166,22 +166,22 @@ static bool model_saves(struct row *r, int mode)
 
 /* ---- looking at a table ---- */
 
-static void note_record(void *self, size_t first, size_t n, struct record *const *records)
+static void note_record(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
-    *(const struct record **)self = records[0];
+    *(const struct table_row **)self = row_list[0];
 }
 
-static const struct record *look(const struct world *w, struct table *t, int i)
+static const struct table_row *look(const struct world *w, struct table *t, int i)
 {
     int64_t id = id_of(w, i);
-    const struct record *r;
+    const struct table_row *r;
     require(table_each(t, (const uint8_t *)&id, 1, TABLE_LOOK, t->stride, note_record, &r, NULL) ==
             SKIFF_OK);
     return r;
 }
 
 /* All of it. */
-static bool is_row(const struct world *w, const struct record *x, const struct row *r)
+static bool is_row(const struct world *w, const struct table_row *x, const struct row *r)
 {
     const struct accessor *a = &w->accessor;
     if (!x || !r->here)
@@ -213,7 +213,7 @@ static void compare_counts(const struct world *w, struct table *t, size_t here)
     require(s.rows == (w->kind->fixed ? (size_t)IDS * 11 : here));
     require(w->kind->fixed ||
             s.counts.admitted == s.rows + s.counts.expired + s.counts.removed + s.counts.evicted);
-    if (w->limited && t == w->table && !w->passed)
+    if (w->limited && t == w->table)
         require(s.bytes <= HASH_LIMIT + STRUCTS + table_snapshot_bytes(t));
 }
 
@@ -253,7 +253,7 @@ static struct table *make(struct world *w, bool copy)
     if (w->limited && !copy)
         o.limit = (struct table_limit){HASH_LIMIT, w->made % 2 ? TABLE_OLDEST : TABLE_LOWEST};
     if (!copy && w->now.least > 1)
-        o.admission = (struct admission){ADMIT_COUNT, .count = w->now.least, .forget = FORGET};
+        o.admission = (struct admission){ADMISSION_COUNT, .count = w->now.least, .forget = FORGET};
     require(table_create(w->kind, &o, &t, NULL) == SKIFF_OK);
     return t;
 }
@@ -262,7 +262,7 @@ static struct table *make(struct world *w, bool copy)
 
 static unsigned how_of(uint8_t head)
 {
-    return (head & 64 ? 0 : TABLE_MAKE) | (head & 128 ? TABLE_ANYWAY : 0);
+    return (head & 64 ? 0 : TABLE_MAKE) | (head & 128 ? TABLE_SKIP_ADMISSION : 0);
 }
 
 static void read_row(uint8_t what, float row[PUSHED])
@@ -290,13 +290,13 @@ static void push(struct world *w)
 
 /* Who has left? Of those in first .. first + BLOCK, who have been pushed to, some may have left and
  * come back, as new ones. */
-static uint64_t settle_leaving(struct world *w, int first, const float *row)
+static uint64_t finish_leaving(struct world *w, int first, const float *row)
 {
     uint64_t left = 0;
     for (int i = 0; i < MANY; i++) {
         bool in = i >= first && i < first + BLOCK;
         struct row *r = &w->now.rows[i], old = *r, fresh = {0};
-        const struct record *x = look(w, w->table, i);
+        const struct table_row *x = look(w, w->table, i);
         if (in)
             model_push(&w->now, r, TABLE_MAKE, row);
         if (is_row(w, x, r))
@@ -311,8 +311,8 @@ static uint64_t settle_leaving(struct world *w, int first, const float *row)
     return left;
 }
 
-/* A block of new ids, perhaps, where others must leave; not while the table is held. */
-static void push_block(struct world *w, int first, bool held, const float *row)
+/* A block of new ids, perhaps, where others must leave. */
+static void push_block(struct world *w, int first, const float *row)
 {
     int64_t ids[BLOCK];
     float rows[BLOCK][PUSHED];
@@ -321,16 +321,11 @@ static void push_block(struct world *w, int first, bool held, const float *row)
         memcpy(rows[i], row, sizeof *rows);
         ids[i] = id_of(w, first + i);
     }
-    if (held)
-        table_hold(w->table);
     require(table_push(w->table, (const uint8_t *)ids, BLOCK, TABLE_MAKE, rows[0], NULL) ==
             SKIFF_OK);
-    if (held)
-        table_let_go(w->table);
-    uint64_t left = settle_leaving(w, first, row), counted = w->table->counts.evicted - before;
-    w->passed |= held;
+    uint64_t left = finish_leaving(w, first, row), counted = w->table->counts.evicted - before;
     /* a row that was as a new one is may have left without a trace */
-    require(left <= counted && counted <= left + BLOCK && (!held || !counted));
+    require(left <= counted && counted <= left + BLOCK);
 }
 
 static void push_blocks(struct world *w)
@@ -339,17 +334,17 @@ static void push_blocks(struct world *w)
     uint8_t head = next(w), first = next(w);
     read_row(next(w), row);
     for (int i = 0; i <= head % 8; i++)
-        push_block(w, (first + i) % (MANY / BLOCK) * BLOCK, head >= 192, row);
+        push_block(w, (first + i) % (MANY / BLOCK) * BLOCK, row);
 }
 
-/* Everybody of the crowd, fetched ahead or not. */
+/* All ids of the crowd, prefetched or not. */
 static void push_crowd(struct world *w)
 {
     static int64_t ids[WIDE_CROWD];
     static float rows[WIDE_CROWD][PUSHED];
     size_t n = (size_t)w->crowd;
     uint8_t what = next(w);
-    unsigned how = TABLE_MAKE | TABLE_ANYWAY; /* so many could not wait */
+    unsigned how = TABLE_MAKE | TABLE_SKIP_ADMISSION; /* so many could not wait */
     for (size_t i = 0; i < n; i++) {
         read_row(what, rows[i]);
         ids[i] = id_of(w, IDS + (int)i);
@@ -358,7 +353,7 @@ static void push_crowd(struct world *w)
         return;
     model_push(&w->now, &w->now.rows[IDS], how, rows[0]);
     if (what & 128)
-        require(table_fetch_ahead(w->table, (const uint8_t *)ids, n, NULL) == SKIFF_OK);
+        require(table_fetch_prefetch(w->table, (const uint8_t *)ids, n, NULL) == SKIFF_OK);
     require(table_push(w->table, (const uint8_t *)ids, n, how, rows[0], NULL) == SKIFF_OK);
 }
 
@@ -400,7 +395,7 @@ static void fetch(struct world *w)
     int64_t ids[16];
     for (int i = 0; i < 16; i++)
         ids[i] = id_of(w, next(w) % (w->ids + w->crowd));
-    require(table_fetch_ahead(w->table, (const uint8_t *)ids, 16, NULL) == SKIFF_OK);
+    require(table_fetch_prefetch(w->table, (const uint8_t *)ids, 16, NULL) == SKIFF_OK);
 }
 
 static void take_away(struct world *w)
@@ -472,15 +467,15 @@ static void save_and_load(struct world *w)
 static void begin_snapshot(struct world *w)
 {
     uint8_t head = next(w);
-    uint32_t since = head % 2 && w->deltas ? w->done : 0, moment;
+    uint32_t since = head % 2 && w->deltas ? w->done : 0, version;
     const int64_t *gone = NULL;
     bool was;
-    enum skiff_status status = table_snapshot_begin(w->table, since, &moment, NULL);
+    enum skiff_status status = table_snapshot_begin(w->table, since, &version, NULL);
     /* a table with a limit may have given up its notes of who has gone */
     require(status == SKIFF_OK ? !w->running : w->running || (w->limited && since));
     if (status < 0)
         return;
-    w->running = moment;
+    w->running = version;
     w->then = w->now;
     w->by_id = !since && head & 2;
     if (w->by_id)
@@ -497,11 +492,11 @@ static void begin_snapshot(struct world *w)
         require(table_remove(w->copy, gone[i], &was, NULL) == SKIFF_OK);
 }
 
-static void take_piece(struct world *w, const char *records, size_t n)
+static void take_piece(struct world *w, const char *row_list, size_t n)
 {
     require(n <= PIECE);
     for (size_t i = 0; i < n; i++)
-        require(table_put(w->copy, (const void *)(records + i * w->table->stride), NULL) ==
+        require(table_put(w->copy, (const void *)(row_list + i * w->table->stride), NULL) ==
                 SKIFF_OK);
 }
 
@@ -514,16 +509,16 @@ static void end_snapshot(struct world *w, bool complete)
     w->running = 0;
 }
 
-static bool next_piece(struct world *w, char *room)
+static bool next_piece(struct world *w, char *capacity)
 {
     size_t n;
-    enum skiff_status status = table_snapshot_next(w->table, PIECE, room, &n, NULL);
+    enum skiff_status status = table_snapshot_next(w->table, PIECE, capacity, &n, NULL);
     if (status == SKIFF_STATE && w->limited) {
         end_snapshot(w, false);
         return false;
     }
     require(status >= 0);
-    take_piece(w, room, n);
+    take_piece(w, capacity, n);
     if (status == SKIFF_END)
         end_snapshot(w, true);
     return status == SKIFF_OK;
@@ -545,7 +540,7 @@ static void end_by_id(struct world *w)
 {
     for (int i = 0; i < w->ids + w->crowd; i++) {
         const struct row *r = &w->then.rows[i < w->ids ? i : w->ids];
-        const struct record *now = look(w, w->table, i);
+        const struct table_row *now = look(w, w->table, i);
         require(is_row(w, table_snapshot_was(w->table, id_of(w, i), now), r));
         require(i >= w->ids || w->met[i] == (!r->here && r->asked && w->table->waiting));
     }
@@ -553,16 +548,16 @@ static void end_by_id(struct world *w)
     end_snapshot(w, true);
 }
 
-static bool list_piece(struct world *w, char *room)
+static bool list_piece(struct world *w, char *capacity)
 {
     struct waiting_id waiting[PIECE];
     size_t n;
     enum skiff_status status =
         w->listed ? table_snapshot_waiting(w->table, &w->waiting_at, PIECE, waiting, &n, NULL)
-                  : table_snapshot_list(w->table, &w->at, PIECE, room, &n, NULL);
+                  : table_snapshot_list(w->table, &w->at, PIECE, capacity, &n, NULL);
     require(status >= 0 && n <= PIECE);
     if (!w->listed)
-        take_piece(w, room, n);
+        take_piece(w, capacity, n);
     for (size_t i = 0; w->listed && i < n; i++)
         meet(w, &waiting[i]);
     if (status == SKIFF_END && w->listed) {
@@ -577,9 +572,9 @@ static bool piece(struct world *w)
 {
     if (!w->running)
         return false;
-    char *room = mem_must(PIECE * w->table->stride);
-    bool more = w->by_id ? list_piece(w, room) : next_piece(w, room);
-    free(room);
+    char *capacity = mem_alloc_or_die(PIECE * w->table->stride);
+    bool more = w->by_id ? list_piece(w, capacity) : next_piece(w, capacity);
+    free(capacity);
     return more;
 }
 
@@ -633,7 +628,7 @@ static void set_up(struct world *w, bool tiered)
 static int run_table(const uint8_t *data, size_t n, bool tiered)
 {
     size_t before = mem_in_use();
-    struct world *w = mem_must(sizeof *w);
+    struct world *w = mem_alloc_or_die(sizeof *w);
     w->data = data;
     w->n = n;
     set_up(w, tiered);

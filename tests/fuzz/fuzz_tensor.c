@@ -1,4 +1,4 @@
-/* LoDTensor streams: whatever decodes must encode to something that decodes to the same. */
+/* LoDTensor streams: a decoded value must encode to something that decodes to the same. */
 #include "fuzz.h"
 
 #include <stdlib.h>

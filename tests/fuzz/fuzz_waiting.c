@@ -1,5 +1,5 @@
-/* Ids that wait for admission, in files of a save (server/waiting_files.c): whatever row is taken
- * is one that a save could have written. */
+/* Ids that wait for admission, in files of a save (server/waiting_files.c): every accepted row is
+ * one that a save could have written. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -21,8 +21,7 @@ static void take(int64_t id, const float *row)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct skiff_tensor v = {0};
-    size_t pos = 0;
-    if (rows_decode(data, n, &pos, "fuzz", &v, NULL) == SKIFF_OK && v.tensor.dtype == DTYPE_FP32 &&
+    if (rows_file_read(fuzz_file(data, n), &v, NULL) == SKIFF_OK && v.tensor.dtype == DTYPE_FP32 &&
         v.tensor.shape.ndim == 2 && v.tensor.shape.dims[1] == WAITING_WIDTH)
         for (size_t i = 0; i < v.sel.nrows; i++)
             take(v.sel.rows[i], tensor_f32(&v.tensor) + i * WAITING_WIDTH);

@@ -1,6 +1,6 @@
-/* What a WebHDFS server answers, over a socket: the first byte says what is asked of it, then each
- * answer has a byte for its status, two for its length, and its body. When there are no more, it
- * answers 404. Listed files lie in their folder; sizes are no less than 0. */
+/* Answers of a WebHDFS server, over a socket: the first byte selects the request; each answer then
+ * has a byte for its status, two for its length, and its body. After the last one, it answers 404.
+ * Listed files lie in their folder; sizes are not negative. */
 #include "fuzz.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pack_run.py OUT CASE...: recorded cases (docs/record.md) as inputs of fuzz_run, in the folder OUT. SKIFF is the command."""
+"""pack_run.py OUT CASE...: recorded cases (docs/guide/record.md) as inputs of fuzz_run, in the folder OUT. SKIFF is the command."""
 import os
 import struct
 import subprocess

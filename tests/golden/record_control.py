@@ -1,4 +1,4 @@
-"""Records the cases of ops_control.tar.xz on real Paddle 1.8.5 (and assert on 2.6.2), in the form of docs/record.md: ops that run
+"""Records the cases of ops_control.tar.xz on real Paddle 1.8.5 (and assert on 2.6.2), in the form of docs/guide/record.md: ops that run
 blocks, and those between them.
 
     PYTHONPATH=tools python tests/golden/record_control.py ops_control      # with each of the two

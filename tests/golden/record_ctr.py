@@ -1,4 +1,4 @@
-"""Records the cases of ops_ctr.tar.xz on real Paddle 1.8.5 and 2.6.2, in the form of docs/record.md: ops of CTR and tree models, ragged
+"""Records the cases of ops_ctr.tar.xz on real Paddle 1.8.5 and 2.6.2, in the form of docs/guide/record.md: ops of CTR and tree models, ragged
 matching, sampled losses, CRF, graphs; one op each, forward and gradient.
 
     PYTHONPATH=tools python tests/golden/record_ctr.py ops_ctr      # with each of the two

@@ -1,4 +1,4 @@
-"""Records the cases of measured.tar.xz on real Paddle 2.6.2, in the form of docs/record.md: values that Skiff once gave otherwise.
+"""Records the cases of measured.tar.xz on real Paddle 2.6.2, in the form of docs/guide/record.md: values that Skiff once gave otherwise.
 
     PYTHONPATH=tools python tests/golden/record_measured.py measured
     tar --sort=name --owner=0 --group=0 --mtime=2026-01-01 -cJf tests/golden/measured.tar.xz measured

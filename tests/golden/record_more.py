@@ -1,5 +1,5 @@
 """Records the cases of ops26_more.tar.xz on real Paddle 2.6.2 and of ops_more.tar.xz on 1.8.5: single functions, forward and gradient, in
-the form of docs/record.md.
+the form of docs/guide/record.md.
 
     PYTHONPATH=tools python tests/golden/record_more.py ops26_more [words of names]
     tar --sort=name --owner=0 --group=0 --mtime=2026-01-01 -cJf tests/golden/ops26_more.tar.xz ops26_more

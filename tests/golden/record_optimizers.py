@@ -1,4 +1,4 @@
-"""Records the cases of optimizers.tar.xz on real Paddle (1.8.5, then 2.6.2), in the form of docs/record.md:
+"""Records the cases of optimizers.tar.xz on real Paddle (1.8.5, then 2.6.2), in the form of docs/guide/record.md:
 
     PYTHONPATH=tools python tests/golden/record_optimizers.py optimizers
     tar --sort=name --owner=0 --group=0 --mtime=2026-01-01 -cJf tests/golden/optimizers.tar.xz optimizers

@@ -324,7 +324,7 @@ static int check_gradient(struct checker *t, struct run *r, int g, const double 
 
 static double *copy_gradient(const struct skiff_tensor *v, int64_t n)
 {
-    double *out = mem_must((size_t)n * sizeof(double) + 1);
+    double *out = mem_alloc_or_die((size_t)n * sizeof(double) + 1);
     for (int64_t i = 0; i < n; i++)
         out[i] = grad_element(v, i);
     return out;
@@ -444,7 +444,7 @@ static bool feed_out_grads(struct grad_case *c, const struct skiff_op *fwd)
         if (r.out[i].kind != VALUE_TENSOR || r.out[i].tensor.dtype != DTYPE_FP32)
             continue;
         struct tensor *g = &c->feed[c->nfeeds];
-        char *name = mem_must(strlen(r.fetch[i]) + sizeof(GRAD_SUFFIX));
+        char *name = mem_alloc_or_die(strlen(r.fetch[i]) + sizeof(GRAD_SUFFIX));
         strcat(strcpy(name, r.fetch[i]), GRAD_SUFFIX);
         c->feed_name[c->nfeeds++] = name;
         ok = tensor_copy(g, &r.out[i].tensor, &err) >= 0;
@@ -477,7 +477,7 @@ static bool append_gradient(struct grad_case *c, const char *type)
         for (int s = 0; s < g.ops[i]->nouts; s++)
             for (int j = 0; j < g.ops[i]->outs[s].n; j++)
                 if (movable(c, g.ops[i]->outs[s].names[j]))
-                    c->grad_name[c->ngrads++] = mem_must_strdup(g.ops[i]->outs[s].names[j]);
+                    c->grad_name[c->ngrads++] = mem_strdup_or_die(g.ops[i]->outs[s].names[j]);
     }
     return c->ngrads > 0;
 }
@@ -516,7 +516,7 @@ static void note_program(struct checker *t, const char *path)
     for (int b = 0; p && b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++)
             if (!str_map_has(&t->seen, p->blocks[b]->ops[i]->type))
-                str_map_put(&t->seen, mem_must_strdup(p->blocks[b]->ops[i]->type), t);
+                str_map_put(&t->seen, mem_strdup_or_die(p->blocks[b]->ops[i]->type), t);
     if (p)
         program_destroy(p);
 }

@@ -1,5 +1,5 @@
 /* A recorded op case as the gradient test sees it: program, fed tensors, initial values, and the
- * names of the gradients that were recorded. Form of a case: docs/record.md. */
+ * names of the gradients that were recorded. Form of a case: docs/guide/record.md. */
 #ifndef TESTS_GRAD_CASE_H
 #define TESTS_GRAD_CASE_H
 
@@ -66,7 +66,7 @@ static inline void case_add_feed(void *user, const char *dir, const char *name)
     struct skiff_error err;
     case_path(path, dir, name);
     if (c->nfeeds < CASE_MAX && tensor_file_read(path, &c->feed[c->nfeeds], &err) >= 0)
-        c->feed_name[c->nfeeds++] = mem_must_strdup(name);
+        c->feed_name[c->nfeeds++] = mem_strdup_or_die(name);
 }
 
 static inline void case_add_init(void *user, const char *dir, const char *name)
@@ -76,14 +76,14 @@ static inline void case_add_init(void *user, const char *dir, const char *name)
     struct skiff_error err;
     case_path(path, dir, name);
     if (c->ninit < CASE_MAX && value_file_read(path, &c->init[c->ninit], &err) >= 0)
-        c->init_name[c->ninit++] = mem_must_strdup(name);
+        c->init_name[c->ninit++] = mem_strdup_or_die(name);
 }
 
 static inline void case_add_grad(void *user, const char *dir, const char *name)
 {
     struct grad_case *c = user;
     if (c->ngrads < CASE_MAX && name_is_grad(name))
-        c->grad_name[c->ngrads++] = mem_must_strdup(name);
+        c->grad_name[c->ngrads++] = mem_strdup_or_die(name);
 }
 
 static inline struct skiff_program *read_program(const char *path, struct skiff_error *err)

@@ -30,7 +30,7 @@ expect 0 '^usage: skiff inspect tensor' tensor --help
 expect 2 'expected program, model, ops, layers, functions, tensor or table'
 expect 2 'found nonsense' nonsense
 expect 2 'expected a file' program
-expect 2 'there is no flag --summary' tensor --summary "$data/saved/save_op/int64"
+expect 2 'unknown flag --summary' tensor --summary "$data/saved/save_op/int64"
 expect 2 'program needs a value' tensor "$data/saved/save_op/int64" --program
 
 expect 0 '^ops +51, forward 22, backward 20, optimize 9$' program --summary "$data/saved/main.pb"
@@ -58,7 +58,7 @@ expect 0 'beta1=0.9 +FLOAT' ops adam
 expect 0 '^ +4 mul$' ops "$data/saved/inference_default"
 expect 1 'did you mean relu' ops relux
 sed 's/ op relu / op reluctant /' "$temp/text" >"$temp/unknown"
-expect 1 'op types are not known: .*reluctant' ops "$temp/unknown"
+expect 1 'op types are unknown: .*reluctant' ops "$temp/unknown"
 
 expect 0 '^  lod 1: 3 sequences, offsets 0 2 2 5$' tensor "$data/saved/save_op/lod_tensor"
 expect 0 '^  min 0  max 9  mean 4.5$' tensor "$data/saved/save_op/lod_tensor"

@@ -29,7 +29,9 @@ read -ra cflags <<<"$(pkg-config --cflags skiff)"
 read -ra shared <<<"$(pkg-config --libs skiff)"
 read -ra static <<<"$(pkg-config --libs --static skiff | sed 's/-lskiff/-l:libskiff.a/')"
 [ "${#shared[@]}" -eq 2 ] || fail "programs that use libskiff.so link more than it: ${shared[*]}"
-for source in "$home"/share/doc/skiff/examples/*.c; do
+mkdir "$dir/page" # the example of docs/reference/c-api.md
+(cd "$dir/page" && python3 "$OLDPWD/tests/user/page.py" "$OLDPWD/docs/reference/c-api.md" --files)
+for source in "$home"/share/doc/skiff/examples/*.c "$dir/page/fit.c"; do
     name=$(basename "$source" .c)
     gcc -O1 -Wall -Wextra -Werror "${cflags[@]}" "$source" -o "$dir/$name" "${shared[@]}" -lm
     gcc -O1 -Wall -Wextra -Werror "${cflags[@]}" "$source" -o "$dir/$name-static" "${static[@]}" -lm
@@ -44,10 +46,11 @@ example() { # NAME TEXT [ARGUMENT...]: runs it; its output has a line with the t
 }
 for kind in "" -static; do
     example "fleet$kind" '^last loss, mean of all workers: 0\.0000'
+    example "fit$kind" '^loss 0\.0000$'
     example "ctr_dnn$kind" '^saved and loaded  *0\.[6-9]' 20000 500
 done
 [ "$(ls "$home"/share/doc/skiff/examples/*.c | wc -l)" -eq 2 ] || fail "an example that is not run here"
-# models of one's own (docs/networks.md): as the example says, linked with the library, and in C++
+# models of one's own (docs/guide/networks.md): as the example says, linked with the library, and in C++
 cp -r "$home/share/doc/skiff/examples/mymodel" "$dir/mymodel"
 own() { # NAME: trains with that model
     (cd "$dir/mymodel" && LD_LIBRARY_PATH=$home/lib "$home/bin/skiff" train -m config.yaml -o "runner.model=./$1" "runner.model_save_path=out-$1") >"$dir/out" 2>&1 ||

@@ -26,7 +26,7 @@ nm -g --defined-only "$build/public/libskiff.a" | awk 'NF == 3 {print $3}' | sor
     cat "$dir/out"
     exit 1
 }
-# options can grow (docs/decisions/0005-abi.md)
+# options can grow (docs/internals/decisions/0005-abi.md)
 awk '/^struct skiff_([a-z0-9_]*_(options|config|job|info|attr|files|result)|strategy|role|exchange) {/ {name = $2} /^};/ && name {n++; if (last !~ /^    uint64_t reserved\[4\];/) print FILENAME ": struct " name " does not end with uint64_t reserved[4]"; name = ""}
     {last = $0} END {if (n < 30) print "only " n " option structs found"}' include/skiff/*.h >"$dir/out"
 [ ! -s "$dir/out" ] || { cat "$dir/out"; exit 1; }

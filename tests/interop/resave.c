@@ -18,7 +18,7 @@
 static struct skiff_error err;
 static const char *out_dir;
 
-static void must(enum skiff_status status)
+static void or_die(enum skiff_status status)
 {
     if (status >= 0)
         return;
@@ -39,18 +39,18 @@ static void predict(struct skiff_scope *s, const struct skiff_model *m, const ch
 {
     struct executor_options options = {.is_test = true};
     struct skiff_executor *e = executor_create(s, &options);
-    struct tensor *in = mem_must(sizeof *in * (size_t)(m->nfeeds + 1));
-    struct feed *feeds = mem_must(sizeof *feeds * (size_t)(m->nfeeds + 1));
+    struct tensor *in = mem_alloc_or_die(sizeof *in * (size_t)(m->nfeeds + 1));
+    struct feed *feeds = mem_alloc_or_die(sizeof *feeds * (size_t)(m->nfeeds + 1));
     for (int i = 0; i < m->nfeeds; i++) {
         struct buf path = BUF_INIT;
         buf_printf(&path, "%s/%s", feed_dir, m->feeds[i]);
-        must(tensor_file_read(path.data, &in[i], &err));
+        or_die(tensor_file_read(path.data, &in[i], &err));
         feeds[i] = (struct feed){m->feeds[i], &in[i], NULL};
         buf_deinit(&path);
     }
     struct skiff_tensor v = {0};
-    must(executor_run(e, m->program, feeds, m->nfeeds, m->fetches, 1, &v, &err));
-    must(value_file_write(out(result), &v, &err));
+    or_die(executor_run(e, m->program, feeds, m->nfeeds, m->fetches, 1, &v, &err));
+    or_die(value_file_write(out(result), &v, &err));
     value_deinit(&v);
     for (int i = 0; i < m->nfeeds; i++)
         tensor_deinit(&in[i]);
@@ -67,19 +67,19 @@ static void training_program(void)
     struct skiff_scope *s = scope_create();
     struct skiff_program *p;
     struct skiff_model m;
-    must(io_program_read(SAVED "main.pb", &p, &err));
-    must(io_load(s, p, SAVED "fluid_save/ctr", &err));
-    must(io_save_group(s, p, IO_PERSISTABLES, out("persistables"), NULL, &err));
-    must(io_save_group(s, p, IO_PERSISTABLES, out("together"), "all", &err));
-    must(io_save_group(s, p, IO_PARAMS, out("params"), NULL, &err));
-    must(io_save(s, p, out("fluid_save/ctr"), &err));
-    must(io_save_inference_dir(s, p, &what, out("inference"), NULL, NULL, &err));
-    must(io_save_inference_dir(s, p, &what, out("inference_files"), "model", "params", &err));
-    must(io_save_inference_prefix(s, p, &what, out("prefix/ctr"), &err));
+    or_die(io_program_read(SAVED "main.pb", &p, &err));
+    or_die(io_load(s, p, SAVED "fluid_save/ctr", &err));
+    or_die(io_save_group(s, p, IO_PERSISTABLES, out("persistables"), NULL, &err));
+    or_die(io_save_group(s, p, IO_PERSISTABLES, out("together"), "all", &err));
+    or_die(io_save_group(s, p, IO_PARAMS, out("params"), NULL, &err));
+    or_die(io_save(s, p, out("fluid_save/ctr"), &err));
+    or_die(io_save_inference_dir(s, p, &what, out("inference"), NULL, NULL, &err));
+    or_die(io_save_inference_dir(s, p, &what, out("inference_files"), "model", "params", &err));
+    or_die(io_save_inference_prefix(s, p, &what, out("prefix/ctr"), &err));
     program_destroy(p);
     scope_destroy(s);
     s = scope_create();
-    must(io_load_inference(s, out("prefix/ctr"), NULL, NULL, &m, &err));
+    or_die(io_load_inference(s, out("prefix/ctr"), NULL, NULL, &m, &err));
     predict(s, &m, CASE "feed/0", "predicted_small");
     io_model_deinit(&m);
     scope_destroy(s);
@@ -92,13 +92,13 @@ static void inference_model(const char *path, const char *params, const char *na
     struct skiff_scope *s = scope_create();
     struct skiff_model m;
     struct buf to = BUF_INIT;
-    must(io_load_inference(s, path, NULL, params, &m, &err));
+    or_die(io_load_inference(s, path, NULL, params, &m, &err));
     const struct io_inference what = {m.feeds, m.nfeeds, m.fetches, m.nfetches};
     buf_printf(&to, "%s_prefix/ctr", name);
-    must(io_save_inference_prefix(s, m.program, &what, out(to.data), &err));
+    or_die(io_save_inference_prefix(s, m.program, &what, out(to.data), &err));
     buf_reset(&to);
     buf_printf(&to, "%s_dir", name);
-    must(io_save_inference_dir(s, m.program, &what, out(to.data), NULL, NULL, &err));
+    or_die(io_save_inference_dir(s, m.program, &what, out(to.data), NULL, NULL, &err));
     buf_reset(&to);
     buf_printf(&to, "predicted_%s", name);
     predict(s, &m, feed_dir, to.data);
@@ -120,14 +120,14 @@ static void fill_feeds(struct skiff_feed feeds[3])
         ((int64_t *)skiff_tensor_data(ids))[i] = i * 5 % 20;
     for (int i = 0; i < 6; i++)
         ((int64_t *)skiff_tensor_data(y))[i] = i % 3 == 0;
-    must(skiff_tensor_set_lengths(ids, (int64_t[]){1, 2, 1, 3, 1, 1}, 6, &err));
+    or_die(skiff_tensor_set_lengths(ids, (int64_t[]){1, 2, 1, 3, 1, 1}, 6, &err));
     feeds[0] = (struct skiff_feed){"x", x};
     feeds[1] = (struct skiff_feed){"ids", ids};
     feeds[2] = (struct skiff_feed){"y", y};
     for (int i = 0; i < 3; i++) {
         struct buf name = BUF_INIT;
         buf_printf(&name, "built_feed/%s", feeds[i].name);
-        must(value_file_write(out(name.data), feeds[i].tensor, &err));
+        or_die(value_file_write(out(name.data), feeds[i].tensor, &err));
         buf_deinit(&name);
     }
 }
@@ -145,25 +145,25 @@ static void built_here(void)
     struct skiff_var *h = skiff_fc_list(net, SKIFF_VARS(x, pool), 8, .act = "relu");
     struct skiff_var *p = skiff_fc(net, h, 2, .act = "softmax");
     struct skiff_var *loss = skiff_mean(net, skiff_cross_entropy(net, p, y));
-    must(skiff_minimize(net, loss, &err, "sgd", .learning_rate = 0.1));
+    or_die(skiff_minimize(net, loss, &err, "sgd", .learning_rate = 0.1));
     struct skiff_scope *scope = skiff_scope_create();
     struct skiff_executor *exe = skiff_executor_create(scope, NULL);
     struct skiff_program *main_program = skiff_net_main(net);
     struct skiff_feed feeds[3];
     fill_feeds(feeds);
-    must(skiff_executor_run(exe, skiff_net_startup(net), NULL, 0, NULL, 0, NULL, &err));
+    or_die(skiff_executor_run(exe, skiff_net_startup(net), NULL, 0, NULL, 0, NULL, &err));
     for (int i = 0; i < 3; i++)
-        must(skiff_executor_run(exe, main_program, feeds, 3, NULL, 0, NULL, &err));
+        or_die(skiff_executor_run(exe, main_program, feeds, 3, NULL, 0, NULL, &err));
     const char *names[] = {"x", "ids"}, *targets[] = {skiff_var_name(p)};
-    must(skiff_save(scope, main_program, out("built/net"), &err));
-    must(skiff_save_inference_model(scope, main_program, names, 2, targets, 1, out("built_dir"),
-                                    &err));
-    must(skiff_save_inference_prefix(scope, main_program, names, 2, targets, 1,
-                                     out("built_prefix/ctr"), &err));
+    or_die(skiff_save(scope, main_program, out("built/net"), &err));
+    or_die(skiff_save_inference_model(scope, main_program, names, 2, targets, 1, out("built_dir"),
+                                      &err));
+    or_die(skiff_save_inference_prefix(scope, main_program, names, 2, targets, 1,
+                                       out("built_prefix/ctr"), &err));
     struct skiff_tensor *predicted = NULL;
-    must(skiff_executor_run(exe, main_program, feeds, 3, targets, 1, &predicted, &err));
-    must(value_file_write(out("predicted_built"), predicted, &err));
-    must(skiff_save_persistables(scope, main_program, out("built_after"), NULL, &err));
+    or_die(skiff_executor_run(exe, main_program, feeds, 3, targets, 1, &predicted, &err));
+    or_die(value_file_write(out("predicted_built"), predicted, &err));
+    or_die(skiff_save_persistables(scope, main_program, out("built_after"), NULL, &err));
     skiff_tensor_destroy(predicted);
     for (int i = 0; i < 3; i++)
         skiff_tensor_destroy(feeds[i].tensor);

@@ -1,4 +1,4 @@
-/* Comparing a program built here with a recorded one. Include after <cmocka.h>. */
+/* Compares a program built here with a recorded one. Include after <cmocka.h>. */
 #ifndef PARITY_COMPARE_H
 #define PARITY_COMPARE_H
 

@@ -83,8 +83,8 @@ static struct skiff_var *two_losses(struct skiff_net *net)
     struct skiff_var *one = skiff_mean(net, skiff_square_error_cost(net, a, y));
     struct skiff_var *two =
         skiff_mean(net, skiff_fc(net, h, 1, .param_attr = SKIFF_PARAM(.name = "second")));
-    struct skiff_optimizer *sgd = skiff_optimizer_new(net, "sgd", .learning_rate = 0.1);
-    struct skiff_optimizer *adam = skiff_optimizer_new(net, "adam", .learning_rate = 0.01);
+    struct skiff_optimizer *sgd = skiff_optimizer(net, "sgd", .learning_rate = 0.1);
+    struct skiff_optimizer *adam = skiff_optimizer(net, "adam", .learning_rate = 0.01);
     const char *first[] = {"first", "shared"}, *second[] = {"second", "shared"};
     CHECK(skiff_optimizer_minimize(
         sgd, one, &(struct skiff_minimize_options){.parameters = first, .nparameters = 2}, &err_));

@@ -1,4 +1,4 @@
-/* The CTR-DNN of the documents, in the sizes of the recorded programs. */
+/* The reference CTR-DNN, in the sizes of the recorded programs. */
 #ifndef PARITY_MODELS_CTR_H
 #define PARITY_MODELS_CTR_H
 

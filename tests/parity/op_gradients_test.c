@@ -146,7 +146,7 @@ static int check_case(const char *folder)
     return n != 0;
 }
 
-static int each_folder(const char *parent, int (*visit)(const char *), int *wrong)
+static int each_folder(const char *parent, int (*walk)(const char *), int *wrong)
 {
     struct dirent **list;
     int n = scandir(parent, &list, NULL, alphasort), seen = 0;
@@ -154,7 +154,7 @@ static int each_folder(const char *parent, int (*visit)(const char *), int *wron
         char path[512];
         snprintf(path, sizeof path, "%s/%s", parent, list[i]->d_name);
         if (list[i]->d_name[0] != '.') {
-            *wrong += visit(path);
+            *wrong += walk(path);
             seen++;
         }
         free(list[i]);

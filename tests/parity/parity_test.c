@@ -252,8 +252,8 @@ static const struct model recorded[] = {
     {"clip_set_gradient_clip", build_tiny, "sgd", {.learning_rate = 0.1}, .set_clip = true},
 };
 
-static void must(struct skiff_net *net, const char *name, enum skiff_status status,
-                 const struct skiff_error *err)
+static void or_die(struct skiff_net *net, const char *name, enum skiff_status status,
+                   const struct skiff_error *err)
 {
     if (status < 0)
         fail_msg("%s: %s (%s)", name, err->message, err->origin);
@@ -306,19 +306,19 @@ static int check_full(struct skiff_net *net)
     }
     int n = compare(main, "ctr_dnn_full/before_minimize", "main.pb") +
             compare(startup, "ctr_dnn_full/before_minimize", "startup.pb");
-    must(net, "ctr_dnn_full", skiff_minimize(net, ctr.loss, &err, "adam", .learning_rate = 1e-4),
-         &err);
+    or_die(net, "ctr_dnn_full", skiff_minimize(net, ctr.loss, &err, "adam", .learning_rate = 1e-4),
+           &err);
     n += compare(main, "ctr_dnn_full/after_minimize", "main.pb") +
          compare(startup, "ctr_dnn_full/after_minimize", "startup.pb");
-    must(net, "for_test", skiff_program_clone_for_test(main, &test, &err), &err);
+    or_die(net, "for_test", skiff_program_clone_for_test(main, &test, &err), &err);
     n += compare(test, "ctr_dnn_full/for_test", "main.pb");
     for (int i = 0; i < 26; i++) {
         snprintf(names[i], sizeof names[i], "C%d", i + 1);
         feeds[1 + i] = names[i];
     }
     const char *target = skiff_var_name(ctr.predict);
-    must(net, "inference", skiff_program_prune(main, feeds, 27, &target, 1, &inference, &err),
-         &err);
+    or_die(net, "inference", skiff_program_prune(main, feeds, 27, &target, 1, &inference, &err),
+           &err);
     n += compare(inference, "ctr_dnn_full/inference", "main.pb");
     skiff_net_pop_names(net);
     skiff_net_pop_programs(net);
@@ -394,10 +394,10 @@ static void saved_model(void **state)
     const char *feeds[] = {"dense_input", "C1", "C2", "C3"};
     skiff_program_set_seed(skiff_net_startup(net), 7);
     struct ctr_net ctr = ctr_dnn(net, &ctr_saved);
-    must(net, "saved", skiff_minimize(net, ctr.loss, &err, "adam", .learning_rate = 1e-2), &err);
+    or_die(net, "saved", skiff_minimize(net, ctr.loss, &err, "adam", .learning_rate = 1e-2), &err);
     const char *target = skiff_var_name(ctr.predict);
-    must(net, "saved",
-         skiff_program_prune(skiff_net_main(net), feeds, 4, &target, 1, &inference, &err), &err);
+    or_die(net, "saved",
+           skiff_program_prune(skiff_net_main(net), feeds, 4, &target, 1, &inference, &err), &err);
     int n = compare(skiff_net_main(net), "saved", "main.pb") +
             compare(skiff_net_startup(net), "saved", "startup.pb") +
             compare(inference, "saved", "inference.pb");

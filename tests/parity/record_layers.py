@@ -325,7 +325,7 @@ def repeated():
 
 @group
 def unused_outputs():
-    """Outputs without a reader, and ops beside the path."""
+    """Outputs without a reader, and ops off the path."""
     x, y = L.data('x', [6]), L.data('y', [1])
     h = L.fc(x, 6)
     a, b = L.split(h, 2, dim=1)

@@ -59,7 +59,7 @@ CASES = {
     "valley_one_by_one": lambda: minimum(valley, [-1.2, 1.0], 12, max_iter=1, line_search_fn="strong_wolfe"),
     "short_memory": lambda: minimum(valley, [-1.2, 1.0], 3, max_iter=8, history_size=2, line_search_fn="strong_wolfe"),
     "few_questions": lambda: minimum(valley, [-1.2, 1.0], 2, max_iter=20, max_eval=6, line_search_fn="strong_wolfe"),
-    # no further: real's `loss + tensor` is rounded to float32, so that its search goes on at the minimum
+    # no further: real's `loss + tensor` is rounded to float32, so its search continues at the minimum
     "waves_searched": lambda: minimum(waves, [2.0, -0.3, 4.0], 1, max_iter=3, line_search_fn="strong_wolfe"),
     "waves_long_steps": lambda: minimum(waves, [2.0, -0.3, 4.0], 2, learning_rate=8.0, max_iter=6, line_search_fn="strong_wolfe"),
     "regression": lambda: minimum(regression, [[0.0], [0.0], [0.0]], 2, learning_rate=0.5, max_iter=6),

@@ -1,4 +1,4 @@
-"""A server or a worker (by the environment) of a small job with tables of features; the worker checks what its calls do.
+"""A server or a worker (by the environment) of a small job with sparse tables; the worker checks what its calls do.
 
     tables_job.py FOLDER [plain]     plain: a network without a table
 """
@@ -60,9 +60,9 @@ def without_tables(exe):
     for name, args in (("save_one_table", (0, folder, 0)), ("load_one_table", (0, folder, 0)), ("save_cache_model", (folder,)),
                        ("save_cache_table", (0, 0)), ("save_dense_params", (exe, folder, None, None)), ("revert", ()),
                        ("check_save_pre_patch_done", ())):
-        refused(ValueError, "fleet.%s: this job has no table of features; the program needs a sparse_embedding" % name,
+        refused(ValueError, "fleet.%s: this job has no sparse table; the program needs a sparse_embedding" % name,
                 getattr(fleet, name), *args)
-    refused(NotImplementedError, "fleet.shrink: this job has no table of features", fleet.shrink)
+    refused(NotImplementedError, "fleet.shrink: this job has no sparse table", fleet.shrink)
     refused(NotImplementedError, "give the folder to fleet.init_server", fleet.load_model, folder, 0)
     fleet.save_persistables(exe, os.path.join(folder, "plain"))
     assert "fc.w_0" in os.listdir(os.path.join(folder, "plain"))
@@ -109,8 +109,8 @@ def models(exe, path):
     fleet.load_model(path, 0)
     refused(FileNotFoundError, "load of table t: cannot read the folder %s/none/000: No such file" % folder, fleet.load_model,
             os.path.join(folder, "none"), 0)
-    refused(ValueError, "there is no table 7; tables of features are 0 to 0", fleet.load_one_table, 7, path, 0)
-    refused(ValueError, "there is no table 7; tables of features are 0 to 0", fleet.save_one_table, 7, path, 0)
+    refused(ValueError, "there is no table 7; sparse tables are 0 to 0", fleet.load_one_table, 7, path, 0)
+    refused(ValueError, "there is no table 7; sparse tables are 0 to 0", fleet.save_one_table, 7, path, 0)
 
 
 if fleet.is_server():

@@ -164,7 +164,7 @@ def models():
     out["same"] = all((part.numpy() == parts[0].numpy()).all() for part in parts)
     model.eval()
     with paddle.no_grad():
-        model(paddle.to_tensor([[0]]))  # of this rank alone: nobody is waited for
+        model(paddle.to_tensor([[0]]))  # of this rank alone: waits for no other rank
     again = paddle.DataParallel(layers)  # the last one made has the parameters
     again(paddle.to_tensor([[rank]])).sum().backward()
     out["nothing to train"] = told(paddle.DataParallel, nn.ReLU())
@@ -451,7 +451,7 @@ class Failures(unittest.TestCase):
         self.check(leaves, "rank 1 has left the group", 0)
 
     def test_killed(self):
-        self.check(is_killed, "is dead: its process has ended without a word", -9)
+        self.check(is_killed, "is dead: its process has ended without notice", -9)
 
     def test_another_call(self):
         results, codes = broken(others_then, gathers)

@@ -9,7 +9,7 @@ from ctr_cases import FLUID, PADDLE, run_fluid, run_paddle
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "ctr_cases.json")) as _source:
     RECORDED = json.load(_source)
 
-#: made of other ops than Paddle's, on purpose (docs/differences.md)
+#: made of other ops than Paddle's, on purpose (docs/reference/differences.md)
 OTHER_OPS = {"1": ("ctr_metric_bundle", "distributions"), "2": ("ctr_metric_bundle",)}
 
 

@@ -1,4 +1,4 @@
-"""paddle.io in eager mode: tensors, sub-processes, what is told when one fails. Orders are those of real 2.6.2."""
+"""paddle.io in eager mode: tensors, sub-processes, the message when one fails. Orders are those of real 2.6.2."""
 import os
 import signal
 import unittest

@@ -123,6 +123,7 @@ class Files(unittest.TestCase):
             self.assertRaises(ValueError, loaded.program, "backward")
 
     def test_trained_on(self):
+        paddle.seed(7)  # other weights may give only zeros behind the relu, and then nothing is learnt
         with tempfile.TemporaryDirectory() as folder:
             self.saved(folder)
             with warnings.catch_warnings(record=True) as told:

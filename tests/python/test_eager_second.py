@@ -99,7 +99,7 @@ class Second(unittest.TestCase):
         for function in (lambda t: paddle.cumprod(t, 0), lambda t: t.max()):
             with self.assertRaisesRegex(RuntimeError, "_grad doesn't have any grad op"):
                 paddle.grad(function(x).sum(), [x], create_graph=True)
-        self.assertEqual(paddle.grad(x.max(), [x])[0].shape, [3, 2])  # first order goes on as before
+        self.assertEqual(paddle.grad(x.max(), [x])[0].shape, [3, 2])  # first order works as before
 
     def test_power_by_a_tensor(self):
         x, y = leaf(2, positive=True), leaf(2, seed=1)

@@ -68,7 +68,7 @@ class State(unittest.TestCase):
     def test_names_of_another_model(self):
         net, optimizer = self.make()
         stepped(optimizer, net)
-        other = Net(True)  # names go on: embedding_1, ..
+        other = Net(True)  # names continue: embedding_1, ..
         foreign = paddle.optimizer.Adam(0.1, parameters=other.parameters())
         foreign.set_state_dict(optimizer.state_dict())
         with self.assertRaisesRegex(AssertionError, "_moment1_0 should in state dict"):
@@ -203,7 +203,7 @@ class Moved(unittest.TestCase):
         np.testing.assert_allclose(values[0], values[1], atol=1e-6)
 
     def test_a_look_at_the_form_moves_no_row(self):
-        """Shape, type and the lookup itself leave rows behind that lag: only who reads values brings all of them up."""
+        """Shape, type and the lookup itself leave deferred rows as they are; only reading values flushes all of them."""
         table = nn.Embedding(20, 3, sparse=True)
         table.weight.set_value(numbers(5, 20, 3))
         optimizer = paddle.optimizer.Adam(0.1, parameters=table.parameters(), lazy_mode=False)

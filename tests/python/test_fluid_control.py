@@ -484,7 +484,7 @@ class Wrong(unittest.TestCase):
         ragged = lambda *n: fluid.create_lod_tensor(np.zeros((sum(n), 1), "float32"), [list(n)], fluid.CPUPlace())
         with self.assertRaisesRegex(ValueError, "the rank table has 2 sequences, b has 3"):
             run(lengths, {"a": ragged(1, 2), "b": ragged(1, 2, 3)})
-        with self.assertRaisesRegex(ValueError, "sequence 1 of b has not the length that its rank says"):
+        with self.assertRaisesRegex(ValueError, "the length of sequence 1 of b differs from the rank table"):
             run(lengths, {"a": ragged(1, 2), "b": ragged(1, 3)})
         with self.assertRaisesRegex(ValueError, "level is 0, but a has 0 lod levels"):
             run(lengths, {"a": np.zeros((2, 1), "float32"), "b": ragged(1, 3)})

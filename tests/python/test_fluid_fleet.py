@@ -153,7 +153,7 @@ class Transpiled(unittest.TestCase):
             self.assertNotIn("send", [op.type for op in main.clone(for_test=True).global_block().ops])
 
     def test_half_told(self):
-        """transpile(sync_mode=False) is enough: nobody waits (trainers of 1.8.5 hang)."""
+        """transpile(sync_mode=False) is enough: no trainer waits (trainers of 1.8.5 hang)."""
         with fresh():
             t = self.transpiler(sync_mode=False)
             kinds = [op.type for op in t.get_trainer_program(wait_port=False).global_block().ops]

@@ -1,5 +1,5 @@
 """Workers whose scripts end without stop_worker, as processes of jobs of one server and two workers: the job ends in bounded
-time, and everybody says who was lost and why (docs/consistency.md, "All modes")."""
+time, and everybody says who was lost and why (docs/internals/consistency.md, "All modes")."""
 import os
 import subprocess
 import sys
@@ -60,22 +60,22 @@ class Lost(unittest.TestCase):
 
     def test_exception(self):
         said = "has ended with exit status 1, without stop_worker"
-        self.run_jobs("raise", [0, 0, 1], r"\[server 0\] worker 1 \(.*\) %s; the others go on" % said)
+        self.run_jobs("raise", [0, 0, 1], r"\[server 0\] worker 1 \(.*\) %s; the others continue" % said)
 
     def test_sys_exit(self):
-        self.run_jobs("exit", [0, 0, 3], r"worker 1 \(.*\) has ended with exit status 3, without stop_worker; the others go on",
+        self.run_jobs("exit", [0, 0, 3], r"worker 1 \(.*\) has ended with exit status 3, without stop_worker; the others continue",
                       ("sync", "async"))
 
     def test_os_exit(self):
-        """Nobody is told: the connection is missed."""
-        self.run_jobs("os_exit", [0, 0, 3], r"worker 1 \(.*\) has (had no connection|been silent) for .* s; the others go on")
+        """No message is sent: the lost connection is noticed."""
+        self.run_jobs("os_exit", [0, 0, 3], r"worker 1 \(.*\) has (had no connection|been silent) for .* s; the others continue")
 
     def test_good_end(self):
         """A script that is through with status 0 has only forgotten stop_worker."""
         self.run_jobs("exit0", [0, 0, 0], r"worker 1 \(.*\) has left", ("sync", "async"))
 
     def test_all_fail(self):
-        self.run_jobs("raise_all", [1, 1, 1], r"all trainers have died; the last words: worker 0 \(.*\) has ended with exit status 1")
+        self.run_jobs("raise_all", [1, 1, 1], r"all trainers have died; the last one: worker 0 \(.*\) has ended with exit status 1")
 
 
 if __name__ == "__main__":

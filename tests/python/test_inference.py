@@ -115,9 +115,9 @@ class Faces(unittest.TestCase):
         x = predictor.get_input_handle("x")
         self.assertEqual((x.shape(), x.type(), x.lod(), x.name()), ([-1, 2], DataType.FLOAT32, [], "x"))
         out = predictor.get_output_handle(predictor.get_output_names()[0])
-        with self.assertRaisesRegex(ValueError, r"has no value; predictor.run\(\) comes first"):
+        with self.assertRaisesRegex(ValueError, r"has no value; call predictor.run\(\) first"):
             out.copy_to_cpu()
-        with self.assertRaisesRegex(ValueError, "input x has no value; get_input_handle"):
+        with self.assertRaisesRegex(ValueError, "input x has no value; call get_input_handle"):
             predictor.run()
         with self.assertRaisesRegex(TypeError, "we only support numpy ndarray"):
             x.copy_from_cpu([[1, 2]])
@@ -152,7 +152,7 @@ class Faces(unittest.TestCase):
         self.assertTrue(config.model_from_memory())
         got = create_predictor(config).run([np.array([[1, 2], [3, 4]], "float32")])
         self.assertEqual(got[0].copy_to_cpu().tolist(), [[6], [14]])
-        with self.assertRaisesRegex(ValueError, "params_buffer has %d bytes, and its size is said to be 1" % len(parts[1])):
+        with self.assertRaisesRegex(ValueError, "params_buffer has %d bytes, but the given size is 1" % len(parts[1])):
             config.set_model_buffer(parts[0], len(parts[0]), parts[1], 1)
         with self.assertRaisesRegex(TypeError, "prog_buffer is str; expected the bytes of a file"):
             config.set_model_buffer("m", 1, parts[1], len(parts[1]))

@@ -317,7 +317,7 @@ REFUSED = [
     (types, r"y is float32 on one side and int64 on the other: cast one of them"),
     (shapes_of_results, r"y is a tuple of 2 on one side .* and a tensor on the other"),
     (extended, r"`while .*parts is a list of 1 before this loop over a tensor and a list of 2 after a step"),
-    (listed, r"iterates as often as a tensor says.*only a for statement"),
+    (listed, r"the number of iterations is a tensor.*only a for statement"),
     (types_in_loop, r"i is int64 before this loop over a tensor and float32 after a step: cast one of them"),
     (left_in_loop, r"name is set only inside of this loop over a tensor, and is used afterwards"),
     (largest, r"`return max\(x\[0\], x\[1\]\)`: __bool__ of a tensor"),

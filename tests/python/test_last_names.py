@@ -253,7 +253,7 @@ class Settings(unittest.TestCase):
             _job = object()
         data = paddle.distributed.InMemoryDataset()
         data._set_shuffle_by_uid(True)
-        with self.assertRaisesRegex(NotImplementedError, "by lot here, not by user"):
+        with self.assertRaisesRegex(NotImplementedError, "at random, not by user"):
             data.global_shuffle(Job())
 
 

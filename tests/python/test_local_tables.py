@@ -158,7 +158,7 @@ class WithoutFleet(Case):
         return loss
 
     def test_rows_are_not_here(self):
-        """What reads the table as a tensor is told where its rows are: there is a shape, but no memory."""
+        """Reading the table as a tensor is an error that says where its rows are: there is a shape, but no memory."""
         loss = self.build(paddle.distributed.CountFilterEntry(1))
         self.loss_of(loss, self.main)
         tensor = paddle.static.global_scope().find_var("table").get_tensor()
@@ -173,7 +173,7 @@ class WithoutFleet(Case):
             paddle.static.save_inference_model(os.path.join(self.folder, "i"), [ids], [loss], self.exe, program=self.main)
 
     def test_entry(self):
-        """An entry asks for rows that come by themselves: of any id, saved beside the dense parameters."""
+        """An entry asks for rows that are created on first use: of any id, saved next to the dense parameters."""
         loss = self.build(paddle.distributed.CountFilterEntry(1))
         losses = [self.loss_of(loss, self.main) for _ in range(4)]
         self.assertLess(losses[-1], 0.7 * losses[0])

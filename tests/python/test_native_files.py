@@ -127,7 +127,7 @@ class FilesTest(unittest.TestCase):
         self.net.main.block(0).append_op("save", {"X": ["fc_0.w_0"]}, {}, {"file_path": target})
         program = N.parse_program(self.net.main.to_bytes())
         feed = {"x": np.zeros((1, 3), "f4"), "y": np.zeros((1, 2), "f4")}
-        with self.assertRaisesRegex(Exception, r"op \d+ save: acts outside of the program \(file .*out/w\).*allow_ops"):
+        with self.assertRaisesRegex(Exception, r"op \d+ save: acts outside the program \(file .*out/w\).*allow_ops"):
             self.exe.run(program, feed, [])
         with self.assertRaisesRegex(Exception, "takes a folder"):
             program.allow_ops("save")

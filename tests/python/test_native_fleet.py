@@ -98,7 +98,7 @@ class FleetTest(unittest.TestCase):
 
         def serve():
             fleet = N.Fleet()
-            fleet.on_say(lines.append)
+            fleet.on_log(lines.append)
             fleet.init_user("server", 0, 2, [endpoint])
             net, _, _ = network()
             fleet.split(net.main, net.startup, mode="sync")
@@ -204,16 +204,16 @@ class FleetTest(unittest.TestCase):
         fleet.init_user("server", 0, 1, ["127.0.0.1:%d" % free_port()])
         net, _, _ = network()
         fleet.split(net.main, net.startup, mode="sync")
-        self.assertRaises(TypeError, fleet.on_say, "stderr")
+        self.assertRaises(TypeError, fleet.on_log, "stderr")
         with tempfile.TemporaryFile() as log:
-            fleet.on_say(log.fileno())
+            fleet.on_log(log.fileno())
             server = threading.Thread(target=fleet.run_server, daemon=True)
             server.start()
             while os.fstat(log.fileno()).st_size == 0:
                 time.sleep(0.01)
             fleet.stop_server()
             server.join(20)
-            fleet.on_say(None)
+            fleet.on_log(None)
             log.seek(0)
             self.assertRegex(log.read().decode(), r"^\[server 0\] server 0 at 127.0.0.1:\d+ serves 1 parameter slices")
 

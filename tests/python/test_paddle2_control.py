@@ -125,7 +125,7 @@ class Host(unittest.TestCase):
             y = main.current_block().create_var(name="y", dtype="float32", shape=[2])
             static.py_func(lambda a: np.array(a), x, y)
             loaded = static.deserialize_program(main.desc.serialize_to_string())
-            with self.assertRaisesRegex(NotImplementedError, "py_func: acts outside of the program .*: refused"):
+            with self.assertRaisesRegex(NotImplementedError, "py_func: acts outside the program .*: refused"):
                 static.Executor().run(loaded, feed={"x": np.array([1., 2.], "float32")}, fetch_list=["y"])
 
 

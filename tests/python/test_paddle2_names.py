@@ -156,10 +156,10 @@ class Base(unittest.TestCase):
             profiler.make_scheduler(closed=-1, ready=0, record=1)
 
     def in_memory(self, x, executor):
-        """A worker that a pass has no file for loads nothing, as in Paddle; one that was told of no files is refused."""
+        """A worker that a pass has no file for loads nothing, as in Paddle; one without a file list is refused."""
         dataset = paddle.distributed.InMemoryDataset()
         dataset.init(batch_size=2, use_var=[x])
-        with self.assertRaisesRegex(RuntimeError, "set_filelist comes first"):
+        with self.assertRaisesRegex(RuntimeError, "call set_filelist first"):
             dataset.load_into_memory()
         dataset.set_filelist([])
         dataset.load_into_memory()
@@ -179,7 +179,7 @@ class Base(unittest.TestCase):
                 dataset = paddle.base.DatasetFactory().create_dataset()
                 dataset.set_use_var([x])
                 executor = paddle.static.Executor()
-                with self.assertRaisesRegex(RuntimeError, "set_filelist comes first"):
+                with self.assertRaisesRegex(RuntimeError, "call set_filelist first"):
                     executor.train_from_dataset(paddle.static.default_main_program(), dataset)
                 dataset.set_filelist([])
                 with self.assertWarnsRegex(UserWarning, "empty list of files"):

@@ -1,4 +1,4 @@
-"""paddle.distributed.rpc between real processes: values, exceptions, deaths, and that nobody else gets a function run."""
+"""paddle.distributed.rpc between real processes: values, exceptions, deaths, and that no unauthenticated peer can run a function."""
 import json
 import os
 import pickle

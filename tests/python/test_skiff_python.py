@@ -34,7 +34,7 @@ class SkiffPython(unittest.TestCase):
         self.assertEqual(got.stdout.split(), ["here"], got.stderr)
 
     def test_hash_seed(self):
-        """hash() of a text is the same in every process, unless the user wants another or none."""
+        """hash() of a string is the same in every process, unless the user wants another or none."""
         code = "print(hash('a word'))"
         self.assertEqual(run(code).stdout, run(code).stdout)
         self.assertEqual(run(code, PYTHONHASHSEED="0").stdout, run(code).stdout)
@@ -50,7 +50,7 @@ class SkiffPython(unittest.TestCase):
     def test_no_such_python(self):
         got = run("pass", SKIFF_PYTHON="python-of-nowhere")
         self.assertEqual(got.returncode, 1)
-        self.assertIn("SKIFF_PYTHON is python-of-nowhere: there is no such program on PATH", got.stderr)
+        self.assertIn("SKIFF_PYTHON is python-of-nowhere: no such program on PATH", got.stderr)
 
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ class OnS3(WithS3):
         self.s.objects["f"] = b"abc"
         host = "127.0.0.1:%d" % self.s.server_port
         self.s.faults = [Fault("GET", 503, 99)]
-        self.fails("s3://box/f: GET at %s answers with status 503: Injected: as the test wants; it went on so: try again later"
+        self.fails("s3://box/f: GET at %s answers with status 503: Injected: as the test wants; all attempts failed: try again later"
                    % host, _native.fs_read, "s3://box/f")
         self.assertEqual(len([m for m, p, r in self.s.seen if m == "GET"]), 3)
         self.s.faults = [Fault("GET", 403, 99)]
@@ -294,7 +294,7 @@ class OnS3(WithS3):
         self.s.objects.update({"d/a": b"1", "d/sub/b": b"2", "dd": b"3"})
         _native.fs_rename("s3://box/d", "s3://box/e")
         self.assertEqual(self.s.objects, {"e/a": b"1", "e/sub/b": b"2", "dd": b"3"})
-        self.fails("s3://box/dd cannot be renamed to s3://box/e: that is there already", _native.fs_rename, "s3://box/dd",
+        self.fails("s3://box/dd cannot be renamed to s3://box/e: the target exists", _native.fs_rename, "s3://box/dd",
                    "s3://box/e")
         self.fails("another file system", _native.fs_rename, "s3://box/dd", "/tmp/x")
         _native.fs_mkdirs("s3://box/new/one")
@@ -543,7 +543,7 @@ class OnHadoop(Storage):
         for name in set(names) - set(gone):
             self.write("root/m/" + name, b"1")
         self.write("root/m/.skiff-commit-1-0", "".join(name + "\n" for name in names).encode())
-        _native.settle("afs:/m")
+        _native.recover("afs:/m")
 
     def test_missing_among_many(self):
         names = ["f%02d" % i for i in range(40)]
@@ -579,7 +579,7 @@ class OnHadoop(Storage):
         wrong = self.settings[:3] + (self.at("nothing"), "")
         self.fails("afs:/none: there is no command %s; set SKIFF_HADOOP_BIN" % self.at("nothing"), _native.fs_read, "afs:/none",
                    wrong)
-        self.fails("afs:/x: hadoop fs -ls ended with status 9: (it said nothing)", _native.fs_look, "afs:/x",
+        self.fails("afs:/x: hadoop fs -ls ended with status 9: (no error output)", _native.fs_look, "afs:/x",
                    ("afs://other:1",) + self.settings[1:])
         slow = self.write("hadoop", b"#!/bin/sh\nsleep 30\n")
         os.chmod(slow, 0o755)

@@ -169,7 +169,7 @@ class SaveAndLoad(Models):
                    setattr, strategy, "fs_client_param", {"url": "x"})
 
     def test_tables(self):
-        """A process alone with a table of features: what was saved, tables and dense parameters, comes back."""
+        """A process alone with a sparse table: what was saved, tables and dense parameters, comes back."""
         main, startup = static.Program(), static.Program()
         with static.scope_guard(static.Scope()), fluid.unique_name.guard(), static.program_guard(main, startup):
             fleet.init()
@@ -239,7 +239,7 @@ class SaveAndLoad(Models):
             want = self.weight() + 1
             static.global_scope().set("fc_0.w_0", want)
             self.s3.faults = [Fault("PUT", 403, 1, having="/box/m/m.pdparams")]
-            self.fails("s3://box/m/.skiff-save- ... holds a save that is not in its place yet: ... status 403", static.save, main,
+            self.fails("s3://box/m/.skiff-save- ... holds an unfinished save whose files are not moved yet: ... status 403", static.save, main,
                        "s3://box/m/m")
             self.change()
             static.load(main, "s3://box/m/m")  # puts it there
@@ -252,10 +252,10 @@ class SaveAndLoad(Models):
             main, x, y, exe = self.program()
             static.save(main, "s3://box/m/m")
             before = dict(self.s3.objects)
-            for what, words in ((503, "answers with status 503: Injected: as the test wants; it went on so: try again later"),
+            for what, words in ((503, "answers with status 503: Injected: as the test wants; all attempts failed: try again later"),
                                 ("reset", "failed, tried 2 times")):
                 self.s3.faults = [Fault("PUT", what, 99, having="m.pdopt")]
-                error = self.fails("the model is kept in %s/skiff-model-" % self.tmp, static.save, main,
+                error = self.fails("the model cannot be uploaded; it is kept in %s/skiff-model-" % self.tmp, static.save, main,
                                    "s3://box/m/m")
                 self.assertIn(words, str(error))
                 self.assertEqual(self.s3.objects, before)  # nothing is left of it
@@ -273,7 +273,7 @@ class SaveAndLoad(Models):
             main, x, y, exe = self.program()
             for _ in range(2):
                 self.hdfs.faults = [Fault("PUT", 403, having="destination=/new&")]
-                self.fails("the model is kept in %s/skiff-model- ... status 403" % self.tmp, static.save, main, "hdfs:/new/m")
+                self.fails("the model cannot be uploaded; it is kept in %s/skiff-model- ... status 403" % self.tmp, static.save, main, "hdfs:/new/m")
                 self.assertEqual(self.hdfs.files, {})
                 self.assertFalse([name for name in self.hdfs.folders if "skiff-save" in name])
             static.save(main, "hdfs:/new/m")
@@ -302,7 +302,7 @@ class SaveAndLoad(Models):
 
     def test_a_marker_from_elsewhere(self):
         self.s3.objects.update({"m/a": b"1", "top": b"2", "m/.skiff-commit-1-0": b"../top\n/top\n\na\n"})
-        _native.settle("s3://box/m")
+        _native.recover("s3://box/m")
         self.assertEqual(self.s3.objects, {"top": b"2"})
 
 

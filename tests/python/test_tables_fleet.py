@@ -1,4 +1,4 @@
-"""fleet's calls about tables of features, in a job of one server and one worker (tables_job.py)."""
+"""fleet's calls about sparse tables, in a job of one server and one worker (tables_job.py)."""
 import os
 import shutil
 import subprocess
@@ -34,7 +34,7 @@ class Jobs(unittest.TestCase):
 
     def test_with_a_table(self):
         said = self.run_job()
-        self.assertIn("[fleet] table t: nobody knows these settings: zebra.stripes\n", said)
+        self.assertIn("[fleet] table t: unknown settings: zebra.stripes\n", said)
         self.assertIn("[fleet] settings of table nobody are not used: the program has no distributed table of that name\n", said)
 
     def test_without_a_table(self):

@@ -80,7 +80,7 @@ class Loads(unittest.TestCase):
         self.kill_reader("stuck/002/part-000.gz", "worker0")
         self.ends("worker1", True, "all checked")
         for who in ("server0", "server1"):
-            self.ends(who, True, "worker 0 has left a load in the middle: nothing of it counts")
+            self.ends(who, True, "worker 0 left during a load: the load is dropped")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Settings of tables of features, entries, FleetUtil: checks and numbers of Paddle 2.6.2."""
+"""Settings of sparse tables, entries, FleetUtil: checks and numbers of Paddle 2.6.2."""
 import io
 import json
 import os

@@ -56,13 +56,13 @@ void cut_skip_flush(void)
 
 __attribute__((constructor)) static void read_environment(void)
 {
-    const char *told = getenv("SKIFF_TEST_CUT"), *log = getenv("SKIFF_TEST_CUT_LOG");
+    const char *reported = getenv("SKIFF_TEST_CUT"), *log = getenv("SKIFF_TEST_CUT_LOG");
     char mode[8];
     long first, count = 0;
     cut.below = getenv("SKIFF_TEST_CUT_BELOW");
     if (log)
         cut.log = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (told && sscanf(told, "%7[a-z]:%ld:%ld", mode, &first, &count) >= 2)
+    if (reported && sscanf(reported, "%7[a-z]:%ld:%ld", mode, &first, &count) >= 2)
         cut_arm(!strcmp(mode, "kill") ? CUT_KILL : CUT_FULL, first, count);
 }
 
@@ -202,8 +202,8 @@ int statvfs(const char *path, struct statvfs *out)
 {
     REAL(statvfs);
     int result = real(path, out);
-    const char *told = getenv("SKIFF_TEST_CUT_FREE");
-    FILE *f = told ? fopen(told, "re") : NULL;
+    const char *reported = getenv("SKIFF_TEST_CUT_FREE");
+    FILE *f = reported ? fopen(reported, "re") : NULL;
     unsigned long long bytes;
     if (f && fscanf(f, "%llu", &bytes) == 1)
         out->f_bavail = bytes / out->f_frsize;

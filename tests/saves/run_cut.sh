@@ -102,15 +102,15 @@ check "steps and samples" grep -q "^steps: 2$" "$work/whole/1/__skiff_manifest__
 cp -r "$work/other" "$work/begun_anew"
 settings=(runner.epochs=1)
 run 0 train "$work/begun_anew"
-says "begun_anew holds epochs of an earlier run, up to 1"
+says "begun_anew has epochs of an earlier run, up to 1"
 settings=()
 run 0 train "$work/begun_anew" --resume
 says "begun_anew: epoch 1 is of another run ($(of "$work/other/1" | cut -c1-8), saved"
-says "): left out"
-says "going on from $work/begun_anew/0"
+says "): ignored"
+says "resuming from $work/begun_anew/0"
 same "$work/begun_anew"
 run 0 train "$work/begun_anew" --resume
-says "nothing to train"
+says "nothing to do"
 says_not "another run"
 
 # what cannot be saved is told before training
@@ -131,12 +131,12 @@ torn() { # WHAT MESSAGE COMMAND...: after the command in a copy of the folder
     cp -r "$work/whole" "$to"
     (cd "$to/1" && "$@")
     run 0 infer "$to"
-    says "/1 is not whole and is left out: "
+    says "/1 is incomplete and is ignored: "
     says "$message"
     check "$what: the other is judged" grep -q '^Epoch: 0' "$log"
     run 0 train "$to" --resume
-    says "/1 is not whole and is left out: "
-    says "going on from $to/0"
+    says "/1 is incomplete and is ignored: "
+    says "resuming from $to/0"
     same "$to"
 }
 flip() { printf 'X' | dd of="$1" bs=1 seek=300 conv=notrunc 2>/dev/null; }
@@ -154,7 +154,7 @@ cp -r "$work/whole" "$work/torn_init"
 rm "$work/torn_init/1/rec_static.pdparams"
 run 1 train "$work/begun"
 says "torn_init/1/rec_static.pdparams is missing"
-says "the newest whole epoch beside it is $work/torn_init/0"
+says "the newest complete epoch is $work/torn_init/0"
 settings=()
 # nothing is whole: infer says so, training begins anew
 cp -r "$work/first" "$work/none"
@@ -162,7 +162,7 @@ rm "$work/none/0/rec_static.pdopt"
 run 1 infer "$work/none"
 says "no epoch from 0 up to 1"
 run 0 train "$work/none" --resume
-says "nothing to go on from"
+says "no checkpoint"
 same "$work/none"
 # changed on purpose: without the manifest nothing is compared; the message says so
 cp -r "$work/whole" "$work/purpose"
@@ -177,11 +177,11 @@ check "both are judged" test "$(grep -c '^Epoch: ' "$log")" = 2
 cp -r "$work/first" "$work/former"
 mv "$work/former/0/__skiff_manifest__" "$work/former/0/skiff_manifest.yaml"
 run 0 train "$work/former" --resume
-says "going on from $work/former/0"
+says "resuming from $work/former/0"
 same "$work/former"
 flip "$work/former/0/rec_static.pdparams"
 run 0 infer "$work/former"
-says "/0 is not whole and is left out: "
+says "/0 is incomplete and is ignored: "
 run 0 train "$work/former"
 check "one manifest" test "$(ls "$work/former/0" | grep skiff_manifest)" = __skiff_manifest__
 same "$work/former"
@@ -190,12 +190,12 @@ cp -r "$work/first" "$work/older"
 rm "$work/older/0/__skiff_manifest__"
 printf 'epoch: 0\ncomplete: True\nsamples: 200\n' >"$work/older/0/skiff_state.yaml"
 run 0 train "$work/older" --resume
-says "going on from $work/older/0, saved after epoch 0"
+says "resuming from $work/older/0, saved after epoch 0"
 same "$work/older"
 printf 'epoch: 0\ncomplete: False\nsamples: 100\n' >"$work/older/0/skiff_state.yaml"
 rm -r "$work/older/1"
 run 0 train "$work/older" --resume
-says "a part of epoch 0: it begins again, 100 samples"
+says "in the middle of epoch 0: the epoch restarts, and 100 samples"
 check "the old state is gone" test ! -e "$work/older/0/skiff_state.yaml"
 
 # a full disk, side by side: for a moment, during epoch 0, during the last epoch
@@ -212,14 +212,14 @@ ended() { # NAME STATUS
     check "$1: status $(cat "$work/$1.status"), not $2" test "$(cat "$work/$1.status")" = "$2"
 }
 ended moment 0
-says "saving failed, another try in 0.25 s: cannot write $work/moment/0/"
+says "saving failed, retrying in 0.25 s: cannot write $work/moment/0/"
 says_not ".skiff-save-"
 says "No space left on device"
 same "$work/moment"
 check "epoch 0 is saved" test -s "$work/moment/0/rec_static.pdopt"
 ended epoch0 0
-says "EPOCH 0 IS NOT SAVED: "
-check "five tries" test "$(grep -c 'another try' "$log")" = 4
+says "EPOCH 0 NOT SAVED: "
+check "five tries" test "$(grep -c 'retrying' "$log")" = 4
 check "epoch 0 is not there" test ! -e "$work/epoch0/0"
 same "$work/epoch0"
 ended last 1
@@ -230,6 +230,6 @@ run 0 train "$work/last" --resume
 same "$work/last"
 # epochs with a gap are judged
 run 0 infer "$work/epoch0"
-says "epoch0/0 holds no saved model and is left out"
+says "epoch0/0 contains no saved model and is ignored"
 
 exit $failed

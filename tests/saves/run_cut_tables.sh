@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An epoch with tables of features that takes the place of another one, killed at file operations: the folder is all of the
+# An epoch with sparse tables that takes the place of another one, killed at file operations: the folder is all of the
 # old or all of the new epoch (tables, dense parameters, network, manifest), and what is left goes with the next save. A disk
 # that is full for a moment is waited for.
 set -uo pipefail

@@ -46,9 +46,9 @@ train whole || fault "in one piece"
 
 # the disk is full where it is written: told, and training goes on
 LD_PRELOAD=$cut SKIFF_TEST_CUT=full:1 SKIFF_TEST_CUT_BELOW=best.yaml train full || fault "full: best.yaml"
-says "what validation has found is not saved: "
+says "the results of validation could not be saved: "
 LD_PRELOAD=$cut SKIFF_TEST_CUT=full:1 SKIFF_TEST_CUT_BELOW=/.best.skiff train full || fault "full: best"
-says "the best model so far is not saved: "
+says "the best model so far could not be saved: "
 says "best epoch: "
 
 # killed at an operation, and resumed: as in one piece

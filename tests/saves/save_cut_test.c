@@ -27,7 +27,7 @@
 
 enum side { NOTHING, OLD, NEW, THIRD };
 
-#define MUST(call)                                   \
+#define OR_DIE(call)                                 \
     do {                                             \
         struct skiff_error err_ = {0};               \
         struct skiff_error *err = &err_;             \
@@ -54,7 +54,7 @@ static struct skiff_scope *scope_of(enum side side)
     io_vars_list(program, IO_PERSISTABLES, &vars);
     for (int k = 0; k < vars.n; k++) {
         struct skiff_tensor *v = scope_var(s, vars.v[k]->name);
-        MUST(value_as_tensor(v, DTYPE_FP32, &vars.v[k]->shape, err));
+        OR_DIE(value_as_tensor(v, DTYPE_FP32, &vars.v[k]->shape, err));
         for (int64_t i = 0; i < tensor_numel(&v->tensor); i++)
             tensor_f32(&v->tensor)[i] = wanted(side, k, i);
     }
@@ -235,7 +235,7 @@ static const struct kind {
 
 #define NKINDS (int)(sizeof kinds / sizeof *kinds)
 
-/* ------------------------------------------------------------------ judging */
+/* ------------------------------------------------------------------ checking */
 
 /* Of all variables that were loaded. */
 static enum side side_of(const struct skiff_scope *s, const char *name)
@@ -273,7 +273,7 @@ static enum side load_side(const struct kind *kind, const char *dir, const char 
     return side;
 }
 
-static int count_leftovers(const char *path, const struct stat *st, int kind, struct FTW *at)
+static int count_stale_files(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
     (void)st;
     (void)kind;
@@ -283,7 +283,7 @@ static int count_leftovers(const char *path, const struct stat *st, int kind, st
 
 static void need_clean(const char *when)
 {
-    if (nftw(temp_root(), count_leftovers, 8, FTW_PHYS))
+    if (nftw(temp_root(), count_stale_files, 8, FTW_PHYS))
         fail_msg("%s: something is left behind", when);
 }
 
@@ -291,11 +291,11 @@ static void folder_prepare(const struct kind *kind, const char *dir)
 {
     file_remove_tree(dir);
     if (kind->before == AMONG_OTHERS) {
-        MUST(file_write(below(dir, "notes.txt"), "mine", 4, err));
-        MUST(io_save(sides[OLD], program, below(dir, "other"), err));
+        OR_DIE(file_write(below(dir, "notes.txt"), "mine", 4, err));
+        OR_DIE(io_save(sides[OLD], program, below(dir, "other"), err));
     }
     if (kind->before != FRESH)
-        MUST(kind->save(sides[OLD], dir, err));
+        OR_DIE(kind->save(sides[OLD], dir, err));
 }
 
 /* What else lies in the folder is untouched, and whole. */
@@ -304,11 +304,11 @@ static void others_check(const struct kind *kind, const char *dir, const char *w
     if (kind->before != AMONG_OTHERS)
         return;
     struct buf text = BUF_INIT;
-    MUST(file_read(below(dir, "notes.txt"), &text, err));
+    OR_DIE(file_read(below(dir, "notes.txt"), &text, err));
     assert_string_equal(text.data, "mine");
     buf_deinit(&text);
     struct skiff_scope *s = scope_create();
-    MUST(io_load(s, program, below(dir, "other"), err));
+    OR_DIE(io_load(s, program, below(dir, "other"), err));
     assert_int_equal(side_of(s, when), OLD);
     scope_destroy(s);
 }
@@ -349,7 +349,7 @@ static enum side after_cut(const struct kind *kind, const char *dir, long n, boo
     assert_true(side == NEW || side == (kind->before == FRESH ? NOTHING : OLD));
     others_check(kind, dir, when);
     assert_int_equal(load_side(kind, dir, when), side);
-    MUST(kind->save(sides[THIRD], dir, err));
+    OR_DIE(kind->save(sides[THIRD], dir, err));
     assert_int_equal(load_side(kind, dir, when), THIRD);
     others_check(kind, dir, when);
     need_clean(when);
@@ -412,7 +412,7 @@ static void save_after_cut(void **state)
         for (long n = 1; cut; n += 3 * STRIDE) {
             folder_prepare(&kinds[i], dir);
             cut = cut_at(kinds[i].save, sides[NEW], dir, n);
-            MUST(kinds[i].save(sides[THIRD], dir, err));
+            OR_DIE(kinds[i].save(sides[THIRD], dir, err));
             assert_int_equal(load_side(&kinds[i], dir, kinds[i].name), THIRD);
             need_clean(kinds[i].name);
         }
@@ -514,7 +514,7 @@ static void full_kind(const struct kind *kind)
         assert_true(side == NEW || (failed && side == (kind->before == FRESH ? NOTHING : OLD)));
         others_check(kind, dir, when);
         need_clean(when);
-        MUST(kind->save(sides[THIRD], dir, err));
+        OR_DIE(kind->save(sides[THIRD], dir, err));
         assert_int_equal(load_side(kind, dir, when), THIRD);
         need_clean(when);
     }

@@ -1,8 +1,8 @@
-/* A model with a table of features that is saved over another one, cut after every file operation:
+/* A model with a sparse table that is saved over another one, cut after every file operation:
  * what is loaded afterwards is all of the old model or all of the new one, tables and dense
  * parameters, and nothing is left beside them. Then the same with a disk that is full for a
  * while. */
-#include "fleet/fleet_kit_test.h"
+#include "fleet/fleet_fixture_test.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -25,13 +25,13 @@ static struct job_case job = {.mode = "async",
 
 /* One process with its tables inside, so that a cut is one of the worker or of the server. */
 struct worker {
-    struct net net;
+    struct case_net net;
     struct skiff_fleet *fleet;
     struct skiff_scope *scope;
     struct skiff_executor *exe;
 };
 
-static void must(enum skiff_status status, const struct skiff_error *err)
+static void or_die(enum skiff_status status, const struct skiff_error *err)
 {
     if (status >= 0)
         return;
@@ -49,11 +49,11 @@ static void worker_open(struct worker *w)
     w->scope = skiff_scope_create();
     w->exe = skiff_executor_create(w->scope, NULL);
     net_open(&w->net, &job);
-    must(skiff_fleet_init_user(w->fleet, &role, &err), &err);
-    must(skiff_fleet_minimize(w->fleet, w->net.opt, w->net.loss, &strategy, NULL, &err), &err);
-    must(skiff_executor_run(w->exe, skiff_fleet_startup_program(w->fleet), NULL, 0, NULL, 0, NULL,
-                            &err),
-         &err);
+    or_die(skiff_fleet_init_user(w->fleet, &role, &err), &err);
+    or_die(skiff_fleet_minimize(w->fleet, w->net.opt, w->net.loss, &strategy, NULL, &err), &err);
+    or_die(skiff_executor_run(w->exe, skiff_fleet_startup_program(w->fleet), NULL, 0, NULL, 0, NULL,
+                              &err),
+           &err);
 }
 
 static void worker_step(struct worker *w, int step)
@@ -61,10 +61,10 @@ static void worker_step(struct worker *w, int step)
     struct skiff_error err;
     struct skiff_feed feeds[MAX_FEEDS];
     int n = feeds_fill(feeds, &job, step, 0, BATCH);
-    must(skiff_executor_run(w->exe, skiff_fleet_main_program(w->fleet), feeds, n, NULL, 0, NULL,
-                            &err),
-         &err);
-    feeds_free(feeds);
+    or_die(skiff_executor_run(w->exe, skiff_fleet_main_program(w->fleet), feeds, n, NULL, 0, NULL,
+                              &err),
+           &err);
+    feeds_deinit(feeds);
 }
 
 /* ---- what processes of the test do; each ends ---- */
@@ -75,9 +75,9 @@ static void save_both(void)
     struct skiff_error err;
     worker_open(&w);
     worker_step(&w, 0);
-    must(skiff_fleet_save_model(w.fleet, in_folder("old"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(w.fleet, in_folder("old"), 0, &err), &err);
     worker_step(&w, 1);
-    must(skiff_fleet_save_model(w.fleet, in_folder("new"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(w.fleet, in_folder("new"), 0, &err), &err);
     _exit(0);
 }
 
@@ -100,8 +100,8 @@ static void load(void)
     struct worker w;
     struct skiff_error err;
     worker_open(&w);
-    must(skiff_fleet_load_model(w.fleet, in_folder("target"), 0, &err), &err);
-    must(skiff_fleet_save_model(w.fleet, in_folder("again"), 0, &err), &err);
+    or_die(skiff_fleet_load_model(w.fleet, in_folder("target"), 0, &err), &err);
+    or_die(skiff_fleet_save_model(w.fleet, in_folder("again"), 0, &err), &err);
     _exit(0);
 }
 
@@ -210,5 +210,5 @@ static void full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(killed), cmocka_unit_test(full)};
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+    return cmocka_run_group_tests(tests, folder_create, folder_remove);
 }

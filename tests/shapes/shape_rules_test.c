@@ -1,6 +1,6 @@
-/* Shape rules while building, against recorded programs: every op's rule is run on the recorded
- * variables (with their unknown dims), and what it gives for its outputs must be what Paddle wrote
- * into the program: dims, element type, lod level and kind. */
+/* Shape rules while building, against recorded programs: every op's rule runs on the recorded
+ * variables (with their unknown dims), and its outputs must equal those that Paddle wrote into the
+ * program: dims, element type, lod level and kind. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

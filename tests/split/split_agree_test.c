@@ -1,6 +1,6 @@
-/* Trainers and servers of one job agree, in every recorded case and for every trainer: what is sent
- * is what the server waits for, what is received or looked up is there with the right shape, and
- * nothing is read that nobody has made. */
+/* Trainers and servers of one job agree, in every recorded case and for every trainer: servers wait
+ * for exactly what trainers send; received and looked-up values exist with the right shape; every
+ * variable that is read has been written. */
 #include "split_case.h"
 
 enum { SERVERS = 16 };

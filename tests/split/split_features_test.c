@@ -1,5 +1,5 @@
-/* Tables of features in split programs: settings and hints, the trainer's ops, the servers' plan,
- * and what is refused. */
+/* Sparse tables in split programs: settings and hints, the trainer's ops, the servers' plan, and
+ * refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "passes/split.h"
 
-struct features_case {
+struct sparse_case {
     const char *optimizer, *settings; /* settings NULL: none */
     bool all, v2, clip;
     const char *entry; /* of the first look-up */
@@ -35,7 +35,7 @@ static struct skiff_op *first_lookup(struct skiff_program *p)
     return NULL;
 }
 
-static void build(const struct features_case *c, struct skiff_net *net)
+static void build(const struct sparse_case *c, struct skiff_net *net)
 {
     skiff_program_set_generation(skiff_net_main(net), 2);
     skiff_program_set_generation(skiff_net_startup(net), 2);
@@ -69,8 +69,7 @@ static void build(const struct features_case *c, struct skiff_net *net)
         fail_msg("%s", err.message);
 }
 
-static enum skiff_status make(const struct features_case *c, struct made *m,
-                              struct skiff_error *err)
+static enum skiff_status make(const struct sparse_case *c, struct made *m, struct skiff_error *err)
 {
     struct skiff_table_settings table = {.table = "emb", .settings = c->settings};
     struct skiff_split_config config = split_config_fleet(c->mode);
@@ -100,7 +99,7 @@ static void made_deinit(struct made *m)
     skiff_net_destroy(m->net);
 }
 
-static void must_make(const struct features_case *c, struct made *m)
+static void make_or_die(const struct sparse_case *c, struct made *m)
 {
     struct skiff_error err = {0};
     if (make(c, m, &err) < 0)
@@ -140,13 +139,13 @@ static void check_send(const struct skiff_program *p, int shards)
 
 static void test_programs(void **state)
 {
-    struct features_case c = {.optimizer = "adam",
-                              .settings = "shard_num 5",
-                              .entry = "show_click_entry:show_f:show_f",
-                              .mode = SKIFF_SPLIT_ASYNC};
+    struct sparse_case c = {.optimizer = "adam",
+                            .settings = "shard_num 5",
+                            .entry = "show_click_entry:show_f:show_f",
+                            .mode = SKIFF_SPLIT_ASYNC};
     struct made m;
     int n;
-    must_make(&c, &m);
+    make_or_die(&c, &m);
     const struct skiff_op *look = find(m.main, "distributed_lookup_table", &n);
     assert_int_equal(n, 1);
     assert_int_equal(op_in(look, "Ids")->n, 2);
@@ -179,29 +178,29 @@ static void test_programs(void **state)
 
 static void test_plan(void **state)
 {
-    struct features_case c = {.optimizer = "adam",
-                              .settings = "shard_num 5\n",
-                              .entry = "count_filter_entry:3",
-                              .mode = SKIFF_SPLIT_ASYNC};
+    struct sparse_case c = {.optimizer = "adam",
+                            .settings = "shard_num 5\n",
+                            .entry = "count_filter_entry:3",
+                            .mode = SKIFF_SPLIT_ASYNC};
     struct made m;
-    must_make(&c, &m);
+    make_or_die(&c, &m);
     const struct job_plan *p = split_plan(m.split);
     assert_int_equal(p->ntables, 1);
     assert_int_equal(p->shards[0], 5);
-    assert_string_equal(p->features[0],
+    assert_string_equal(p->sparse_table[0],
                         "shard_num 5\nentry count_filter_entry:3\nhint.dim 8\nhint.optimizer adam\n"
                         "hint.learning_rate 0.03125\nhint.beta1 0.899999976\nhint.beta2 "
                         "0.999000013\nhint.epsilon 9.99999994e-09\nhint.initial_range 0.125\n"
                         "hint.seed 7\nhint.mode async\n");
-    const struct plan_unit *u = NULL;
-    for (int i = 0; i < m.plan->nunits; i++)
-        if (m.plan->units[i].features)
-            u = &m.plan->units[i];
+    const struct plan_slice *u = NULL;
+    for (int i = 0; i < m.plan->nslices; i++)
+        if (m.plan->slices[i].sparse_table)
+            u = &m.plan->slices[i];
     assert_non_null(u);
     assert_true(u->keyed && u->sparse);
     assert_int_equal(u->block, -1);
     assert_string_equal(u->param, "emb");
-    assert_string_equal(u->features, p->features[0]);
+    assert_string_equal(u->sparse_table, p->sparse_table[0]);
     assert_int_equal(u->pushed.n, 1);
     assert_string_equal(u->pushed.v[0], "emb@GRAD");
     assert_null(block_find_var(program_root(m.server), "emb"));
@@ -209,7 +208,7 @@ static void test_plan(void **state)
     uint64_t hash = p->hash;
     made_deinit(&m);
     c.settings = "shard_num 5\naccessor.embedx_threshold 1\n";
-    must_make(&c, &m); /* processes with other settings are not of the same job */
+    make_or_die(&c, &m); /* processes with other settings are not of the same job */
     assert_true(split_plan(m.split)->hash != hash);
     made_deinit(&m);
 }
@@ -217,37 +216,37 @@ static void test_plan(void **state)
 /* All distributed tables, those of lookup_table_v2 too; without settings they stay plain. */
 static void test_which(void **state)
 {
-    struct features_case c = {.optimizer = "sgd", .all = true, .mode = SKIFF_SPLIT_ASYNC};
+    struct sparse_case c = {.optimizer = "sgd", .all = true, .mode = SKIFF_SPLIT_ASYNC};
     struct made m;
     for (int v2 = 0; v2 < 2; v2++) {
         c.v2 = v2;
-        must_make(&c, &m);
+        make_or_die(&c, &m);
         assert_int_equal(split_plan(m.split)->ntables, 1);
         assert_int_equal(split_plan(m.split)->shards[0], 1000);
         made_deinit(&m);
     }
     c.all = c.v2 = false;
-    must_make(&c, &m);
+    make_or_die(&c, &m);
     assert_int_equal(split_plan(m.split)->ntables, 1);
-    assert_null(split_plan(m.split)->features[0]);
+    assert_null(split_plan(m.split)->sparse_table[0]);
     made_deinit(&m);
     c.mode = SKIFF_SPLIT_GEO;
     c.settings = "shard_num 3\n";
-    must_make(&c, &m);
+    make_or_die(&c, &m);
     assert_int_equal(split_plan(m.split)->ntables, 1);
-    assert_null(split_plan(m.split)->features[0]);
-    assert_non_null(strstr(split_notes(m.split), "settings of table emb are not used: GEO"));
+    assert_null(split_plan(m.split)->sparse_table[0]);
+    assert_non_null(strstr(split_warnings(m.split), "settings of table emb are not used: GEO"));
     made_deinit(&m);
 }
 
 /* Clipping by the norm of all gradients still reads the table's: its ops stay. */
 static void test_clip(void **state)
 {
-    struct features_case c = {
+    struct sparse_case c = {
         .optimizer = "sgd", .all = true, .mode = SKIFF_SPLIT_SYNC, .clip = true};
     struct made m;
     int n;
-    must_make(&c, &m);
+    make_or_die(&c, &m);
     find(m.main, "lookup_table_grad", &n);
     assert_int_equal(n, 2);
     find(m.main, "distributed_push_sparse", &n);
@@ -258,7 +257,7 @@ static void test_clip(void **state)
 
 /* ---- refusals ---- */
 
-static void refuse(const struct features_case *c, const char *text)
+static void refuse(const struct sparse_case *c, const char *text)
 {
     struct made m;
     struct skiff_error err = {0};
@@ -270,12 +269,12 @@ static void refuse(const struct features_case *c, const char *text)
 
 static void test_refusals(void **state)
 {
-    struct features_case c = {.optimizer = "adagrad", .all = true, .mode = SKIFF_SPLIT_ASYNC};
+    struct sparse_case c = {.optimizer = "adagrad", .all = true, .mode = SKIFF_SPLIT_ASYNC};
     struct made m;
     refuse(&c, "The dense optimizer in PS is only supported SGD or Adam!");
     c.settings = "accessor.embed_sgd_param.name SparseNaiveSGDRule\n"
                  "accessor.embedx_sgd_param.name SparseAdaGradSGDRule";
-    must_make(&c, &m); /* rules of its own */
+    make_or_die(&c, &m); /* rules of its own */
     made_deinit(&m);
     c.optimizer = "sgd";
     c.settings = "accessor.fea_dim 9\n";
@@ -292,20 +291,20 @@ static void test_refusals(void **state)
     refuse(&c, "count_filter_entry");
 }
 
-/* Settings that nobody uses are told. */
+/* A warning for unknown settings. */
 static void test_notes(void **state)
 {
-    struct features_case c = {
+    struct sparse_case c = {
         .optimizer = "sgd", .settings = "who.knows 1\n", .mode = SKIFF_SPLIT_ASYNC};
     struct made m;
-    must_make(&c, &m);
-    assert_non_null(strstr(split_notes(m.split), "table emb: nobody knows these settings: "
-                                                 "who.knows"));
-    assert_null(strstr(split_notes(m.split), "continuous_value_model"));
+    make_or_die(&c, &m);
+    assert_non_null(strstr(split_warnings(m.split), "table emb: unknown settings: "
+                                                    "who.knows"));
+    assert_null(strstr(split_warnings(m.split), "continuous_value_model"));
     made_deinit(&m);
     c.settings = "accessor.accessor_class CtrCommonAccessor\n";
-    must_make(&c, &m);
-    assert_string_equal(split_notes(m.split),
+    make_or_die(&c, &m);
+    assert_string_equal(split_warnings(m.split),
                         "table emb: rows of its accessor begin with shows and clicks, and no "
                         "continuous_value_model takes them: the network reads counts as features "
                         "(SparseAccessor: weights alone)\n");

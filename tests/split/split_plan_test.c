@@ -11,7 +11,7 @@
 
 enum { SERVERS = 16 };
 
-static int failures, plans, units, tables, merged, compensated, counted, foreign;
+static int failures, plans, slices, tables, merged, compensated, counted, foreign;
 
 /* ---- two plans ---- */
 
@@ -50,7 +50,7 @@ static void same_names(const struct pair *p, const char *field, const struct pla
         same_text(p, field, a->v[i], b->v[i]);
 }
 
-static void same_unit(struct pair *p, const struct plan_unit *a, const struct plan_unit *b)
+static void same_unit(struct pair *p, const struct plan_slice *a, const struct plan_slice *b)
 {
     snprintf(p->unit, sizeof p->unit, "%s", a->param);
     same_text(p, "param", a->param, b->param);
@@ -78,21 +78,21 @@ static void same_plan(const char *where, const char *how, const struct server_pl
     same_int(&p, "index", a->index, b->index);
     same_int(&p, "rate_block", a->rate_block, b->rate_block);
     same_names(&p, "counters", &a->counters, &b->counters);
-    same_int(&p, "nunits", a->nunits, b->nunits);
-    for (int i = 0; i < a->nunits && i < b->nunits; i++)
-        same_unit(&p, &a->units[i], &b->units[i]);
+    same_int(&p, "nunits", a->nslices, b->nslices);
+    for (int i = 0; i < a->nslices && i < b->nslices; i++)
+        same_unit(&p, &a->slices[i], &b->slices[i]);
 }
 
 /* So that the numbers at the end say what was there to be compared. */
 static void count(const struct server_plan *p)
 {
     plans++;
-    units += p->nunits;
+    slices += p->nslices;
     counted += p->counters.n > 0;
-    for (int i = 0; i < p->nunits; i++) {
-        tables += p->units[i].keyed;
-        merged += p->units[i].merge_ops > 0;
-        compensated += p->units[i].compensate;
+    for (int i = 0; i < p->nslices; i++) {
+        tables += p->slices[i].keyed;
+        merged += p->slices[i].merge_ops > 0;
+        compensated += p->slices[i].compensate;
     }
 }
 
@@ -160,7 +160,7 @@ static bool paddle_differs(const char *name)
 {
     static const char *const cases[] = {
         "*-transpiler-sync-s?t1*",      /* one trainer: 1.8.5's server waits for X@GRAD.trainer_0 */
-        "*-sync_arg_false-*",           /* servers that wait for barriers which nobody sends */
+        "*-sync_arg_false-*",           /* servers that wait for barriers that no trainer sends */
         "*-fleet-sync-*decay_exp*",     /* counters of trainers that never move */
         "*-transpiler-*-clip_global*"}; /* clip ops on the server */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -171,16 +171,16 @@ static bool paddle_differs(const char *name)
 
 static int by_param(const void *a, const void *b)
 {
-    return strcmp(((const struct plan_unit *)a)->param, ((const struct plan_unit *)b)->param);
+    return strcmp(((const struct plan_slice *)a)->param, ((const struct plan_slice *)b)->param);
 }
 
 /* Paddle's grad_to_block_id has the order of a Python set, its slots that of their names. */
 static void sort_plan(struct server_plan *p)
 {
-    if (p->nunits)
-        qsort(p->units, (size_t)p->nunits, sizeof *p->units, by_param);
-    for (int i = 0; i < p->nunits; i++) {
-        struct plan_names *vars = &p->units[i].vars, *rows = &p->units[i].rows;
+    if (p->nslices)
+        qsort(p->slices, (size_t)p->nslices, sizeof *p->slices, by_param);
+    for (int i = 0; i < p->nslices; i++) {
+        struct plan_names *vars = &p->slices[i].vars, *rows = &p->slices[i].rows;
         qsort(vars->v, (size_t)vars->n, sizeof *vars->v, by_text);
         if (rows->n)
             qsort(rows->v, (size_t)rows->n, sizeof *rows->v, by_text);
@@ -220,9 +220,9 @@ static void recorded_cases(void **state)
     each_case(check_case);
     printf("%d plans with %d units: %d tables, %d merged, %d compensated; %d with counters; %d "
            "programs of Paddle's\n",
-           plans, units, tables, merged, compensated, counted, foreign);
+           plans, slices, tables, merged, compensated, counted, foreign);
     assert_int_equal(failures, 0);
-    assert_true(plans > 300 && units > 1500 && foreign > 250);
+    assert_true(plans > 300 && slices > 1500 && foreign > 250);
     assert_true(tables > 20 && merged > 300 && compensated > 10 && counted > 5);
 }
 
@@ -305,7 +305,7 @@ static void tables_with_accumulators(void **state)
         struct server_plan *plan;
         compare_split(c.name, s, NULL);
         assert_int_equal(split_server(s, "b:2", &main, &startup, &plan, &err), SKIFF_OK);
-        const struct plan_unit *u = &plan->units[plan->nunits - 1];
+        const struct plan_slice *u = &plan->slices[plan->nslices - 1];
         assert_true(u->keyed && u->sparse && !u->placed);
         assert_int_equal(u->rows.n, 3); /* the table and both moments */
         assert_int_equal(u->vars.n, 6); /* with the gradient and two powers of beta */

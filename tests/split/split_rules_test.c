@@ -1,5 +1,5 @@
-/* split where no recorded program says what is right: its config, what it refuses, dispatch by
- * name, and the places where Paddle 1.8.5 makes programs that cannot work. */
+/* split where no recorded program determines the result: its config, its refusals, dispatch by
+ * name, and the cases in which Paddle 1.8.5 makes programs that cannot work. */
 #include "executor/executor.h"
 #include "split_case.h"
 
@@ -130,11 +130,11 @@ static void test_wrong_program(void **state)
     c.job.main = main;
     expect(&c, SKIFF_STATE, "has been split already");
     c.job.main = c.startup;
-    expect(&c, SKIFF_STATE, "minimize must come before the split");
+    expect(&c, SKIFF_STATE, "call minimize before the split");
     /* what comes from a file may not act outside of itself, on servers neither */
     c.job.main = c.main;
     op_set_string(c.main, block_insert_op(program_root(c.main), 0, "save"), "file_path", "/etc/x");
-    expect(&c, SKIFF_UNSUPPORTED, "op 0 save: acts outside of the program (file /etc/x)");
+    expect(&c, SKIFF_UNSUPPORTED, "op 0 save: acts outside the program (file /etc/x)");
     program_destroy(main);
     program_destroy(startup);
     split_destroy(s);
@@ -359,7 +359,7 @@ static void check_two_tables(const char *name)
     assert_int_equal(split_plan(m.s)->ntables, 2);
     assert_string_equal(tables[0], "table0");
     assert_string_equal(tables[1], "table1");
-    assert_non_null(strstr(split_notes(m.s), "to sgd instead of adagrad (table table1)"));
+    assert_non_null(strstr(split_warnings(m.s), "to sgd instead of adagrad (table table1)"));
     assert_int_equal(count_ops(m.main, "prefetch"), 2);
     assert_int_equal(count_ops(m.main, "lookup_table"), 0);
     assert_string_equal(op_in(find_op(m.main, "prefetch", 0), "X")->names[1],
@@ -441,7 +441,7 @@ static void test_padding(void **state)
     made_close(&m);
 }
 
-/* A table that another op reads as a whole must be whole on the trainer. */
+/* The trainer must hold the complete table if another op reads all of it. */
 static void test_shared_table(void **state)
 {
     struct made m;

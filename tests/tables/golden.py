@@ -23,12 +23,12 @@ SKIP = re.compile(r"^(server\d+\.log|worker\d+\.log|worker\d+\.txt|turn|turn\.tm
 
 
 def agreed(name, want):
-    """The files that are expected, with the differences of docs/differences.md."""
+    """The files that are expected, with the differences of docs/reference/differences.md."""
     if name == "servers3":  # where a server has one dense number, Paddle writes the learning rate behind it
         return {file: [line.split()[0] for line in lines] if "/001/" in file else lines for file, lines in want.items()}
     if name == "push_unflushed":  # a save pushes first what the worker has queued
         return {file: want[re.sub("^early/", "late/", file)] for file in want}
-    if name.startswith("geo_"):  # jobs without tables of features have no dnn_plugin
+    if name.startswith("geo_"):  # jobs without sparse tables have no dnn_plugin
         return {file.replace("dnn_plugin/", ""): lines for file, lines in want.items()}
     return want
 

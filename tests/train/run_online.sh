@@ -58,9 +58,9 @@ values() { (cd "model/$1" && find . -type f ! -name __skiff_manifest__ -exec sha
 name="a run in one piece"
 train || fault "ended with $?"
 says "online, days 20190720 to 20190721, 2 passes a day" "4 passes are trained, up to the end of 20190721" \
-    "no table of features here: base and delta saves are whole models" "Day:20190720, Pass: 1, Infer Global Metric:  global AUC=" \
+    "no sparse table: base and delta saves are complete models" "Day:20190720, Pass: 1, Infer Global Metric:  global AUC=" \
     "Day:20190721, Pass: 2, Train Global Metric:  global AUC=" "Ins number=200"
-[ "$(grep -c "no table of features" log)" = 1 ] || fault "says that more than once"
+[ "$(grep -c "no sparse table" log)" = 1 ] || fault "says that more than once"
 cat >expected <<'END'
 20190720	1	0
 20190721	-1	0
@@ -86,7 +86,7 @@ while read -r path; do [ -s "$path/__model__" ] || fault "no model in $path"; do
 
 name="again: nothing to do"
 train || fault "ended with $?"
-says "all days before 20190722 are done" "0 passes to train: all is done up to 20190721"
+says "all days before 20190722 are trained" "0 passes to train: everything up to 20190721"
 
 name="its models are judged as epochs are"
 "$skiff" infer -m config.yaml -o runner.infer_load_path=model/20190721 runner.test_data_dir=data/20190721/0000/part-0 \
@@ -112,18 +112,18 @@ for i in 1 2 3 5 8 11 14 17 20 23; do killed_at $((total * i / 24)); done
 name="a last line that is not whole"
 printf '20190722\t17' >>model/donefile.txt
 train || fault "ended with $?"
-says "donefile.txt:5: the last line is not whole and is dropped: \"20190722"
+says "donefile.txt:5: the last line is incomplete and is ignored: \"20190722"
 
 name="a line that is no line"
 sed -i '1s/^/hello\n/' model/donefile.txt
 train && fault "takes it"
-says "donefile.txt:1: expected day, key, folder, pass and 0, with tabs between, found \"hello\""
+says "donefile.txt:1: expected day, key, folder, pass and 0, separated by tabs, found \"hello\""
 sed -i 1d model/donefile.txt
 
 name="a model that is not whole is left out"
 rm -rf model/20190722/0/fc_0.w_0 model/20190722/0/learning_rate_0
 train || fault "ended with $?"
-says "model/20190722/0 is not whole and is left out" "going on from" "model/20190721/1" "1 passes are trained"
+says "model/20190722/0 is incomplete and is ignored" "resuming from" "model/20190721/1" "1 passes are trained"
 lines | diff - whole || fault "donefiles differ"
 values 20190722/0 | diff - whole_values >/dev/null || fault "the last model differs"
 
@@ -133,7 +133,7 @@ rm -rf model
 "$skiff" train -m config.yaml >log 2>&1 &
 child=$!
 for _ in $(seq 300); do grep -q "waiting for" log && break; sleep 0.1; done
-says "day 20190721, pass 2: waiting for $work/data/20190721/1200/data.done, looking every 0.2 s"
+says "day 20190721, pass 2: waiting for $work/data/20190721/1200/data.done, checking every 0.2 s"
 kill -INT $child
 wait $child
 [ $? = 1 ] || fault "ended with another status than 1"
@@ -150,12 +150,12 @@ values 20190722/0 | diff - whole_values >/dev/null || fault "the last model diff
 
 name="without data_donefile a missing folder is an error"
 train --overwrite -o runner.data_donefile= runner.end_day=20190722 && fault "ended well"
-says "models of earlier runs are removed from" "there is no folder $work/data/20190722/0000" "with runner.data_donefile training waits"
+says "models of earlier runs from" "no folder $work/data/20190722/0000" "set runner.data_donefile to wait"
 
 name="a pass without files"
 mkdir -p data/20190722/0000 data/20190722/1200
 train -o runner.data_donefile= runner.end_day=20190722 || fault "ended with $?"
-says "day 20190722, pass 1: there are no files" "2 passes are trained"
+says "day 20190722, pass 1: no files" "2 passes are trained"
 
 name="passes by number"
 mkdir -p old/20200101/1 old/20200102/1
@@ -168,7 +168,7 @@ cut -f 1,4 oldmodel/donefile.txt | diff - <(printf '20200102\t-1\n20200103\t-1\n
 
 name="keys of other ways to train are refused"
 train -o runner.valid_data_dir=data && fault "takes valid_data_dir"
-says "runner.valid_data_dir is not for online training"
+says "runner.valid_data_dir is not supported in online training"
 train -o runner.end_day=20190719 && fault "takes it"
 says "-o runner.end_day is 20190719, before runner.start_day, which is 20190720"
 

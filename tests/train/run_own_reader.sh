@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A config with a reader of its own, written for Paddle: every command that reads its data runs the reader with Skiff's
-# packages, and hash() of a text is the same in all of its processes.
+# packages, and hash() of a string is the same in all of its processes.
 . "$(dirname "$0")/../words.sh"
 [ -d "$build/python/skiff" ] || { echo "skipped: built without Python"; exit 0; }
 . tests/train/own_reader.sh

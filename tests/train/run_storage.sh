@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Training from S3 and saving to it gives what local files give; going on, judging and predicting take the model from there.
+# Training from S3 and saving to it gives what local files give; resuming, evaluating and predicting take the model from there.
 set -euo pipefail
 skiff=$PWD/${BUILD:-build}/skiff
 work=$(mktemp -d)
@@ -37,7 +37,7 @@ run train -o runner.train_data_dir="$work/data/train" runner.model_save_path="$w
 run train -o runner.train_data_dir=s3://box/train runner.model_save_path=s3://box/model/ runner.epochs=1
 expect "models to s3://box/model"
 run train --resume -o runner.train_data_dir='s3://box/train/*' runner.model_save_path=s3://box/model runner.epochs=2
-expect "going on from s3://box/model/0, saved after epoch 0"
+expect "resuming from s3://box/model/0, saved after epoch 0"
 run infer -o runner.test_data_dir=s3://box/test runner.infer_load_path=s3://box/model
 grep -E '^ +[01] ' "$work/log" >"$work/remote.rows"
 run infer -o runner.test_data_dir="$work/data/test" runner.infer_load_path="$work/local"
@@ -55,7 +55,7 @@ for model in s3://box/model/1 "$work/local/1"; do
 done
 [ -s "$work/predicted.local" ] && cmp "$work/predicted.model" "$work/predicted.local"
 run doctor -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model
-expect "models go to s3://box/model, which can be written"
+expect "models go to s3://box/model, which is writable"
 [ -z "$(ls "$work/tmp")" ] || { echo "left in TMPDIR:"; ls -R "$work/tmp"; exit 1; }
 stop_server
 cmp "$work/local/1/rec_static.pdparams" "$work/data.out/model/1/rec_static.pdparams"
@@ -107,7 +107,7 @@ outage() { # COMMAND...: S3 does not answer for the model's folder until a save 
     printf .skiff-save >"$work/data.silent"
     SKIFF_FS_TRIES=2 "$@" >"$work/log" 2>&1 &
     child=$!
-    until [ "$(cat "$work/log" "$work"/jobs/* 2>/dev/null | grep -c "saving failed, another try in")" -ge 2 ]; do
+    until [ "$(cat "$work/log" "$work"/jobs/* 2>/dev/null | grep -c "saving failed, retrying in")" -ge 2 ]; do
         kill -0 "$child" 2>/dev/null || { echo "ended: $*"; cat "$work/log" "$work"/jobs/*; exit 1; }
         sleep 0.1
     done
@@ -130,10 +130,10 @@ rm -rf "$work/jobs"
 start_server
 printf .skiff-save >"$work/data.silent"
 SKIFF_FS_TRIES=1 say train -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/out/full runner.epochs=2 && { echo "no error"; exit 1; }
-expect "EPOCH 0 IS NOT SAVED: the model is kept in $work/tmp/skiff-model-"
-expect "the last epoch, 1, could not be saved: the model is kept in $work/tmp/skiff-model-"
+expect "EPOCH 0 NOT SAVED: the model cannot be uploaded; it is kept in $work/tmp/skiff-model-"
+expect "the last epoch, 1, could not be saved: the model cannot be uploaded; it is kept in $work/tmp/skiff-model-"
 expect "answers with status 503: SlowDown"
-[ "$(grep -c 'another try in' "$work/log")" = 8 ]
+[ "$(grep -c 'retrying in' "$work/log")" = 8 ]
 cmp "$work/local/1/rec_static.pdparams" "$work"/tmp/skiff-model-*/rec_static.pdparams
 [ "$(ls -A "$work/tmp" | wc -l)" = 1 ]
 rm -r "$work/data.silent" "$work"/tmp/skiff-model-*
@@ -151,8 +151,8 @@ stop_server
 # what was trained and cannot be uploaded is kept
 start_server full
 say train -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/full runner.epochs=1 && { echo "no error"; exit 1; }
-expect "the model is kept in $work/tmp/skiff-model-"
-expect ", it cannot be uploaded: s3://box/full/0/.skiff-save-"
+expect "it is kept in $work/tmp/skiff-model-"
+expect ": s3://box/full/0/.skiff-save-"
 expect "answers with status 403: Injected: as the test wants"
 cmp "$work/local/0/rec_static.pdparams" "$work"/tmp/skiff-model-*/rec_static.pdparams
 stop_server
@@ -162,7 +162,7 @@ stop_server
 start_server readonly
 say train -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model runner.epochs=1 && { echo "no error"; exit 1; }
 expect "runner.model_save_path: s3://box/model/.skiff-probe: PUT at 127.0.0.1:"
-! grep -q "^Epoch" "$work/log" || { echo "trained, though nothing can be written"; exit 1; }
+! grep -q "^Epoch" "$work/log" || { echo "trained, though nothing is writable"; exit 1; }
 stop_server
 
 # nobody there

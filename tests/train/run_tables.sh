@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tables of features of `skiff train`: saved shows and clicks are those of the data; skiff infer, skiff predict and
+# Sparse tables of `skiff train`: saved shows and clicks are those of the data; skiff infer, skiff predict and
 # validation read what was saved, and find the AUC that the job itself has found.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -75,7 +75,7 @@ mv data/20190720/2 later
 refuses train -m online.yaml -o runner.model_save_path=again
 mv later data/20190720/2
 run train -m online.yaml -o runner.model_save_path=again
-says "going on from $PWD/again/20190720/1"
+says "resuming from $PWD/again/20190720/1"
 near auc "${judged% *}" "$(sed -n 's/^Day:20190720, Pass: 2, Infer Global Metric:  global AUC=\([0-9.]*\).*/\1/p' said)" 1e-4
 
 name="predictions from a checkpoint, a delta, a base"
@@ -152,40 +152,40 @@ for epoch in 0 1; do
     near "auc of epoch $epoch" "$(grep "{epoch: $epoch," job/best.yaml | sed 's/.* auc: \([0-9.]*\).*/\1/')" "$(number judged.json auc)" 1e-6
 done
 run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=job runner.infer_epoch=best runner.thread_num=3 runner.infer_batch_size=7
-says "* the best one by validation while training"
+says "* best in validation during training"
 run predict -m epochs.yaml --input test -o runner.infer_load_path=job
-says "the run's best"
+says "the best of the run"
 
 name="one process by epochs"
 run train -m epochs.yaml -o runner.epochs=1 runner.model_save_path=alone runner.valid_data_dir=test
 same_counts alone/0 data/20190720/*/part-0
 run train -m epochs.yaml -o runner.epochs=3 runner.model_save_path=alone runner.valid_data_dir=test --resume
-says "going on from $PWD/alone/0" "the job goes on with epoch 1"
+says "resuming from $PWD/alone/0" "the job continues with epoch 1"
 run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=alone runner.infer_epoch=2 --json judged.json
 near auc "$(grep "{epoch: 2," alone/best.yaml | sed 's/.* auc: \([0-9.]*\).*/\1/')" "$(number judged.json auc)" 1e-6
 awk -v auc="$(number judged.json auc)" 'BEGIN { exit !(auc > 0.7) }' || fault "an AUC of $(number judged.json auc) after three epochs"
 [ "$(cat alone/?/__skiff_manifest__ | grep -c "$(grep ^run: alone/0/__skiff_manifest__)")" = 3 ] || fault "epochs are not of one run"
 touch alone/3
 refuses train -m epochs.yaml -o runner.epochs=4 runner.model_save_path=alone --resume
-says "the job's last epoch, 3, is not saved by anybody: " "alone/3 cannot be saved: there is a file of that name"
+says "no process saved the last epoch of the job, 3: " "alone/3 cannot be saved: there is a file of that name"
 refuses train -m epochs.yaml -o runner.valid_interval=3
-says "a job is judged after every epoch only; leave it out, or train in one process without table_parameters"
+says "a job is validated only after each epoch; remove it, or train in one process without table_parameters"
 refuses train -m epochs.yaml -o runner.sync_mode=geo runner.model_save_path=geo # a table of 100 rows
-says "table_parameters have no effect here: neither geo nor ranks have tables of features"
+says "table_parameters have no effect here: neither geo nor ranks have sparse tables"
 
 name="damage and wrong settings"
 refuses infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=job table_parameters.SparseFeatFactors.shard_num=4
 says "job/0/000 has 3 files part-*, table SparseFeatFactors has shard_num 4"
 sed '/^table_parameters/,$d' epochs.yaml >without.yaml
 refuses infer -m without.yaml -o runner.test_data_dir=test runner.infer_load_path=job
-says "job/0 holds tables of features, and the config has no settings of any: table_parameters as in the job that has saved it are needed"
+says "job/0 contains sparse tables, but the config has no settings for them: add the table_parameters of the job that saved it"
 cp -r job torn
 truncate -s 100 torn/1/000/part-000-00000.gz
 run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=torn
-says "torn/1 is not whole and is left out" "torn/1/000/part-000-00000.gz" "Epoch: 0,"
+says "torn/1 is incomplete and is ignored" "torn/1/000/part-000-00000.gz" "Epoch: 0,"
 rm torn/0/dnn_plugin/fc_0.w_0
 refuses infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=torn
-says "torn/0 is not whole and is left out" "fc_0.w_0 is missing" "no epoch from 0 up to 2 in"
+says "torn/0 is incomplete and is ignored" "fc_0.w_0 is missing" "no epoch from 0 up to 2 in"
 
 name="a table with settings beside one without"
 for f in data/20190720/?/part-0 test/part-0; do awk '{ $6 -= 1e12 - 41; print }' $f >small && mv small $f; done # its ids are bounded
@@ -200,7 +200,7 @@ rm -r data && mkdir data
 awk 'BEGIN { for (i = 0; i < 4000; i++) printf "1 %d 1 %d 1 %d\n", i % 3 == 0, 10 * i + 1, 10 * i + 5 }' >data/part-0
 run launch --server_num 1 --worker_num 1 -m epochs.yaml -o runner.train_data_dir=data runner.model_save_path=wide
 run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=wide runner.table_bytes=256K
-says "rows were dropped for memory and count as zeros; raise its memory_limit"
+says "rows were dropped for memory and are read as zeros; raise its memory_limit"
 
 name="rows on disk, of a job and of who reads beside it"
 disk="$(printf 'table_parameters.SparseFeatFactors.%s ' memory_policy=disk memory_limit=256K path=rows)"
@@ -222,8 +222,8 @@ name="rows on disk come to memory before their batch"
 awk 'BEGIN { srand(4); for (i = 0; i < 20000; i++) printf "1 %d 1 %d 1 %d\n", rand() < 0.3, 1 + int(rand() * 30000), 1e6 + int(rand() * 30000) }' >data/part-0
 disk="runner.train_data_dir=data runner.epochs=2 runner.thread_num=1 runner.train_batch_size=100 ${disk/256K/1M}"
 ahead() { # FILE: some 45000 rows are read from disk, hardly any of them by chance before they are asked for
-    awk -v n="$(sed -n 's/.* \([0-9]*\) fetched ahead.*/\1/p' "$1" | tail -n 1)" 'BEGIN { exit !(n > 30000) }' ||
-        fault "$2: $(grep "fetched ahead" "$1" | tail -n 1)"
+    awk -v n="$(sed -n 's/.* \([0-9]*\) prefetched.*/\1/p' "$1" | tail -n 1)" 'BEGIN { exit !(n > 30000) }' ||
+        fault "$2: $(grep "prefetched" "$1" | tail -n 1)"
 }
 run train -m epochs.yaml -o runner.model_save_path=ahead $disk
 ahead said "one process"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tables of features on S3, on HDFS and through the hadoop command: online training and epochs save there what they save to
+# Sparse tables on S3, on HDFS and through the hadoop command: online training and epochs save there what they save to
 # folders, go on from there, also when killed at any request, and do not begin anew when nobody answers.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -102,7 +102,7 @@ for place in s3://box/model hdfs:/model afs:/model; do
     name="again, $place: nothing to do"
     # shellcheck disable=SC2046
     run train -m online.yaml -o runner.model_save_path=$place $(where $place)
-    says "going on from $place/20190721/0" "0 passes to train"
+    says "resuming from $place/20190721/0" "0 passes to train"
     name="judged, $place"
     # shellcheck disable=SC2046
     run infer -m online.yaml -o runner.infer_load_path=$place/20190720 runner.infer_epoch=1 $(where $place) --json judged.json
@@ -114,7 +114,7 @@ name="a donefile that was about to be replaced by the hadoop command"
 mv afs/model/donefile.txt afs/model/donefile.txt._skiff_old
 # shellcheck disable=SC2086
 run train -m online.yaml -o runner.model_save_path=afs:/model $afs
-says "going on from afs:/model/20190721/0" "0 passes to train"
+says "resuming from afs:/model/20190721/0" "0 passes to train"
 
 killed_at() { # FOLDER PLACE N: killed at the n-th request that changes something, then started again
     name="$2, killed at request $3"
@@ -159,13 +159,13 @@ run train -m online.yaml -o runner.model_save_path=local_all $all
 run launch --server_num 2 --worker_num 2 --log_dir jobs -m online.yaml -o runner.model_save_path=hdfs:/job $all $hdfs
 # shellcheck disable=SC2086
 run launch --server_num 1 --worker_num 1 --log_dir jobs -m online.yaml -o runner.model_save_path=hdfs:/job $all $hdfs
-grep -q "going on from hdfs:/job/20190721/0" jobs/workerlog.0 || fault "does not go on"
+grep -q "resuming from hdfs:/job/20190721/0" jobs/workerlog.0 || fault "does not go on"
 
 name="epochs"
 run train -m epochs.yaml -o runner.model_save_path=local_epochs runner.epochs=2
 run train -m epochs.yaml -o runner.model_save_path=s3://box/epochs runner.epochs=1
 run train -m epochs.yaml --resume -o runner.model_save_path=s3://box/epochs runner.epochs=2
-says "the job goes on with epoch 1"
+says "the job continues with epoch 1"
 run infer -m epochs.yaml -o runner.infer_load_path=s3://box/epochs runner.infer_epoch=1 --json judged.json
 far=$(auc judged.json)
 run infer -m epochs.yaml -o runner.infer_load_path=local_epochs runner.infer_epoch=1 --json judged.json
@@ -184,6 +184,6 @@ for i in 1 4 6 9 11 14 16 19; do
     alike s3.out/killed$i local
     alike hdfs.out/killed$i local
 done
-[ "$(counts hdfs.out/job/20190721/0)" = "$(counts local_all/20190721/0)" ] || fault "a job with servers: other shows and clicks"
+[ "$(counts hdfs.out/job/20190721/0)" = "$(counts local_all/20190721/0)" ] || fault "other shows and clicks"
 [ "$(counts s3.out/epochs/1)" = "$(counts local_epochs/1)" ] || fault "epochs: other shows and clicks"
 exit $failed

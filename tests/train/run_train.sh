@@ -43,10 +43,10 @@ check "another seed differs" bash -c "! cmp -s '$out/1/rec_static.pdparams' '$wo
 # one epoch, then --resume, gives what two epochs give
 run 0 train -m "$config" -o runner.epochs=1 "runner.model_save_path=$work/resumed"
 run 0 train -m "$config" --resume -o "runner.model_save_path=$work/resumed"
-says "going on from"
+says "resuming from"
 check "resuming gives the same" cmp -s "$work/resumed/1/rec_static.pdparams" "$out/1/rec_static.pdparams"
 run 0 train -m "$config" --resume -o "runner.model_save_path=$work/resumed"
-says "nothing to train"
+says "nothing to do"
 # in memory, cache, two threads, other optimizers, an inference model
 run 0 train -m "$config" -o runner.reader_type=InmemoryDataset "runner.model_save_path=$work/memory"
 check "in memory is the same" cmp -s "$work/memory/1/rec_static.pdparams" "$out/1/rec_static.pdparams"
@@ -65,7 +65,7 @@ check "all rows of one file" grep -qE '^ +0 +1500 ' "$work/log"
 gzip -c "$work/data/train/part-000" >"$work/one.gz"
 run 0 train -m "$config" -o runner.thread_num=3 runner.epochs=1 "runner.model_save_path=$work/gz" "runner.train_data_dir=$work/one.gz"
 check "all rows of a gzip file" grep -qE '^ +0 +1500 ' "$work/log"
-says "2 of 3 threads have nothing to do"
+says "2 of 3 threads are idle"
 
 # infer: all epochs, a range, models that are not there
 run 0 infer -m "$config"
@@ -80,9 +80,9 @@ for n in 1 2; do
 done
 check "two threads judge as one" cmp -s "$work/exact1" "$work/exact2"
 run 1 infer -m "$config" -o runner.infer_end_epoch=5
-says "out/2 holds no saved model"
+says "out/2 contains no saved model"
 run 1 infer -m "$config" -o runner.infer_load_path=nowhere
-says "no epochs from 0"
+says "no saved epochs in"
 # training goes on from a model
 run 0 train -m "$config" -o "runner.model_init_path=$out/1" runner.epochs=1 "runner.model_save_path=$work/init"
 run 1 train -m "$config" -o "runner.model_init_path=$work/nothing"
@@ -110,7 +110,7 @@ check "marked as incomplete" grep -q "complete: False" "$work/int/0/__skiff_mani
 part=$(sed -n 's/^samples: //p' "$work/int/0/__skiff_manifest__")
 check "some samples, not all" test "$part" -gt 0 -a "$part" -lt 400
 run 0 train -m "$config" --resume -o runner.epochs=1 "runner.model_save_path=$work/int" runner.input_format=multislot "runner.train_data_dir=$work/slots"
-check "says what is repeated" grep -qE "a part of epoch 0: it begins again, $part samples are learnt from a second time" "$work/log"
+check "says what is repeated" grep -qE "in the middle of epoch 0: the epoch restarts, and $part samples are trained a second time" "$work/log"
 check "the epoch is whole now" grep -qE "^samples: 400$" "$work/int/0/__skiff_manifest__"
 check "and complete" grep -q "complete: True" "$work/int/0/__skiff_manifest__"
 
@@ -164,14 +164,14 @@ says "runner.epochs must be an integer"
 run 1 train -m "$config" -o hyper_parameters.optimizer.class=Adm
 says "must be SGD, Momentum"
 run 1 train -m "$config" -o runner.input_format=criteoo
-says "no reader criteoo"
+says "unknown reader criteoo"
 run 1 train -m "$config" -o runner.model=rank/none
 says "no model rank/none"
 run 1 train -m "$config" -o runner.train_data_dir=nowhere
 says "nowhere"
 : >"$work/empty.tsv"
 run 1 train -m "$config" -o "runner.train_data_dir=$work/empty.tsv"
-says "there are no samples"
+says "no samples"
 run 1 train -m "$work/absent.yaml"
 run 2 train
 run 2 train -m "$config" --fast
@@ -191,7 +191,7 @@ cp "$work/data/test/"* "$work/bad.tsv"
 printf 'what\t1\n' >>"$work/bad.tsv"
 run 1 check-data -m "$config" "$work/bad.tsv"
 says "bad.tsv"
-says "600 samples, 1 bad lines"
+says "600 samples, 1 bad line"
 run 1 check-data -m "$config" -o runner.input_format=multislot hyper_parameters.sparse_feature_number=100 "$work/slots/a"
 says "has 100 rows: hyper_parameters.sparse_feature_number"
 # bad lines are skipped within the budget

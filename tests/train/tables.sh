@@ -1,4 +1,4 @@
-# Words of the scripts about tables of features (source it in a folder of your own, with $skiff and $name set): what must be
+# Words of the scripts about sparse tables (source it in a folder of your own, with $skiff and $name set): what must be
 # seen in `said`, the last output, and two passes of a day of made-up rows.
 failed=0
 fault() { echo "$name: $*"; tail -n 5 said 2>/dev/null | sed 's/^/    /'; failed=1; }

@@ -65,7 +65,7 @@ ln -s /etc/passwd "$dir/link"
 tar -C "$dir" -cf "$dir/link.tar" link
 says 'link is a link or a device; only files and folders are unpacked' "$dir/link.tar"
 TMPDIR=$dir/nowhere "$skiff" replay "$dir/link.tar" >"$dir/out" 2>&1 && fail "unpacked into a folder that is not there"
-grep 'link.tar: no temporary folder to unpack it in' "$dir/out" >/dev/null || { cat "$dir/out"; fail "no temporary folder"; }
+grep 'link.tar: cannot create a temporary folder to unpack it into' "$dir/out" >/dev/null || { cat "$dir/out"; fail "cannot create a temporary folder"; }
 
 # Ctrl-C: ends, and removes what it has unpacked
 mkfifo "$dir/lines"

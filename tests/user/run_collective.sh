@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs/collective.md: the script that it shows, with what it prints.
+# docs/guide/collective.md: the script that it shows, with what it prints.
 set -euo pipefail
 root=$PWD
 build=$(cd "${BUILD:-build}" && pwd)
@@ -8,5 +8,5 @@ export PATH=$build:$PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-python3 "$root/tests/user/page.py" "$root/docs/collective.md"
+python3 "$root/tests/user/page.py" "$root/docs/guide/collective.md"
 [ -s model.pdparams ]

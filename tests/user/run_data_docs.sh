@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The examples of docs/data.md: every file and every config in it is written out as it stands there; check-data must find
+# The examples of docs/guide/data.md: every file and every config in it is written out as it stands there; check-data must find
 # nothing wrong, training must go through.
 set -uo pipefail
 skiff=$PWD/${BUILD:-build}/skiff
-page=$PWD/docs/data.md
+root=$PWD
+page=$root/docs/guide/data.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-python3 "$(dirname "$page")/../tests/user/page.py" "$page" --files
+python3 "$root/tests/user/page.py" "$page" --files
 failed=0 count=0
 for config in *.yml; do
     count=$((count + 1))

@@ -25,5 +25,5 @@ END
 if "$skiff" inspect functions nn.functional.rellu >"$dir/out" 2>&1; then
     fail "a function that is not there is found"
 fi
-grep -F 'there is no function nn.functional.rellu (did you mean nn.functional.relu?)' "$dir/out" >/dev/null || fail "$(cat "$dir/out")"
+grep -F 'no function nn.functional.rellu (did you mean nn.functional.relu?)' "$dir/out" >/dev/null || fail "$(cat "$dir/out")"
 echo ok

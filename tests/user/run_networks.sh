@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Networks of one's own (docs/networks.md): in YAML, in the config itself, and as a shared object; what docs/networks.md and
+# Networks of one's own (docs/guide/networks.md): in YAML, in the config itself, and as a shared object; what docs/guide/networks.md and
 # examples/mymodel show runs as they show it, and what is wrong is told.
 set -euo pipefail
 root=$PWD
@@ -37,7 +37,7 @@ for model in so yaml; do
     quiet "$skiff" infer -m config.yaml -o runner.model=./mymodel.$model runner.infer_load_path=$model
     tail -n 1 "$dir/out" | awk '{exit !($5 > 0.9)}' || { cat "$dir/out"; fail "mymodel.$model has not learned"; }
     quiet "$skiff" check-data -m config.yaml -o runner.model=./mymodel.$model
-    grep '^600 samples\|1 files, .*, 600 samples, 0 bad lines' "$dir/out" >/dev/null || { cat "$dir/out"; fail "check-data"; }
+    grep '^600 samples\|1 file, .*, 600 samples, 0 bad lines' "$dir/out" >/dev/null || { cat "$dir/out"; fail "check-data"; }
     quiet "$skiff" launch --server_num 1 --worker_num 2 -m config.yaml -o runner.model=./mymodel.$model runner.model_save_path=job-$model
     [ -e job-$model/4/user_table ] || fail "a job with mymodel.$model saves no user_table"
 done
@@ -63,15 +63,15 @@ says 'wide.yaml:14: hyper_parameters.width must be a number, found "wide"' "$ski
 } >one.yaml
 quiet "$skiff" train -m one.yaml -o runner.model_save_path=one
 cmp one/4/rec_static.pdparams yaml/4/rec_static.pdparams || fail "a network in the config differs from one in a file"
-says 'the config has a network of its own, and runner.model names another one, rank/dnn; leave out one of them' \
+says 'the config contains a network, and runner.model names another one, rank/dnn; remove one of them' \
     "$skiff" train -m one.yaml -o runner.model=rank/dnn
 sed 's/size: 2/size: tow/' one.yaml >wrong.yaml
 line=$(grep -n 'size: tow' wrong.yaml | cut -d: -f1)
-says "wrong.yaml:$line: no number is called tow" "$skiff" train -m wrong.yaml
+says "wrong.yaml:$line: no number has the name tow" "$skiff" train -m wrong.yaml
 
-# what docs/networks.md shows
-awk '/^```yaml$/ {on = 1; next} /^```$/ {on = 0} on' "$root/docs/networks.md" >docs.yaml
-awk '/^```c$/ {on = 1; next} /^```$/ {on = 0} on' "$root/docs/networks.md" >docs.c
+# what docs/guide/networks.md shows
+awk '/^```yaml$/ {on = 1; next} /^```$/ {on = 0} on' "$root/docs/guide/networks.md" >docs.yaml
+awk '/^```c$/ {on = 1; next} /^```$/ {on = 0} on' "$root/docs/guide/networks.md" >docs.c
 so docs
 {
     echo "click,user,genres,age,$(seq -s, -f C%g 26)"
@@ -85,17 +85,17 @@ done
 [ "$(wc -l <layers)" -gt 140 ] || fail "only $(wc -l <layers) layers"
 grep -x 'fc: input size \[num_flatten_dims param_attr bias_attr act name\]' layers >/dev/null || fail "inspect layers: $(grep '^fc' layers)"
 "$skiff" inspect layers auc | grep 'results: .auc, .batch_auc, .states' >/dev/null || fail "inspect layers auc"
-says 'there is no layer embeding (did you mean embedding?)' "$skiff" inspect layers embeding
+says 'no layer embeding (did you mean embedding?)' "$skiff" inspect layers embeding
 
 # files that are none
 train() { # MODEL
     "$skiff" train -m config.yaml -o "runner.model=$1" runner.model_save_path=never
 }
-says 'no model nothing; runner.model names one' train nothing
-says 'or it is a file, as ./mynet.yaml or ./mymodel.so (docs/networks.md)' train nothing
+says 'no model nothing; runner.model, or else the folder of the config, must name one of' train nothing
+says 'or a file, as ./mynet.yaml or ./mymodel.so (docs/guide/networks.md)' train nothing
 says "config.yaml: runner.model: cannot read $PWD/gone.yaml: no such file" train ./gone.yaml
 touch empty.yaml
-says 'empty.yaml: the file is empty; a network was expected' train ./empty.yaml
+says 'empty.yaml: the file is empty; expected a network' train ./empty.yaml
 echo 'inputs: [' >broken.yaml
 says 'broken.yaml:2: ' train ./broken.yaml
 says 'config.yaml: runner.model: mymodel.so: to load a shared object, write its path: ./mymodel.so' train mymodel.so
@@ -104,7 +104,7 @@ cp config.yaml text.so
 says 'runner.model: cannot be loaded: ' train ./text.so
 echo 'int nothing;' >none.c
 so none
-says 'none.so has no function skiff_model_def, so it is no model; SKIFF_MODEL of <skiff/model.h> makes it' train ./none.so
+says 'none.so is not a model: it has no function skiff_model_def, which SKIFF_MODEL of <skiff/model.h> defines' train ./none.so
 sed 's/^SKIFF_MODEL(.*//' mymodel.c >old.c
 cat >>old.c <<'END'
 const struct skiff_model_def *skiff_model_def(void);
@@ -116,7 +116,7 @@ const struct skiff_model_def *skiff_model_def(void)
 END
 other() { gcc -shared -fPIC -I"$root/include" "$@" -o old.so old.c; }
 other -DVERSION=7 -DBUILD=build -DRESULT='&def'
-says 'old.so was compiled for models of version 8, this skiff has 1; compile it again with the headers of this skiff' train ./old.so
+says 'old.so was compiled for model interface 8, but this skiff has 1; recompile it with the headers of this skiff' train ./old.so
 other -DVERSION=0 -DBUILD=NULL -DRESULT='&def'
 says 'old.so: its model has no build' train ./old.so
 other -DVERSION=0 -DBUILD=build -DRESULT='(def.abi ? NULL : &def)'
@@ -126,5 +126,5 @@ so new
 says 'undefined symbol: future_layer' train ./new.so
 sed 's/out->loss = /(void)/' mymodel.c >lossless.c
 so lossless
-says 'mymodel: the model gives no loss' train ./lossless.so
+says 'mymodel: the model has no loss' train ./lossless.so
 [ ! -e never ] || fail "a model that cannot be built leaves a folder"

@@ -31,7 +31,7 @@ whole_way() {
 # ---- a census table without a header, as UCI has it: ", " between cells, "?" for missing ----
 table census 12000 >census.data
 whole_way census census.data 0.02
-says 'csv, comma between columns, no header line (columns go by position), 12000 rows, 12 columns'
+says 'csv, comma between columns, no header line (columns have positions), 12000 rows, 12 columns'
 says 'label: column "12" (the last column, which has two values); 1 is ">50K", 0 is "<=50K"'
 check "types" grep -qE '^  1 +whole +0\.0 % +[0-9]+  17 \.\. [0-9]+ +number, (buckets|values) C1$' log
 check "missing" grep -qE '^  2 +text +[5-7]\.[0-9] % +7 ' log
@@ -47,17 +47,17 @@ check "full stops behind labels" test "$(auc_of)" = "$auc"
 # all is written once, and by the same rows
 cp -r census first
 run 1 init --data census.data --out census
-says "census/config.yaml is there already; --overwrite replaces what an earlier init wrote"
+says "census/config.yaml exists; --overwrite replaces the output of an earlier skiff init"
 run 0 init --data census.data --out census --overwrite
 check "the same config" cmp -s census/config.yaml first/config.yaml
 check "the same stats" cmp -s census/columns.stats first/columns.stats
 check "the same rows" diff -r census/train first/train
 mkdir -p others/train && echo precious >others/train/mine
 run 1 init --data census.data --out others --overwrite
-says "others/train is there, and no earlier skiff init wrote it"
+says "others/train exists, and skiff init did not write it"
 check "what others wrote stays" grep -qx precious others/train/mine
 run 1 init --data census/train/part-00000.csv --out census --overwrite
-says "lies in --out census, what is in it may be replaced; choose another folder"
+says "is in --out census, whose content may be replaced; choose another folder"
 
 # ---- the same with a header of names that need quotes; columns in another order; compressed ----
 table census 12000 header >census.csv
@@ -81,9 +81,9 @@ says "header: there is no column"
 table avazu 30000 >avazu.csv
 whole_way avazu avazu.csv 0.04
 says 'label: column "click" (by its name); 1 is "1", 0 is "0"'
-check "ids are left out" grep -qE '^  id +whole .*left out: nearly every row has its own value$' log
+check "ids are left out" grep -qE '^  id +whole .*not used: nearly every row has its own value$' log
 check "hours" grep -qE '^  hour +whole .*hour of the day C1$' log
-check "constants" grep -qE '^  C15 .*left out: always the same$' log
+check "constants" grep -qE '^  C15 .*not used: always the same$' log
 says 'split by time: column "hour"'
 check "later rows are for the test" awk -F, 'FNR > 1 && FILENAME ~ /train/ && $3 > last { last = $3 }
     FNR > 1 && FILENAME ~ /test/ && (!first || $3 < first) { first = $3 } END { exit !(first > last) }' avazu/train/* avazu/test/*
@@ -129,8 +129,8 @@ says 'csv, semicolon between columns, with a header line, 600 rows'
 run 0 train -m comments/config.yaml
 { echo 'a,b,label'; rows | sed 's/1$/1.0/; s/,0$/,0.0/; 5s/.*/1,2/; 9s/[01].0$//'; } >holes.csv
 run 0 init --data holes.csv --out holes
-says 'holes.csv:6: left out: expected 3 columns, found 2'
-says 'left out: 1 rows without a label'
+says 'holes.csv:6: skipped: expected 3 columns, found 2'
+says 'skipped: 1 rows without a label'
 says '1 is "1.0", 0 is "0.0"'
 run 0 train -m holes/config.yaml
 { echo 'a,b,kind'; rows | awk -F, -v OFS=, '{ $3 = "k" NR % 3; print }'; } >three.csv
@@ -140,7 +140,7 @@ run 0 train -m three/config.yaml
 
 { echo 'a,b,label,paid'; rows | awk -F, -v OFS=, '{ $4 = $3 ? "in" : "out"; print }'; } >twin.csv
 run 0 init --data twin.csv --out twin
-says 'note: column "paid" says the label by itself; if it is not known when a label is to be predicted'
+says 'note: column "paid" determines the label by itself; if its value is not known at the time of prediction'
 
 # ---- mistakes: nothing is left behind ----
 wrong() { # TEXT FLAG...: init fails with it
@@ -154,43 +154,43 @@ wrong() { # TEXT FLAG...: init fails with it
 wrong "empty: the file is empty: there is no row in it" --data empty
 wrong "nowhere: there is no such file or folder" --data nowhere
 echo 'a,b,label' >header
-wrong "there is no row: too few to learn from and to test (the first line was taken for a header" --data header
+wrong "there is no row: too few for training and test (the first line was read as a header" --data header
 echo '1,2,0' >one
 wrong "there is one row: too few" --data one
 printf 'x\n1\n2\n3\n' >single
-wrong 'there is one column only, "x": is the separator another one' --data single
+wrong 'there is only one column, "x": if the separator is not tab' --data single
 printf 'a,b,label\n1,2,1\n2,3,1\n' >one_class
-wrong 'label "label": there is one value only, "1" (2): nothing can be learnt from it' --data one_class
-wrong 'label "kind": there are 3 values: "k0" (200), "k1" (200), "k2" (200); models learn 0 and 1: --positive VALUE' \
+wrong 'label "label": the only value is "1" (2): nothing can be learned from it' --data one_class
+wrong 'label "kind": there are 3 values: "k0" (200), "k1" (200), "k2" (200); models learn 0 and 1: choose the value that means 1 with --positive VALUE' \
     --data three.csv --label kind
 wrong '--positive: label "kind" has no value "k7"; it has: "k0" (200)' --data three.csv --label kind --positive k7
-wrong '--label: there is no column "kindd"; did you mean "kind"?; columns are: a, b, kind' --data three.csv --label kindd
-wrong 'it is not clear which column is the label: --label COLUMN says it; no column has two values' --data three.csv
+wrong '--label: no column "kindd" (did you mean "kind"?); columns are: a, b, kind' --data three.csv --label kindd
+wrong 'cannot tell which column is the label: name it with --label COLUMN; no column has two values' --data three.csv
 awk 'BEGIN { for (i = 0; i < 99; i++) print i % 2 "," i % 7 "," (i % 3 > 0) }' >two
-wrong 'it is not clear which column is the label: --label COLUMN says it; columns of two values: 1, 3' --data two
+wrong 'cannot tell which column is the label: name it with --label COLUMN; columns of two values: 1, 3' --data two
 printf 'a,b,c\r1,2,0\r2,3,1\r' >mac
 wrong "mac:1: lines end with carriage returns alone, as on old Macs" --data mac
 head -c 3000 "$skiff" >binary
 wrong "there are zero bytes: is it text?" --data binary
 wrong "--split time: no column of times was found" --data census.csv --split time
-wrong '--time: column "age" has values that are no times' --data census.csv --time age
+wrong '--time: column "age" has values that are not times' --data census.csv --time age
 awk 'BEGIN { for (i = 0; i < 99; i++) print i % 2 (i % 3 ? ",1" : "") ",5" }' >ragged
-wrong "rows cannot be read as csv; is its form another one? --format, --separator and --header say it" --data ragged
+wrong "rows cannot be read as csv; if the format is another one, set --format, --separator or --header" --data ragged
 { echo 'a,a,label'; rows; } >twice
-wrong 'two columns have the name "a": columns go by their names' --data twice
+wrong 'two columns have the name "a": rename one of them' --data twice
 { printf 'Gr\xf6\xdfe,b,label\n'; rows; } >latin1
-wrong 'the name of column 1 is no UTF-8 text; `iconv -f latin1 -t utf8` mends' --data latin1
+wrong 'the name of column 1 is not UTF-8 text; `iconv -f latin1 -t utf8` converts' --data latin1
 { printf 'a,"b\nc",label\n'; rows; } >two_lines
 wrong 'two_lines:1: a quote is not closed (a cell cannot go over a line end)' --data two_lines
 printf 'a,label\n' >tiny
 for i in 1 2 3; do echo "$i,$((i % 2))" >>tiny; done
-wrong "there must be some of both; --share (0.1) says how many are for the test" --data tiny --share 0.000001
+wrong "both need at least one: change the share of the test" --data tiny --share 0.000001
 run 2 init --data census.csv
 says "--data FILE and --out DIR are needed"
 run 2 init --data - --out wrong
-says "the rows are read twice, a pipe cannot be"
+says "the rows are read twice, so give a file"
 run 2 init --data census.csv --out wrong --model match/dssm
-says "--model: one of the rank/ models"
+says "--model must be one of the rank/ models"
 run 2 init --data census.csv --out wrong --separator xy
 says "expected one character, or tab, comma, space, pipe, semicolon"
 # settings that do not fit
@@ -233,6 +233,6 @@ table svm 500 | sed 's/+1/1/; s/-1/0/; s/^\([01]\)/click:\1/; s/\([0-9]*\):1 /1:
 run 0 prepare --format slot_text --out prepared_slots --share 0.2 slots.txt
 check "every line goes one way" test "$(cat prepared_slots/*/part-00000.txt | sort | cksum)" = "$(sort slots.txt | cksum)"
 run 1 prepare --format csv --out prepared2 holes.csv
-says "1 rows cannot be read; --bad N leaves so many out"
+says "1 row cannot be read; --bad N skips up to N of them"
 run 0 prepare --format csv --bad 1 --out prepared2 holes.csv
 exit $failed

@@ -40,9 +40,9 @@ run 0 infer -m criteo.yaml
 auc=$(sed -n 's/^Epoch: 1,.* auc: \([0-9.]*\) .*/\1/p' out)
 run 0 predict -m criteo.yaml
 says "predicting with $work/out_criteo/1"
-check "the run is named" grep -qE "it is of run [0-9a-f]{8}, 3000 samples of the epoch, saved 20" log
+check "the run is named" grep -qE "it belongs to run [0-9a-f]{8}, has 3000 samples of the epoch, and was saved 20" log
 says "$rows rows in "
-says ", to standard output"
+says ", written to standard output"
 lines out "$rows"
 check "a probability a line" bash -c "! grep -vE '^(0\.[0-9]+|[0-9.]+e-[0-9]+|1|0)$' out"
 cp out all
@@ -60,7 +60,7 @@ close by_seven all
 check "two lines changed places are seen" bash -c "! cmp -s <(sed '1{h;d};2{G}' all) all"
 run 0 predict -m criteo.yaml --input bare.tsv --output bare.txt -o runner.thread_num=3
 says "$rows rows in "
-says ", to bare.txt"
+says ", written to bare.txt"
 same bare.txt all
 check "nothing on standard output" test ! -s out
 "$skiff" predict -m criteo.yaml --input - <bare.tsv >out 2>log
@@ -132,16 +132,16 @@ grep -v nan out >kept
 head -n 6 all >first_rows
 close kept first_rows
 says "bad.tsv:4: expected 40 columns"
-says "3 bad lines have nan in place of a prediction"
+says "3 bad lines have nan instead of a prediction"
 run 1 predict -m criteo.yaml --input bad.tsv -o runner.bad_lines=2
 says "more than 2 bad lines"
 yes junk | head -n 12 | cat - bare.tsv >many.tsv
 run 0 predict -m criteo.yaml --input many.tsv -o runner.bad_lines=-1
-says "further bad lines are counted only"
+says "further bad lines are only counted"
 check "12 of them" test "$(grep -c '^nan$' out)" = 12
 : >empty
 run 0 predict -m criteo.yaml --input empty
-says "there are no rows in empty: nothing was predicted"
+says "no rows in empty: nothing was predicted"
 check "nothing" test ! -s out
 
 # ---- what is wrong ----
@@ -154,18 +154,18 @@ run 1 predict -m criteo.yaml --input own.tsv --output own.tsv
 says "--output own.tsv is the input"
 same own.tsv labelled.tsv
 run 1 predict -m criteo.yaml -o runner.model_save_path=not_there
-says "not_there holds no whole epoch to predict with: train first (skiff train), or name a model (--model PATH)"
+says "not_there to predict with: train first (skiff train), or name a model (--model PATH)"
 run 1 predict -m criteo.yaml --epoch 7
-says "out_criteo/7 holds no saved model"
+says "out_criteo/7 contains no saved model"
 run 2 predict -m criteo.yaml --epoch 1 --model out_criteo/1
-says "--epoch and --model name two models; give one"
+says "--epoch and --model exclude each other; give one of them"
 run 2 predict --input labelled.tsv
-says "-m config.yaml is needed"
+says "-m config.yaml is required"
 run 1 predict -m criteo.yaml --model nowhere
 says "nowhere"
 { echo "runner:"; echo "  model: recall/word2vec"; echo "  test_data_dir: data/test"; } >word2vec.yaml
 run 1 predict -m word2vec.yaml
-says "recall/word2vec gives no prediction for a row"
+says "recall/word2vec has no prediction for a row"
 
 # ---- which model ----
 run 0 predict -m criteo.yaml --epoch 0
@@ -179,7 +179,7 @@ same out first
 cp -r out_criteo best
 printf 'epoch: 0\nbatch: 30\nend: True\nmetric: auc\nvalue: 0.7\nmodel: "0"\nrun: "%s"\npoints: []\n' "$(sed -n 's/^run: //p' best/1/__skiff_manifest__)" >best/best.yaml
 run 0 predict -m criteo.yaml -o runner.infer_load_path=best
-says "predicting with $work/best/0, the run's best"
+says "predicting with $work/best/0, the best of the run"
 same out first
 sed -i 's/"0"/"9"/' best/best.yaml # not there: the newest
 run 0 predict -m criteo.yaml -o runner.infer_load_path=best
@@ -190,15 +190,15 @@ says "predicting with $work/best/1"
 same out all
 echo "{" >best/best.yaml
 run 0 predict -m criteo.yaml -o runner.infer_load_path=best
-says "which epoch is the best is not known: "
+says "the best epoch is not known: "
 same out all
 truncate -s 100 best/1/rec_static.pdparams
 run 0 predict -m criteo.yaml -o runner.infer_load_path=best
-says "best/1 is not whole and is left out"
+says "best/1 is incomplete and is ignored"
 says "predicting with $work/best/0"
 same out first
 run 1 predict -m criteo.yaml -o runner.infer_load_path=best --epoch 1
-says "the newest whole epoch beside it is $work/best/0"
+says "the newest complete epoch is $work/best/0"
 run 0 train -m criteo.yaml -o runner.use_inference=True runner.model_save_path=with_inference
 mkdir inference
 (cd with_inference/1 && cp -r $(ls | grep -v "rec_static\|skiff_manifest") ../../inference)
@@ -226,7 +226,7 @@ done
 run 1 predict -m csv.yaml -o runner.input_id=nowhere
 says "bare.csv: header: no column \"nowhere\", which the setting id names (40 columns)"
 run 1 infer -m csv.yaml
-says "runner.test_data_dir has rows without labels, which cannot be judged; skiff predict -m csv.yaml predicts them"
+says "runner.test_data_dir has rows without labels, which cannot be evaluated; skiff predict -m csv.yaml predicts them"
 says "header: no column for slot \"label\""
 # a label that is there, and is neither of the two: not a row without one
 words=(runner.test_data_dir=words.csv runner.input_positive=yes runner.input_negative=no)
@@ -266,7 +266,7 @@ cp out multislot_all
 run 0 predict -m multislot.yaml --input multislot -o runner.thread_num=2
 same out multislot_all
 run 1 infer -m multislot.yaml
-says "has rows without labels, which cannot be judged"
+says "has rows without labels, which cannot be evaluated"
 sed 's/^/1 id_/; s/id_/&x /' multislot_bare >multislot_ids # every line: 1 id_x ...
 run 0 predict -m multislot.yaml --input multislot_ids -o runner.parse_ins_id=True
 same <(cut -f1 out) multislot_all
@@ -290,12 +290,12 @@ cp out slots_all
 run 0 predict -m slots.yaml --input slots -o runner.thread_num=2
 same out slots_all
 run 1 infer -m slots.yaml
-says "has rows without labels, which cannot be judged"
+says "has rows without labels, which cannot be evaluated"
 run 0 infer -m slots.yaml -o runner.input_label=False # told to take them for 0: no clicks
 prints " auc: undefined (no clicks)"
 prints "auc undefined: no clicks"
 check "no AUC of 0" bash -c "! grep -q 'auc: 0.0000' out"
-says "auc is undefined: there are no clicks in runner.test_data_dir; rows without labels can be predicted (skiff predict), not judged"
+says "auc is undefined: there are no clicks in runner.test_data_dir; rows without labels can be predicted (skiff predict) but not evaluated"
 
 # libsvm: indices as ids and as dense values; sign_slot: ids before a tab
 cat >small.yaml <<YAML
@@ -320,7 +320,7 @@ cp out svm_all
 run 0 predict -m libsvm.yaml --input svm_labelled -o runner.thread_num=2 runner.infer_batch_size=13
 close out svm_all
 run 1 infer -m libsvm.yaml
-says "has rows without labels, which cannot be judged"
+says "has rows without labels, which cannot be evaluated"
 cat >signs.yaml <<YAML
 runner: {model: rank/dnn, input_format: sign_slot, train_data_dir: signs.txt, test_data_dir: signs_bare, model_save_path: out_signs, input_slots: [1, 2, 3]}
 YAML
@@ -365,7 +365,7 @@ run 1 train -m multislot.yaml -o runner.need_dump=True
 says "runner.need_dump needs runner.dump_fields_path (a folder) and runner.dump_fields (names of variables)"
 dump=(runner.need_dump=True runner.dump_fields_path=dump "runner.dump_fields=[label,C1,fc_0.tmp_0@GRAD]" "runner.dump_param=[fc_2.b_0]")
 run 1 train -m multislot.yaml -o "${dump[@]}" "runner.dump_param=[nothing]"
-says "runner.dump_param has nothing, which is no variable of the network"
+says "runner.dump_param has nothing, which is not a variable of the network"
 awk '{ print "1 s" NR " " $0 }' multislot >multislot_named
 run 0 train -m multislot.yaml -o "${dump[@]}" runner.parse_ins_id=True runner.train_data_dir=multislot_named runner.epochs=1 runner.model_save_path=out_dump
 part=dump/epoch_0/part-000-00000
@@ -373,7 +373,7 @@ check "a line a sample, one a batch" test "$(grep -c '^s' $part)/$(grep -c '^(' 
 check "id, label, C1 of sample 5" grep -qE "^s5		label:1:$(sed -n 5p multislot | cut -d' ' -f2)	C1:1:$(sed -n 5p multislot | cut -d' ' -f4)	fc_0.tmp_0@GRAD:16(:[-0-9.e]+){16}$" $part
 check "the parameter after batch 0" grep -qE '^\(0,fc_2.b_0\)(:[-0-9.e]+)+$' $part
 run 0 infer -m multislot.yaml -o "${dump[@]}" runner.test_data_dir=multislot runner.dump_fields_path=dump2 runner.thread_num=2
-says "runner.dump_fields: fc_0.tmp_0@GRAD is left out: there are no gradients without training"
+says "runner.dump_fields: fc_0.tmp_0@GRAD is ignored: there are no gradients without training"
 check "every epoch that is judged, all samples" test "$(cat dump2/epoch_1/part-000-* | grep -c '^	label:1:')" = 3000
 mkdir locked_file && touch locked_file/epoch_0
 run 1 train -m multislot.yaml -o "${dump[@]}" runner.dump_fields_path=locked_file

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs/recipes.md: the batch script in a Slurm that the test starts (tests/cluster/slurm.sh), and the manifest for Kubernetes with
+# docs/guide/clusters.md: the batch script in a Slurm that the test starts (tests/cluster/slurm.sh), and the manifest for Kubernetes with
 # pods as processes on loopback addresses: the jobs train with 2 servers and 2 workers, and save.
 set -uo pipefail
 root=$PWD
@@ -73,7 +73,7 @@ slurm() {
     scancel --batch --signal=TERM "$number" || fault "no signal for the batch script"
     while [ -n "$(squeue -h -j "$number" 2>/dev/null)" ]; do sleep 0.1; done
     scontrol show job "$number" | grep -E ' ExitCode=[1-9]' >/dev/null || fault "stopped, and status 0: $(scontrol show job "$number")"
-    grep -q 'interrupted: a part of the epoch' "log-$number"/workerlog.? || { fault "the part of an epoch was not saved"; log_of_all; }
+    grep -q 'interrupted: part of the epoch' "log-$number"/workerlog.? || { fault "the part of an epoch was not saved"; log_of_all; }
     [ "$(python3 -c 'import json; print(json.load(open("model/report.json"))["run"]["status"])')" = stopped ] || fault "the run is not called stopped"
 
     # an error has a message, and the status is not 0

@@ -159,10 +159,10 @@ says "skiff report: cannot read $work/nowhere: no such file"
 run 1 report "$work/data"
 says "$work/data/report.json"
 run 1 report "$config"
-says "config.yaml is no report of a run: it has no \"skiff_report\": 1"
+says "config.yaml is not a run report: it has no \"skiff_report\": 1"
 head -c 3000 "$out/report.json" >"$work/cut.json"
 run 1 report "$work/cut.json"
-says "not a report of a run: $work/cut.json:"
+says "not a run report: $work/cut.json:"
 run 1 report "$out" --output "$work/log/page.html"
 says "(for $work/log/page.html): there is a file of that name"
 
@@ -209,7 +209,7 @@ slow_run "$work/killed"
 { kill -KILL $pid && wait $pid; } 2>/dev/null
 json "$work/killed/report.json" 'j["run"]["status"] == "running" and j["epochs"] == []' # not the run's before it
 page "$work/killed/report.html"
-check "the page says that it may be dead" grep -qF 'If it runs no more, it was killed.' "$work/killed/report.html"
+check "the page if it may be dead" grep -qF 'If the run has ended, it was killed.' "$work/killed/report.html"
 mkdir "$work/bad"
 cp "$work/data/train/part-000" "$work/bad/a"
 echo 'x	y' >>"$work/bad/a"
@@ -220,9 +220,9 @@ page "$work/failed/report.html"
 # a report that cannot be written is a warning, once
 mkdir -p "$work/full/report.json"
 run 0 train -m "$config" -o runner.model_save_path="$work/full" --json "$work/data/train"
-says "the run's report could not be written: "
+says "the report of the run could not be written: "
 says "WARN - --json: cannot write $work/data/train: Is a directory"
-check "told once" test "$(grep -c 'could not be written' "$work/log")" = 1
+check "told once" test "$(grep -c 'of the run could not be written' "$work/log")" = 1
 check "the model is there" test -s "$work/full/1/rec_static.pdparams"
 
 # a job: worker 0 saves and leaves the report, epochs are over both workers

@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
-# docs/tutorial.md: every command in it runs and prints what the page shows; the helper that says so can fail.
+# docs/guide/tutorial.md and docs/zh/tutorial.md: every command in them runs and prints what the page shows; the helper that says so
+# can fail.
 set -euo pipefail
 root=$PWD
 export PATH=$root/${BUILD:-build}:$PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cd "$work"
-ln -s "$root/examples" examples
-python3 "$root/tests/user/page.py" "$root/docs/tutorial.md" | tee log
-[ "$(sed -n 's/^tutorial.md: \([0-9]*\) commands$/\1/p' log)" -ge 10 ] || { echo "where are the commands?"; exit 1; }
-[ -s run/model/report.html ] && [ -s runs.html ] || { echo "no reports"; exit 1; }
-[ "$(wc -l <p.txt)" -eq 5 ] || { echo "not a prediction for each row"; exit 1; }
+for page in docs/guide/tutorial.md docs/zh/tutorial.md; do
+    folder=$work/${page//\//-}
+    mkdir "$folder"
+    cd "$folder"
+    ln -s "$root/examples" examples
+    python3 "$root/tests/user/page.py" "$root/$page" | tee log
+    [ "$(sed -n 's/^tutorial.md: \([0-9]*\) commands$/\1/p' log)" -ge 10 ] || { echo "$page: where are the commands?"; exit 1; }
+    [ -s run/model/report.html ] && [ -s runs.html ] || { echo "$page: no reports"; exit 1; }
+    [ "$(wc -l <p.txt)" -eq 5 ] || { echo "$page: not a prediction for each row"; exit 1; }
+done
 
 # what is not as shown is told
 expect_fault() { # SHOWN... : below a command that prints "auc 0.8123 of 7 rows" and "end"

@@ -59,10 +59,10 @@ run 0 infer -m "$config" -o runner.infer_load_path=a
 theirs=$(sed -n 's/^Epoch: .* auc: \(0\.[0-9]*\) log_loss: \(0\.[0-9]*\) .*/\1 \2/p' "$work/log")
 check "validation finds what infer finds: $mine / $theirs" test "$mine" = "$theirs"
 says_like "^ +$best\* "
-says "* the best one by validation while training: auc $value"
+says "* best in validation during training: auc $value"
 run 0 infer -m "$config" -o runner.infer_load_path=a runner.infer_epoch=best
 says_like "^Epoch: $best, .* auc: $value "
-check "only the best is judged" test "$(grep -c '^Epoch: ' "$work/log")" = 1
+check "only the best epoch is judged" test "$(grep -c '^Epoch: ' "$work/log")" = 1
 
 # nothing of the training changes: rows behind of Adam, momentum; streamed or shuffled in memory; within epochs too
 for how in "Adam runner.reader_type=QueueDataset" "Momentum runner.reader_type=InmemoryDataset runner.shuffle=True"; do
@@ -84,14 +84,14 @@ top=$(sed -n 's/^valid: epoch.*: auc \(0\.[0-9]*\), log.*/\1/p' "$work/log" | so
 says_like "^best: epoch [0-9], batch [0-9]+ \(valid auc $top\): .*/within/best\$"
 check "the folder is there" test -s "$out/within/best/rec_static.pdparams"
 run 0 infer -m "$config" -o runner.infer_load_path=within
-says "the best one by validation while training: epoch"
-says "runner.infer_epoch=best judges it"
+says "best in validation during training: epoch"
+says "evaluate it with -o runner.infer_epoch=best"
 run 0 infer -m "$config" -o runner.infer_load_path=within runner.infer_epoch=best
 says_like "auc: $top "
 train 0 runner.model_save_path=within runner.valid_interval=7 runner.epochs=3 hyper_parameters.optimizer.learning_rate=0.03 \
     runner.keep_best=False
 check "not wanted: not there" test ! -e "$out/within/best"
-says "better, but not kept: epoch"
+says "better, but not saved: epoch"
 says_like '^best epoch: [0-9]'
 # a pause at the very end of an epoch is no point of its own
 train 0 runner.model_save_path=even runner.valid_interval=30 runner.epochs=1
@@ -109,7 +109,7 @@ says_like '^valid: epoch 1: '
 
 # early stopping
 train 0 runner.model_save_path=early runner.epochs=50 runner.early_stop=2 hyper_parameters.optimizer.learning_rate=0.03
-says_like '^early stop: 2 validations in a row brought no improvement over auc 0\.[0-9]{4} \(runner\.early_stop\)$'
+says_like '^early stop: 2 validations in a row without an improvement over auc 0\.[0-9]{4} \(runner\.early_stop\)$'
 last=$(sed -n 's/^Epoch: \([0-9]*\),.*/\1/p' "$work/log" | tail -n 1)
 best=$(sed -n 's/^best epoch: \([0-9]*\) .*/\1/p' "$work/log")
 check "two epochs after the best, not $last" test "$last" = $((best + 2))
@@ -117,16 +117,16 @@ run 0 train -m "$config" --resume -o runner.model_save_path=early runner.epochs=
 says "early stop: 2 validations"
 check "nothing was trained" bash -c '! grep -q ^Epoch: "$1"' _ "$work/log"
 train 0 runner.model_save_path=early runner.epochs=50 runner.early_stop=1 runner.early_stop_delta=0.3
-says "no improvement of at least 0.3 over auc"
+says "without an improvement of at least 0.3 over auc"
 train 0 runner.model_save_path=midst runner.epochs=50 runner.early_stop=3 runner.valid_interval=5 \
     runner.valid_metric=log_loss hyper_parameters.optimizer.learning_rate=0.05
-says "early stop: 3 validations in a row brought no improvement over log loss"
+says "early stop: 3 validations in a row without an improvement over log loss"
 check "the epoch that was cut is saved as such" grep -qE '^complete: False' "$out/midst/0/__skiff_manifest__"
 
 # old epochs go, the best and the newest stay
 train 0 runner.model_save_path=keep runner.epochs=6 runner.keep_epochs=2 hyper_parameters.optimizer.learning_rate=0.03
 best=$(sed -n 's/^best epoch: \([0-9]*\) .*/\1/p' "$work/log")
-says "is removed: runner.keep_epochs is 2"
+says ": runner.keep_epochs is 2"
 check "the newest two and the best" test "$(echo $(ls "$out/keep"))" = "$(echo $(printf '%s\n' "$best" 4 5 | sort -nu)) best.yaml report.html report.json"
 run 0 train -m "$plain" -o runner.model_save_path=keep2 runner.keep_epochs=1
 check "without validation, too" test "$(echo $(ls "$out/keep2"))" = "3 report.html report.json"
@@ -149,10 +149,10 @@ train 0 runner.model_save_path=cut runner.epochs=1
 check "one point" test "$(grep -c '  - {epoch' "$out/cut/best.yaml")" = 1
 run 0 train -m "$plain" -o runner.model_save_path=cut runner.epochs=1
 run 0 infer -m "$config" -o runner.infer_load_path=cut
-says_not "the best one"
+says_not "* best"
 run 1 infer -m "$config" -o runner.infer_load_path=cut runner.infer_epoch=best
 says "runner.infer_epoch is best, but"
-says "names none: it comes from training with runner.valid_data_dir"
+says "names none; training with runner.valid_data_dir determines it"
 run 1 infer -m "$config" -o runner.infer_load_path=a runner.infer_epoch=bst
 says "runner.infer_epoch is bst; expected the number of an epoch, or best"
 
@@ -162,7 +162,7 @@ says "runner.valid_data_dir: $out/nowhere: there is no such file or folder"
 train 1 runner.valid_data_dir=../../empty
 says "the folder holds no data file"
 train 1 runner.valid_data_dir=../../blank
-says "there are no samples in runner.valid_data_dir"
+says "no samples in runner.valid_data_dir"
 train 1 runner.valid_data_dir=../../short
 says "validation: "
 says "short/rows:1: expected 40 columns"
@@ -174,7 +174,7 @@ train 0 runner.valid_data_dir=../../one runner.epochs=1
 says "have label 0: auc is undefined, log_loss is compared"
 says_like '^best epoch: 0 \(valid log loss 0\.[0-9]{4}\): '
 run 1 train -m "$plain" -o runner.early_stop=2
-says "runner.early_stop needs runner.valid_data_dir: a folder, files or patterns to judge on"
+says "runner.early_stop needs runner.valid_data_dir: a folder, files or patterns with validation data"
 train 1 runner.valid_metric=acu
 says "runner.valid_metric must be auto, auc, log_loss or loss"
 train 1 runner.early_stop_delta=-1
@@ -202,7 +202,7 @@ sets=(-o runner.split_file_list=True runner.sync_mode=sync runner.early_stop=2 r
     hyper_parameters.optimizer.learning_rate=0.03)
 job 0 "${sets[@]}" runner.model_save_path=job runner.epochs=20
 says "early stop: "
-says "early stop: the worker that validates has found no improvement"
+says "early stop: validation found no improvement"
 best=$(sed -n 's/^best epoch: \([0-9]*\) .*/\1/p' "$work/log" | tail -n 1)
 value=$(sed -n 's/^best epoch: .*(valid auc \(0\.[0-9]*\)): .*/\1/p' "$work/log" | tail -n 1)
 check "it ended one epoch later than one process would" test -e "$out/job/$((best + 3))" -a ! -e "$out/job/$((best + 4))"
@@ -213,7 +213,7 @@ job 0 "${sets[@]}" runner.model_save_path=part runner.epochs=2
 job 0 --resume "${sets[@]}" runner.model_save_path=part runner.epochs=20
 check "resumed: $(diff <(record "$out/job") <(record "$out/part") 2>&1)" test "$(record "$out/job")" = "$(record "$out/part")"
 job 1 -o runner.model_save_path=refused runner.valid_interval=5
-says "runner.valid_interval: a job is judged after every epoch only; leave it out, or train in one process"
+says "runner.valid_interval: a job is validated only after each epoch; remove it, or train in one process"
 job 1 -o runner.model_save_path=refused runner.valid_data_dir=nowhere
 says "runner.valid_data_dir: $out/nowhere: there is no such file or folder"
 

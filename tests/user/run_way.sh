@@ -100,7 +100,7 @@ way dlrm few.csv "tail -n +2 | awk '{ print (\$NF == \">50K\") }'" --model rank/
 sed 's/, [^,]*$//' dlrm/test/part-00000.csv >bare.csv
 predicts dlrm bare.csv
 
-# ---- Ctrl-C while judging: no numbers of a part of the rows ----
+# ---- Ctrl-C while evaluating: no numbers of a part of the rows ----
 mkfifo rows.csv
 "$skiff" infer -m census/config.yaml -o runner.test_data_dir="$work/rows.csv" runner.reader_type=QueueDataset \
     runner.infer_batch_size=10 >log 2>&1 &
@@ -127,7 +127,7 @@ auc=$(auc_of census/labels job.txt)
 at_least 0.84
 run 0 launch --server_num 1 --worker_num 2 -m census/config.yaml --log_dir logs -o runner.model_save_path="$work/job2" runner.epochs=1 \
     runner.split_file_list=False
-check "twice the rows are told" grep -qF "each of 2 workers reads all files ($(ls census/train | wc -l)) that it sees: if they see the same ones, a row is trained 2 times an epoch; runner.split_file_list: True shares them out" logs/workerlog.0
+check "twice the rows are told" grep -qF "each of 2 workers reads all $(ls census/train | wc -l) files in its folder: if the folders are the same, a row is trained 2 times an epoch; runner.split_file_list: True divides the files among workers" logs/workerlog.0
 
 # ---- labels in upper and lower case ----
 sed '1!s/>50K$/Yes/; 1!s/<=50K$/No/' census.csv | awk 'NR % 3 == 2 { sub(/Yes$/, "YES"); sub(/No$/, "no") } { print }' >cases.csv
@@ -158,7 +158,7 @@ says ". or comma"
 # ---- days without hours split the rows, and are no feature ----
 awk -F, 'NR == 1 { print "date," $0 } NR > 1 { printf "2023-%02d-%02d,%s\n", 1 + NR / 300, 1 + NR % 28, $0 }' few.csv >days.csv
 run 0 init --data days.csv --out days
-check "days" grep -qE '^  date +time .*left out: days, no hours$' log
+check "days" grep -qE '^  date +time .*not used: days without hours$' log
 says 'split by time: column "date"'
 check "days are no slot" bash -c '! grep -q "= date" days/config.yaml'
 
@@ -173,7 +173,7 @@ says 'there are zero bytes: is it text? (of a file in UTF-16, `iconv -f utf-16 -
 awk 'BEGIN { srand(2); printf "label"; for (i = 0; i < 502; i++) printf ",f%d", i; print ""
     for (r = 0; r < 60; r++) { printf "%d", rand() < 0.5; for (i = 0; i < 502; i++) printf ",v%d", 3 * rand(); print "" } }' >wide.csv
 run 0 init --data wide.csv --out wide
-says 'note: networks have at most 499 slots of categories; 3 columns, from "f499" on, are left out: take columns that say nothing out of the table'
+says 'note: networks have at most 499 slots of categories; 3 columns, from "f499" on, are not used: remove uninformative columns from the table'
 
 [ "$failed" = 0 ] && echo "run_way.sh: all passed"
 exit "$failed"

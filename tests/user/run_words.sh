@@ -72,7 +72,7 @@ says "bad:6: slot \"C1\" (2 of 4): $rule, found 99999999999999999999999"
 says "bad:7: slot \"C1\" (2 of 4): $rule, found -5"
 says 'bad:8: slot "label" (1 of 4): the row has no label (label or click); input_label False reads rows without one'
 says 'bad:9: slot "label" (1 of 4) has no value, and "clik" is no slot: expected "click"? (input_slots names the slots of the file)'
-says 'bad:10: "77" is no slot of the model'
+says 'bad:10: "77" is not a slot of the model'
 says 'bad:11: expected slot:value, found a blank line'
 says 'bad:12: slot "dense_input" (4 of 4): expected a number, found "x"'
 says 'empty is empty'
@@ -84,16 +84,16 @@ table "misspelt slot name" 1 refuses bad:9
 table "label out of range" 1 refuses bad:2
 table "nan or inf" 2 refuses bad:4
 table "id out of range" 3 refuses bad:3
-table "slot name not known" 1 warns bad:10
+table "unknown slot name" 1 warns bad:10
 table "empty file" 1 warns empty
 says "skiff check-data: 10 lines that training would refuse"
 { row 1 0.5 3 && echo "$(row 0 0.5 3) 77:5"; } >more
 run 1 check-data -m c.yaml more empty
-says "skiff check-data: training would refuse nothing, but warn: names that are no slot's, or empty files (--warnings_ok takes them)"
+says "skiff check-data: training would accept all lines but warn of unknown slot names or empty files (--warnings_ok accepts them)"
 run 0 check-data -m c.yaml --warnings_ok more empty
-says "nothing that training would refuse"
+says "training would accept all lines"
 run 1 check-data -m c.yaml empty
-says "there are no samples: training would refuse that"
+says "no samples: training would refuse this"
 
 # ---- training says the same of each of these lines, and check-data ends as training does ----
 i=0
@@ -136,32 +136,32 @@ row 1 0.5 200 >>long
 run 1 train -m c.yaml -o runner.train_data_dir=long runner.thread_num=2
 says "long:121: slot \"C1\" (2 of 4): $rule, found 200"
 run 0 train -m c.yaml -o "runner.train_data_dir=[bad, data, empty]" runner.bad_lines=10
-says '10 bad lines were left out'
-says '"77" is no slot of the model: its values are left out everywhere'
+says '10 bad lines were skipped'
+says '"77" is not a slot of the model: its values are ignored in all lines'
 says 'empty is empty'
 sed -n 2p bad >seven
 run 1 train -m c.yaml -o runner.train_data_dir=seven runner.bad_lines=-1
-says "no sample is left in runner.train_data_dir: 1 bad lines were left out (runner.bad_lines); skiff check-data tells"
+says "no samples in runner.train_data_dir: 1 bad lines were skipped (runner.bad_lines); skiff check-data prints"
 run 1 infer -m c.yaml -o runner.test_data_dir=bad
 says 'bad:2: slot "label" (1 of 4): expected 0 or 1 (it is the label), found 7'
 run 1 launch --server_num 1 --worker_num 1 -m c.yaml -o runner.train_data_dir=bad
 says 'bad:2: slot "label" (1 of 4): expected 0 or 1 (it is the label), found 7'
-says "skiff launch: to look at this job: skiff doctor -m c.yaml -o runner.train_data_dir=bad --servers 127.0.0.1:"
+says "skiff launch: check this job with: skiff doctor -m c.yaml -o runner.train_data_dir=bad --servers 127.0.0.1:"
 
 # ---- learning that is lost ----
 run 1 train -m c.yaml -o hyper_parameters.optimizer.class=SGD hyper_parameters.optimizer.learning_rate=1e20 runner.epochs=9
-says "learning has gone to NaN in epoch 0, batch "
+says "training diverged to NaN in epoch 0, batch "
 says "data/a lines "
 says "try a lower hyper_parameters.optimizer.learning_rate (now 1e+20), or set clip_norm beside it"
 silent "op auc"
 run 1 train -m c.yaml -o hyper_parameters.optimizer.class=SGD hyper_parameters.optimizer.learning_rate=1e20 \
     runner.reader_type=InmemoryDataset runner.shuffle=True
-says "learning has gone to NaN in epoch 0, batch "
+says "training diverged to NaN in epoch 0, batch "
 grep -qE "\(($work/data/a:[0-9]+, ){3}$work/data/a:[0-9]+\): parameter " said || fault "samples in memory have no lines"
 
 # ---- sizes, folders, files ----
 run 1 train -m c.yaml -o runner.input_hash_size=200
-says "runner.input_hash_size is 200, but hyper_parameters.sparse_feature_number is 100: ids from 100 on would have no row"
+says "runner.input_hash_size is 200, but hyper_parameters.sparse_feature_number is 100: ids of 100 or more would have no row"
 run 1 train -m c.yaml -o runner.input_format=criteo runner.input_hash_size=0
 says "runner.input_hash_size is 0 (ids of 64 bits), but hyper_parameters.sparse_feature_number is 100"
 run 0 train -m c.yaml -o runner.cache_dir=some/where
@@ -171,12 +171,12 @@ says "runner.cache_dir: cannot make folder $work/c.yaml"
 if [ "$(id -u)" != 0 ]; then
     mkdir -m 500 closed
     run 1 train -m c.yaml -o runner.cache_dir=closed
-    says "runner.cache_dir: $work/closed: no files can be made there"
+    says "runner.cache_dir: $work/closed: cannot create files in it"
 fi
 mkdir folder && cp data/a folder/ && cp bad folder/a~ && cp bad folder/.a.swp && cp bad folder/a.bak && cp bad 'folder/#a#'
 run 0 train -m c.yaml -o runner.train_data_dir=folder
-says "4 files are left out, like a backup or hidden by the name: $work/folder/#a#, $work/folder/.a.swp, $work/folder/a.bak, ..."
-says "1 files"
+says "4 files are ignored, because the name is hidden or that of a backup: $work/folder/#a#, $work/folder/.a.swp, $work/folder/a.bak, ..."
+says "1 file,"
 run 1 train -m c.yaml -o 'runner.train_data_dir=folder/*.bak' # who asks for it gets it
 says 'a.bak:2: slot "label"'
 rm folder/a
@@ -185,12 +185,12 @@ says "the folder holds no data file (files that begin with . or _, and backups s
 
 # ---- words ----
 run 2 trian
-says "there is no command trian; the nearest is train"
+says "unknown command trian; the nearest is train"
 run 2 train -m c.yaml --resum
-says "there is no flag --resum; the nearest is --resume"
+says "unknown flag --resum; the nearest is --resume"
 key() { # WRITTEN MEANT
     run 1 train -m c.yaml -o "$1=1"
-    says "-o $1 is no key: write $2"
+    says "-o $1 is not a key: write $2"
 }
 key runner.num_epochs runner.epochs
 key runner.epoch runner.epochs
@@ -208,22 +208,22 @@ run 1 train -m c.yaml -o runner.epocs=3
 says "unknown key runner.epocs (the nearest known one is runner.epochs)"
 sed 's/^runner:/Runner:/' c.yaml >case.yaml
 run 1 train -m case.yaml
-says "case.yaml:2: Runner must be written runner: upper and lower case differ"
+says "case.yaml:2: Runner must be written runner: keys are case-sensitive"
 sed 's/epochs: 1/num_epochs: 5/' c.yaml >epochs.yaml
 run 1 train -m epochs.yaml
-says "epochs.yaml:7: runner.num_epochs is no key: write runner.epochs"
+says "epochs.yaml:7: runner.num_epochs is not a key: write runner.epochs"
 sed 's/train_data_dir/train_data_dri/' c.yaml >needed.yaml
 run 1 train -m needed.yaml
-says "runner.train_data_dir is needed: a folder, files or patterns; what is runner.train_data_dri?"
+says "runner.train_data_dir is required: a folder, files or patterns; what is runner.train_data_dri?"
 run 1 train -m c.yaml -o runner.epochs=0
-says "runner.epochs is 0: nothing would be trained; write 1 or more"
+says "runner.epochs is 0: nothing would be trained; set 1 or more"
 run 1 train -m c.yaml -o runner.epochs=99999999999999999999
 says 'runner.epochs must be an integer of 64 bits, found "99999999999999999999"'
 run 1 train -m c.yaml -o runner.train_batch_size=1_000_000_000_000
 says "runner.train_batch_size must be between 1 and 16777216, found 1_000_000_000_000"
 run 1 train -m c.yaml -o runner.drop_last=True runner.train_batch_size=1000
-says "no batch is full: there are fewer samples in runner.train_data_dir than runner.train_batch_size (1000)"
-says "make the batches smaller or set drop_last to False"
+says "no batch is full: runner.train_data_dir has fewer samples than runner.train_batch_size (1000)"
+says "use smaller batches or set drop_last to False"
 run 0 help train
 says "usage: skiff train"
 run 0 help inspect tensor
@@ -247,7 +247,7 @@ says "DEBUG - key runner.train_batch_size: 4"
 says "DEBUG - slot C1: int64, dense, 0 to 99"
 says "DEBUG - file $work/data/a"
 run 2 train -q -v -m c.yaml
-says "--quiet or --verbose, not both"
+says "--quiet and --verbose exclude each other; give one of them"
 on_terminal() { # [NAME=VALUE]: a failing run on a terminal
     env -u NO_COLOR TERM=xterm "$@" script -qec "'$skiff' train -m c.yaml -o runner.train_data_dir=bad" /dev/null >said
 }
@@ -268,7 +268,7 @@ silent "$(printf '\033')"
 
 # ---- a job that is interrupted says where its part is, and how to go on ----
 run 2 launch --server_num 1 --resume script.py
-says "--resume goes with -m config.yaml"
+says "--resume needs -m config.yaml"
 run 0 launch --help
 says "--resume"
 rm -rf out
@@ -281,12 +281,12 @@ for _ in $(seq 600); do
     grep -q 'samples/s' jobs/workerlog.0 job 2>/dev/null && break
     sleep 0.1
 done
-line=$(sed -n 's/^skiff launch: to look at this job: skiff //p' job)
+line=$(sed -n 's/^skiff launch: check this job with: skiff //p' job)
 # shellcheck disable=SC2086
 [ -n "$line" ] && "$skiff" $line >said 2>&1
 says "this process is worker 0 of 1 workers and 1 servers"
-says "server 0: runs, async, for 1 servers and 1 workers"
-says "0 wrong"
+says "server 0: running, async, for 1 servers and 1 workers"
+says "0 faults"
 grep -qE "^skiff launch: worker 0: process [0-9]+, log jobs/workerlog.0" job || fault "-v does not name worker 0"
 kill -INT $launcher
 wait $launcher
@@ -295,7 +295,7 @@ kill $feeder 2>/dev/null
 wait $feeder 2>/dev/null
 cp job said
 says "skiff launch: stopped in epoch 0; the part is saved in $work/out/0"
-says "skiff launch: to go on: $skiff launch -v --server_num 1 --worker_num 1 --log_dir jobs -m c.yaml -o runner.train_data_dir=rows runner.seed=7 --resume"
+says "skiff launch: resume with: $skiff launch -v --server_num 1 --worker_num 1 --log_dir jobs -m c.yaml -o runner.train_data_dir=rows runner.seed=7 --resume"
 [ -f out/0/__skiff_manifest__ ] || fault "no part in out/0"
 run 0 launch --server_num 1 --worker_num 1 --resume --log_dir jobs -m c.yaml
 grep -qF "out/0 was saved in the middle of its epoch" jobs/workerlog.0 || fault "the job did not go on with the part"

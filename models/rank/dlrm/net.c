@@ -24,18 +24,18 @@ static struct skiff_var *layers(struct skiff_net *net, struct skiff_var *x, int6
 }
 
 /* Places of the pairs i < j (or i <= j) of an n x n matrix, row by row. */
-static struct skiff_var *pair_places(struct skiff_net *net, int64_t n, bool self, int64_t *count)
+static struct skiff_var *pair_positions(struct skiff_net *net, int64_t n, bool self, int64_t *count)
 {
     int32_t *at = malloc((size_t)(n * n) * sizeof(*at));
-    struct skiff_var *places = NULL;
+    struct skiff_var *positions = NULL;
     *count = 0;
     for (int64_t i = 0; at && i < n; i++)
         for (int64_t j = i + !self; j < n; j++)
             at[(*count)++] = (int32_t)(i * n + j);
     if (at)
-        places = skiff_layer_assign_value(net, SKIFF_DIMS(*count), "int32", at, NULL);
+        positions = skiff_layer_assign_value(net, SKIFF_DIMS(*count), "int32", at, NULL);
     free(at);
-    return places;
+    return positions;
 }
 
 /* Products of all pairs of the vectors [batch, n, width]: [batch, pairs]. */
@@ -45,9 +45,9 @@ static struct skiff_var *products(struct skiff_net *net, struct skiff_var *vecto
     struct skiff_var *z = skiff_matmul(net, vectors, vectors, .transpose_y = true);
     z = skiff_layer_transpose(net, skiff_reshape(net, z, SKIFF_DIMS(-1, n * n)), SKIFF_DIMS(1, 0),
                               NULL);
-    struct skiff_var *places = pair_places(net, n, self, count);
-    return skiff_layer_transpose(net, skiff_layer_gather(net, z, places, false), SKIFF_DIMS(1, 0),
-                                 NULL);
+    struct skiff_var *positions = pair_positions(net, n, self, count);
+    return skiff_layer_transpose(net, skiff_layer_gather(net, z, positions, false),
+                                 SKIFF_DIMS(1, 0), NULL);
 }
 
 static void build(struct skiff_net *net, const struct skiff_model_config *c,

@@ -16,7 +16,7 @@ _state = {"config": None, "counts": None}
 
 
 class DebugMode(enum.Enum):
-    """What is said of tensors: NaN and Inf, and an end; those only; what float16 could not hold; everything."""
+    """Which values of tensors are reported: NaN and Inf, and end; NaN and Inf only; values beyond float16; all."""
 
     CHECK_NAN_INF_AND_ABORT = 0
     CHECK_NAN_INF = 1
@@ -44,7 +44,7 @@ def _text(value):
 
 
 def _report(array, dtype, op, name, mode, output_dir):
-    """Says what the mode wants of a tensor; RuntimeError where it ends the program."""
+    """Reports on a tensor as the mode asks; RuntimeError where the mode ends the program."""
     counts, values = _look(array)
     where = "[device=cpu, op=%s, tensor=%s, dtype=%s]" % (op, name, _NAMES[dtype])
     bad = counts[0] + counts[1] > 0
@@ -116,7 +116,7 @@ def _refresh():
 
 
 class TensorCheckerConfig(object):
-    """Which ops are looked at (checked_op_list, skipped_op_list), in which steps (debug_step: from, to), and what is said."""
+    """Which ops are checked (checked_op_list, skipped_op_list), in which steps (debug_step: from, to), and what is reported."""
 
     current_step_id = 0
 

@@ -1,4 +1,4 @@
-"""paddle.autograd: gradients as values, and functions with gradients of one's own."""
+"""paddle.autograd: gradients as values, and functions with custom gradients."""
 from skiff import _native
 
 from paddle import _names

@@ -46,7 +46,7 @@ class PyLayerContext(object):
         return self._saved if self._unpack is None else tuple(self._unpack(t) for t in self._saved)
 
     def _let_go(self, outputs):
-        """A saved output would hold the note that holds what is saved: its value is kept, and a weak reference to it."""
+        """A saved output would hold the tape node that holds the saved tensors: keeps its value and a weak reference to it."""
         made = {id(t) for t in outputs}
         self._outputs = {i: weakref.ref(t) for i, t in enumerate(self._saved) if id(t) in made}
         self._saved = tuple(t._detach() if i in self._outputs else t for i, t in enumerate(self._saved))
@@ -116,7 +116,7 @@ class _Backward(object):
 
 
 class PyLayer(object):
-    """A function with a gradient of its own: forward(ctx, ...) and backward(ctx, *gradients), both static."""
+    """A function with a custom gradient: forward(ctx, ...) and backward(ctx, *gradients), both static."""
 
     @staticmethod
     def forward(ctx, *args, **kwargs):

@@ -1,4 +1,4 @@
-"""paddle.callbacks: what paddle.Model tells while it trains."""
+"""paddle.callbacks: callbacks of paddle.Model during training."""
 from paddle import _names
 from paddle.hapi.callbacks import (Callback, EarlyStopping, LRScheduler, ModelCheckpoint, ProgBarLogger,  # noqa: F401
                                    ReduceLROnPlateau, VisualDL)

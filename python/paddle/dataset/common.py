@@ -1,4 +1,4 @@
-"""Where data files are looked for. Unlike Paddle, nothing is downloaded: a missing file is an error that says where it belongs."""
+"""Folders of data files. Unlike Paddle, nothing is downloaded: the error of a missing file names its path."""
 import glob
 import hashlib
 import os
@@ -18,7 +18,7 @@ def md5file(fname):
 
 
 def local_file(folder, name):
-    """The path of a data file, or an error that says where to put it."""
+    """The path of a data file, or an error with the path to put it at."""
     path = os.path.join(DATA_HOME, folder, name)
     if not os.path.isfile(path):
         raise RuntimeError("data file %s not found: put %s there (Skiff downloads nothing)" % (path, name))

@@ -190,7 +190,7 @@ def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True):
 
 
 def _share(group, thing, mine=True):
-    """Bytes of every process; of those that have something to say."""
+    """The pickled objects of all processes; mine False: this one sends nothing."""
     return _native.collective_all_gather_bytes(group.id, pickle.dumps(thing) if mine else b"")
 
 
@@ -266,7 +266,7 @@ def _like(tensor):
 
 
 def alltoall(in_tensor_list, out_tensor_list, group=None, sync_op=True):
-    """Part i goes to process i; out_tensor_list gets what comes from every one (empty: of the shapes that go out)."""
+    """Part i goes to process i; out_tensor_list gets the parts from all processes (empty: with the shapes of the parts that are sent)."""
     group = _take_part(group, "alltoall")
     if group is None:
         return None

@@ -9,7 +9,7 @@ def package_root():
 
 
 def skiff_command():
-    """$SKIFF, the command beside this package (build/skiff, or bin/skiff of an installation), or the one on the PATH."""
+    """$SKIFF, the command next to this package (build/skiff, or bin/skiff of an installation), or the one on the PATH."""
     beside = os.path.join(os.path.dirname(package_root()), "skiff")
     installed = os.path.join(package_root(), "../../../bin/skiff")
     for path in (os.environ.get("SKIFF"), beside, installed, shutil.which("skiff")):

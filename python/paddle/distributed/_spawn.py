@@ -13,7 +13,7 @@ _IGNORED = ("gpus", "xpus", "ips", "backend", "print_config", "use_paddlecloud",
 
 
 def _free_ports(count):
-    """Ports of this machine that nobody listens on now."""
+    """Free ports of this machine."""
     import socket
     doors = [socket.socket() for _ in range(count)]
     try:

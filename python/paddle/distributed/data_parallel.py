@@ -1,4 +1,4 @@
-"""DataParallel: every process has the whole model and other rows; gradients are averaged while backward goes on."""
+"""DataParallel: every process has the complete model and other rows; gradients are averaged during backward."""
 import contextlib
 import warnings
 

@@ -20,13 +20,13 @@ def _number(name, default):
 
 
 def get_rank(group=None):
-    """The number of this process in the job (PADDLE_TRAINER_ID, else what srun or mpirun say), or in the group; -1: not a member
+    """The number of this process in the job (PADDLE_TRAINER_ID, else of srun or mpirun), or in the group; -1: not a member
     of it."""
     return _number("PADDLE_TRAINER_ID", _native.world_rank()) if group is None else group.rank
 
 
 def get_world_size(group=None):
-    """How many processes the job has (PADDLE_TRAINERS_NUM, else what srun or mpirun say), or the group; -1: not a member of
+    """How many processes the job has (PADDLE_TRAINERS_NUM, else of srun or mpirun), or the group; -1: not a member of
     it."""
     if group is None:
         return _number("PADDLE_TRAINERS_NUM", _native.world_size())
@@ -67,7 +67,7 @@ class ParallelMode(object):
 
 
 def _say_interrupted():
-    """After Ctrl-C the process ends by the signal: nobody but this would tell the others."""
+    """After Ctrl-C the process ends by the signal: this notifies the other ranks."""
     if getattr(sys, "last_type", None) is KeyboardInterrupt:
         _native.world_abandon("was interrupted (KeyboardInterrupt)")
 
@@ -105,11 +105,11 @@ def get_backend(group=None):
 
 
 def gloo_init_parallel_env(rank_id, rank_num, server_endpoint):
-    """The processes of a CPU job meet. Addresses of all are needed here: PADDLE_TRAINER_ENDPOINTS."""
+    """The rendezvous of a CPU job. Needs the addresses of all processes: PADDLE_TRAINER_ENDPOINTS."""
     if rank_num < 2:
         return
     if (get_rank(), get_world_size()) != (rank_id, rank_num) or not os.environ.get("PADDLE_TRAINER_ENDPOINTS"):
-        raise RuntimeError("gloo_init_parallel_env(%d, %d, %r): ranks meet by the addresses of all, which this call does not "
+        raise RuntimeError("gloo_init_parallel_env(%d, %d, %r): ranks connect by the addresses of all ranks, which this call does not "
                            "have; start the script with python -m paddle.distributed.launch --nproc_per_node %d, or set "
                            "PADDLE_TRAINER_ID=%d, PADDLE_TRAINERS_NUM=%d and PADDLE_TRAINER_ENDPOINTS" %
                            (rank_id, rank_num, server_endpoint, rank_num, rank_id, rank_num))

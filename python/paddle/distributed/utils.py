@@ -28,7 +28,7 @@ def get_host_name_ip():
 
 
 def find_free_ports(num):
-    """A set of ports that nobody listens on now."""
+    """A set of free ports."""
     from paddle.distributed._spawn import _free_ports
     return set(_free_ports(num))
 

@@ -108,7 +108,7 @@ class Categorical(Distribution):
 
 
 class Multinomial(Distribution):
-    """How often each number comes in total_count draws."""
+    """How often each number occurs in total_count draws."""
 
     def __init__(self, total_count, probs):
         if not isinstance(total_count, int) or total_count < 1:
@@ -148,7 +148,7 @@ class Multinomial(Distribution):
         return n * self._categorical.entropy() - paddle.lgamma(n + 1) + (chance * paddle.lgamma(counts + 1)).sum([0, -1])
 
     def _binomial(self, n, counts):
-        """The logarithm of the probability that one number comes so often."""
+        """The logarithm of the probability of that number of occurrences."""
         logits = self._probs_to_logits(self.probs, True)
         norm = n * paddle.clip(logits, min=0) + n * paddle.log1p(paddle.exp(-paddle.abs(logits))) - paddle.lgamma(n + 1)
         return counts * logits - paddle.lgamma(counts + 1) - paddle.lgamma(n - counts + 1) - norm

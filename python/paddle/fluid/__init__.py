@@ -1,4 +1,4 @@
-"""paddle.fluid as in PaddlePaddle 1.8, on Skiff. docs/python.md lists the differences."""
+"""paddle.fluid as in PaddlePaddle 1.8, on Skiff. docs/reference/python.md lists the differences."""
 import sys
 
 from paddle import _names, _which

@@ -1,5 +1,5 @@
 """The distributed jobs that this process is part of, so that Executor.close can leave them. They are not kept alive here: a
-worker whose job is dropped by everybody has not finished, and the servers are told so (skiff._native.Fleet)."""
+worker whose job has no owner any more has not finished, and the servers are notified (skiff._native.Fleet)."""
 import threading
 import weakref
 
@@ -7,7 +7,7 @@ _open = weakref.WeakSet()
 
 
 def patiently(call, *args, stop=None):
-    """call(*args), which may wait for other processes, on a thread of its own, so that Ctrl-C is heard. After a Ctrl-C the call
+    """call(*args), which may wait for other processes, on another thread, so that Ctrl-C is handled. After a Ctrl-C the call
     is ended by stop(); without one its thread is left alone: it ends with the process."""
     done, result, failure = threading.Event(), [], []
 

@@ -1,4 +1,4 @@
-"""core.PSGPU: passes of GPUBox. Devices are threads of this process; rows live in the worker's own table (docs/gpubox.md)."""
+"""core.PSGPU: passes of GPUBox. Devices are threads of this process; rows live in the worker's own table (docs/guide/gpubox.md)."""
 import sys
 
 from paddle import _names
@@ -135,14 +135,14 @@ def fetch_rows(job, dataset, threads):
     program = program.cut([], rows)
     block = program.global_block()
     for var in dataset.use_var:
-        if not block.has_var(var.name):  # a label, say
+        if not block.has_var(var.name):  # for example a label
             block.create_var(name=var.name, shape=var.shape, dtype=var.dtype, lod_level=var.lod_level)
     options = {"scope": global_scope(), "threads": threads, "fetch_list": [], "fetch_info": None, "print_period": 100}
     return _native.Executor(global_scope()).infer(program, dataset._native, **options)["samples"]
 
 
 def runs_here():
-    """May a script name CUDA devices? Says once that they are CPUs."""
+    """May a script name CUDA devices? Logs once that they are CPUs."""
     if Box.here and not Box.told:
         Box.told = True
         print("[fleet] GPUBox: CUDA devices were asked for (use_gpu); CPUs are used", file=sys.stderr, flush=True)
@@ -150,7 +150,7 @@ def runs_here():
 
 
 def threads_of(program):
-    """Threads that train a program of GPUBox's mode: one for each device; 0: as the dataset says."""
+    """Threads that train a program of GPUBox's mode: one for each device; 0: the dataset's number."""
     job = getattr(program, "_job", None)
     return len(PSGPU._state["devices"]) if PSGPU._state and getattr(job, "gpubox", False) else 0
 

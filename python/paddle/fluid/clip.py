@@ -57,7 +57,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
 
 
 class ErrorClipByValue(object):
-    """Bounds for the gradient of a variable (Variable._set_error_clip), where it comes into being."""
+    """Bounds for the gradient of a variable (Variable._set_error_clip), where it is computed."""
 
     def __init__(self, max, min=None):
         self.max, self.min = float(max), float(-max if min is None else min)

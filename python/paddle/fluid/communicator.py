@@ -1,4 +1,4 @@
-"""fluid.communicator: what exchanges gradients and parameters beside a trainer's program."""
+"""fluid.communicator: exchanges gradients and parameters next to a trainer's program."""
 from paddle import _names
 
 __all__ = ["Communicator"]

@@ -185,7 +185,7 @@ class CompiledProgram(object):
             from paddle.fluid.executor import join
             join(program, scope)
         if not getattr(program.__dict__.get("_job"), "meets", True):
-            # nobody waits for anybody: every device's batch is a step of its own
+            # no device waits: every device's batch is a step of its own
             steps = [exe._native.run(program, part, names, scope, False) for part in feeds]
             return self._results([list(row) for row in zip(*steps)], return_numpy, return_merged)
         joint = self._joint_program(devices)

@@ -47,7 +47,7 @@ class DatasetBase(object):
         if isinstance(filelist, str) or not all(isinstance(name, str) for name in filelist):
             raise TypeError("set_filelist takes a list of str, but got %s" % (filelist,))
         if self._hdfs[0] and "://" not in self._hdfs[0] and any(name.startswith(("hdfs:", "afs:")) for name in filelist):
-            _native.fs_configure("hdfs", *self._hdfs)  # tells what is wrong with it
+            _native.fs_configure("hdfs", *self._hdfs)  # reports wrong settings
         self.filelist, self._told_files = list(filelist), True
         self._native.set_files(self.filelist)
 
@@ -60,8 +60,8 @@ class DatasetBase(object):
         self._native.set_vars(self.use_var)
 
     def set_hdfs_config(self, fs_name, fs_ugi):
-        """Where paths such as hdfs:/a and afs:/a lie, and who reads them (docs/storage.md); for the process, as in Paddle. A name
-        that is no address is told when such a file is read."""
+        """Where paths such as hdfs:/a and afs:/a lie, and who reads them (docs/guide/storage.md); for the process, as in Paddle. A name
+        that is no address is reported when such a file is read."""
         self._hdfs = fs_name or "", fs_ugi or ""
         if "://" in self._hdfs[0]:
             _native.fs_configure("hdfs", *self._hdfs)
@@ -71,11 +71,11 @@ class DatasetBase(object):
         self._download_cmd = download_cmd
 
     def set_rank_offset(self, rank_offset):
-        """The variable that tells the ranks of samples in their page views; refused in training."""
+        """The variable with the ranks of samples in their page views; refused in training."""
         self._rank_offset = rank_offset
 
     def set_format(self, key, value):
-        """Not in Paddle: a setting of Skiff's own readers, such as ("format", "criteo"); docs/config.md lists them."""
+        """Not in Paddle: a setting of Skiff's own readers, such as ("format", "criteo"); docs/reference/configuration.md lists them."""
         self._native.set(key, value)
 
     def desc(self):
@@ -163,11 +163,11 @@ class InMemoryDataset(DatasetBase):
         self._candidate_size, self._fea_eval = record_candidate_size, bool(fea_eval)
 
     def set_date(self, date):
-        """The day of the data; noted (Paddle gives it to tables on GPUs)."""
+        """The day of the data; stored without effect (Paddle gives it to tables on GPUs)."""
         self._date = date
 
     def set_pass_id(self, pass_id):
-        """The number of the pass over the data; noted."""
+        """The number of the pass over the data; stored without effect."""
         self._pass_id = pass_id
 
     def get_pass_id(self):
@@ -197,7 +197,7 @@ class InMemoryDataset(DatasetBase):
         self._native.set("parse_content", bool(parse_content))
 
     def set_merge_by_sid(self, merge_by_sid):
-        """Whether a page view has several samples; noted, it counts only when they are merged (set_enable_pv_merge)."""
+        """Whether a page view has several samples; stored, it has an effect only when they are merged (set_enable_pv_merge)."""
         self._merge_by_sid = bool(merge_by_sid)
 
     def set_enable_pv_merge(self, enable_pv_merge):
@@ -211,7 +211,7 @@ class InMemoryDataset(DatasetBase):
     postprocess_instance = preprocess_instance
 
     def set_current_phase(self, current_phase):
-        """1: join, 0: update; noted (phases of page views)."""
+        """1: join, 0: update; stored without effect (phases of page views)."""
         self._phase = int(current_phase)
 
     def set_parse_logkey(self, parse_logkey):

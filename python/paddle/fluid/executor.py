@@ -97,7 +97,7 @@ def fetch_names(fetch_list):
 
 def join(program, scope):
     """Waits for the other processes of the program's job, as its run would, but so that Ctrl-C is heard: a worker's joins the
-    job, a server's serves. True when this was the whole run."""
+    job, a server's serves. True when this was the complete run."""
     from paddle.fluid._job import patiently
     stop = (lambda: _native.leave_job(program)) if program.waits == "serve" else None
     return patiently(_native.join_job, program, scope, stop=stop)
@@ -140,7 +140,7 @@ handler = FetchHandlerExample(var_dict={"auc": auc_var}, period_secs=60)
         return [item if isinstance(item, str) else item.name for item in items]
 
     def _call(self, values):
-        """On a thread of its own, with the values of thread 0."""
+        """On another thread, with the values of thread 0."""
         if self.return_np:
             values = [None if value is None else as_numpy(value) for value in values]
         if isinstance(self.var_dict, dict):
@@ -161,7 +161,7 @@ def tell_dumps(settings):
     """Values of variables by sample are written by `skiff train` alone; that a script gets none is not to be found out later."""
     if settings.get("dump_fields_path") and (settings.get("dump_fields") or settings.get("dump_param")):
         warnings.warn("dump_fields_path: nothing is written to %s: only `skiff train` and `skiff infer` dump values "
-                      "(runner.need_dump, docs/config.md)" % settings["dump_fields_path"])
+                      "(runner.need_dump, docs/reference/configuration.md)" % settings["dump_fields_path"])
 
 
 class Executor(object):
@@ -178,7 +178,7 @@ class Executor(object):
         self._closed = False
 
     def close(self):
-        """Says good-bye to the servers of a distributed job. The executor cannot be used afterwards."""
+        """Leaves a distributed job. The executor cannot be used afterwards."""
         if not self._closed:
             self._closed = True
             from paddle.fluid import _job

@@ -584,7 +584,7 @@ class Program(_native.Program):
         return other
 
     def _copy_notes(self, source):
-        """Python's own notes on a program go with its copies: its readers, and the job it is part of."""
+        """Copies of a program keep its attributes of Python: its readers, and the job it is part of."""
         for key in ("_readers", "_job"):
             if key in source.__dict__:
                 self.__dict__[key] = source.__dict__[key]
@@ -775,7 +775,7 @@ _flags = {"FLAGS_eager_delete_tensor_gb": 0.0, "FLAGS_check_nan_inf": False}
 
 
 def set_flags(flags):
-    """Notes FLAGS_...; those that Skiff reads are the communicator's (docs/python.md)."""
+    """Stores FLAGS_...; docs/reference/environment.md lists those that Skiff reads."""
     if not isinstance(flags, dict):
         raise TypeError("flags in set_flags should be a dict")
     for key, value in flags.items():

@@ -206,10 +206,10 @@ def save(program, model_path):
     _native.save(global_scope(), program, model_path)
 
 
-def _settle(path):
+def _recover(path):
     """What was saved there last is in its place when its files are looked for."""
     for folder in (os.path.dirname(path), path):
-        _native.settle(folder or ".")
+        _native.recover(folder or ".")
 
 
 def _prefix(path):
@@ -223,7 +223,7 @@ def load(program, model_path, executor=None, var_list=None):
     """The counterpart of save; also a folder of save_params or save_persistables, or one combined file with var_list."""
     _check_executor(executor)
     prefix = _prefix(model_path)
-    _settle(model_path)
+    _recover(model_path)
     if _files.exists(prefix + ".pdparams"):
         _native.load(global_scope(), program, prefix)
         return
@@ -256,7 +256,7 @@ def _saved_names(folder):
 def load_program_state(model_path, var_list=None):
     """{name: numpy array} of a saved model: fluid.save's files, or a folder of files."""
     prefix, names = _prefix(model_path), None
-    _settle(model_path)
+    _recover(model_path)
     if var_list is not None:
         names = {var if isinstance(var, str) else var.name for var in var_list}
     if _files.isfile(prefix + ".pdparams"):

@@ -9,7 +9,7 @@ __all__ = ["ParallelExecutor"]
 
 def _of_ranks(program, loss_name, num_trainers, trainer_id, scope, share_vars_from, sync_batch_norm):
     """The program with sums of its gradients over all trainers, which all begin with trainer 0's parameters. The startup program
-    has connected them (DistributeTranspiler, mode nccl2), or the environment says where they are."""
+    has connected them (DistributeTranspiler, mode nccl2), or the environment has their addresses."""
     from skiff import _native
     own = program.clone()
     if share_vars_from is None and loss_name is not None:

@@ -44,7 +44,7 @@ class _Loader(object):
     def queue(self):
         return self._ahead
 
-    # ---- where data comes from ----
+    # ---- sources of data ----
 
     def _set(self, make, places):
         if places is not None and not isinstance(places, (list, tuple)):

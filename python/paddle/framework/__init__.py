@@ -106,7 +106,7 @@ def get_rng_state(device=None):
 
 
 def set_rng_state(state_list, device=None):
-    """Random functions go on as they did after get_rng_state."""
+    """Random functions continue from the state of get_rng_state."""
     if len(state_list) != 1:
         raise ValueError("Length of cpu state list shoule be equal to 1")
     _generator.set_state(state_list[0])
@@ -130,7 +130,7 @@ def _traced(function):
 
 
 class _Noting(object):
-    """A context, a decorator or, called at once, a switch: whether ops are noted for backward."""
+    """A context, a decorator or, called at once, a switch: whether ops are recorded for backward."""
 
     __slots__ = ("_wanted", "_before")
 
@@ -162,7 +162,7 @@ class _Noting(object):
 
 
 def no_grad(func=None):
-    """with no_grad(): ..., @no_grad or @no_grad(): nothing is noted for backward."""
+    """with no_grad(): ..., @no_grad or @no_grad(): ops are not recorded for backward."""
     return _Noting(False) if func is None else _Noting(False)(func)
 
 
@@ -172,7 +172,7 @@ def enable_grad(func=None):
 
 
 def is_grad_enabled():
-    """Whether ops are noted for backward; False while programs are built."""
+    """Whether ops are recorded for backward; False while programs are built."""
     return mode.eager and _native.eager_noting()
 
 
@@ -265,7 +265,7 @@ def make_parameter(prefix, attr, shape, dtype, is_bias=False, default_initialize
                    is_distributed=False):
     """The parameter in the main program, and in the startup program with the op that fills it; eager: filled at once.
 
-    prefix: what a name of its own begins with (linear_0 -> linear_0.w_0, linear_0.b_0)."""
+    prefix: how a generated name begins (linear_0 -> linear_0.w_0, linear_0.b_0)."""
     from paddle.nn import initializer as init
     dtype = dtype_name(dtype or _default_dtype)
     shape = [int(d) for d in shape]

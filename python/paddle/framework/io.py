@@ -190,7 +190,7 @@ def _next_pickle(buffer):
         for _ in pickletools.genops(buffer):
             pass
         end = buffer.tell()
-    except ValueError:  # the reader says what is wrong
+    except ValueError:  # the reader names the fault
         end = None
     buffer.seek(start)
     return buffer.read() if end is None else buffer.read(end - start)

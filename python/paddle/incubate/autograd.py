@@ -60,7 +60,7 @@ _prim = [False]
 
 
 def enable_prim():
-    """Noted: operators are whole here, in programs and in their gradients; none is split into primitive ones."""
+    """Stored without effect: operators are not split into primitive ones."""
     _prim[0] = True
 
 
@@ -90,7 +90,7 @@ def _reached(inputs):
 
 @contextlib.contextmanager
 def _flowing(variables):
-    """Gradients go through these, whatever stop_gradient says; then it says the same again."""
+    """Lets gradients flow through these tensors, and restores stop_gradient afterwards."""
     stopped = [var for var in variables if var.stop_gradient]
     for var in stopped:
         var.stop_gradient = False

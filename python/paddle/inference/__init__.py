@@ -61,7 +61,7 @@ class Config(object):
             if not isinstance(given, (bytes, bytearray, memoryview)):
                 raise TypeError("set_model_buffer: %s is %s; expected the bytes of a file" % (name, type(given).__name__))
             if len(given) != size:
-                raise ValueError("set_model_buffer: %s has %d bytes, and its size is said to be %d" % (name, len(given), size))
+                raise ValueError("set_model_buffer: %s has %d bytes, but the given size is %d" % (name, len(given), size))
         self._buffers = bytes(prog_buffer), bytes(params_buffer)
 
     def model_from_memory(self):
@@ -181,7 +181,7 @@ class Tensor(object):
 
     def copy_to_cpu(self):
         if self._array is None:
-            raise ValueError("paddle.inference: %s has no value; %s comes first" %
+            raise ValueError("paddle.inference: %s has no value; call %s first" %
                              (self._name, "copy_from_cpu" if self._is_input else "predictor.run()"))
         return self._array.copy()
 
@@ -194,7 +194,7 @@ class Tensor(object):
 
     def _feed(self):
         if self._array is None:
-            raise ValueError("paddle.inference: input %s has no value; get_input_handle(%r).copy_from_cpu(array) comes before run()" %
+            raise ValueError("paddle.inference: input %s has no value; call get_input_handle(%r).copy_from_cpu(array) before run()" %
                              (self._name, self._name))
         if not self._lod:
             return self._array

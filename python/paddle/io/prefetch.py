@@ -35,7 +35,7 @@ class _Reader(object):
             self.changed.notify_all()
 
     def _add(self, item):
-        """False: nobody wants more."""
+        """False: no more items are wanted."""
         with self.changed:
             self.read.append(item)
             self.changed.notify_all()
@@ -48,8 +48,8 @@ class _Reader(object):
 
 
 class Prefetch(object):
-    """An iterator over items; a thread reads `ahead` more than were taken. Whoever takes one waits until the thread has done
-    so: the random numbers that a dataset draws are then the same in every run, and reader and loop do not run at once."""
+    """An iterator over items; a thread reads `ahead` more than were taken. The caller that takes one waits until the thread
+    has done so: the random numbers that a dataset draws are then the same in every run, and reader and loop do not run at once."""
 
     def __init__(self, items, ahead):
         self._reader = _Reader(items, ahead)

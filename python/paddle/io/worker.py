@@ -41,7 +41,7 @@ class Stopped(object):
 
 
 class Failed(object):
-    """What a worker sends of an exception; `where` says of which rows."""
+    """The message of a worker about an exception; `where` names the rows."""
 
     def __init__(self, error, where):
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -105,7 +105,7 @@ def _sent(connection, make, where):
 def run(connection, others, plan, number, base):
     """A worker's life. others: the loader's ends of the pipes, which only the loader may hold."""
     global _here
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the loader's to hear; we end with it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loader handles Ctrl-C and ends the workers
     for other in others:
         other.close()
     info = _here = WorkerInfo(id=number, num_workers=plan.num_workers, dataset=plan.dataset, seed=base)
@@ -164,7 +164,7 @@ class Worker(object):
         try:
             self.connection.send(task)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # answer() says so
+            pass  # answer() reports it
 
     def answer(self, timeout):
         """The next batch. RuntimeError: the worker has died, or takes longer than timeout seconds."""

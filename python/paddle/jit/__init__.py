@@ -9,7 +9,7 @@ def set_code_level(level=100, also_to_stdout=False):
 
 
 def set_verbosity(level=0, also_to_stdout=False):
-    """Accepted: tracing says nothing."""
+    """Accepted without effect: tracing logs nothing."""
 
 
 __getattr__ = _names.guard(__name__)

@@ -1,5 +1,5 @@
 """return, break and continue in the middle of branches and loops, rewritten as values: a branch that ends the function or a
-loop step takes the statements behind it into its other side; where that is not enough a flag says that they are left out."""
+loop step takes the statements after it into its other branch; where that is not enough, a flag skips them."""
 import ast
 
 #: the value that the function returns, and whether it has been set
@@ -59,7 +59,7 @@ class Exits(object):
         node.body = head + new + [_at(ast.Return(value=ast.Name(id=VALUE, ctx=ast.Load())), body[-1])]
 
     def _sequence(self, nodes, tail, loop):
-        """tail: nothing comes behind these statements, in the loop's body or in the function."""
+        """tail: no statement follows these, in the loop's body or in the function."""
         out = []
         for at, node in enumerate(nodes):
             rest = nodes[at + 1:]

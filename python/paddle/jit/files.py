@@ -23,7 +23,7 @@ def _check_path(path):
 
 
 def _info(tensor, names):
-    """What PATH.pdiparams.info says of a tensor."""
+    """The entry of PATH.pdiparams.info about a tensor."""
     info = {}
     if id(tensor) in names:
         info["structured_name"] = names[id(tensor)]
@@ -49,7 +49,7 @@ def _write(concrete, path, names, output_spec):
         scope.set(name, tensor._numpy())
     program = trace.program.clone(for_test=True)
     folder, name = os.path.split(path)
-    with tempfile.TemporaryDirectory(dir=_files.beside(path), prefix=".jit-") as place:  # whole, or not at all
+    with tempfile.TemporaryDirectory(dir=_files.beside(path), prefix=".jit-") as place:  # completely, or not at all
         _native.save_inference_prefix(scope, program, trace.feeds, fetches, os.path.join(place, name))
         _native.remove_manifest(path, prefix=True)  # of another save: it would not fit these files
         for end in (".pdiparams", ".pdmodel"):
@@ -190,7 +190,7 @@ def _read(prefix, params, infos):
         if not (isinstance(var, Variable) and var.persistable) or var.kind in ("FEED_MINIBATCH", "FETCH_LIST"):
             continue
         if infos is not None and var.name not in infos:
-            raise RuntimeError("%s.pdiparams.info says nothing of %s, which the program has: the model is not complete" %
+            raise RuntimeError("%s.pdiparams.info has no entry for %s, which the program has: the model is not complete" %
                                (prefix, var.name))
         tensors[var.name] = _tensor_of(var, scope, (infos or {}).get(var.name))
     return (program, feeds, fetches), tensors

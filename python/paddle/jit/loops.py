@@ -79,7 +79,7 @@ class While(object):
                 value = _layers.cast(net, value, how.dtype)
         elif how is None:
             return leaf
-        elif missing(leaf):  # what the loop sets first: nobody reads it before
+        elif missing(leaf):  # first set in the loop: not read before
             value, shape = constant(0, how.dtype, [1 if n < 0 else n for n in how.shape]), how.shape
         else:
             value, shape = constant(leaf, how.dtype), how.shape
@@ -210,14 +210,14 @@ def _same(a, b):
 
 
 class _Counted(object):
-    """Items by number, as many as a variable says: start, start + step .. below stop; item(i) is what the body gets."""
+    """Items by number, with a count by a variable: start, start + step .. below stop; item(i) is what the body gets."""
 
     def __init__(self, start, stop, step, item, place=None):
         self.start, self.stop, self.step, self.item, self._place = start, stop, step, item, place
 
     def __iter__(self):
         from paddle.jit.trace import NeedsValue, user_line
-        raise NeedsValue("%s: this iterates as often as a tensor says, which is known when the program runs (paddle.jit): only a for "
+        raise NeedsValue("%s: the number of iterations is a tensor, which is known when the program runs (paddle.jit): only a for "
                          "statement can be written to the program" % user_line())
 
 

@@ -176,7 +176,7 @@ class Branches(object):
             self._before.append(leaves)
 
     def side(self, which, function, get):
-        """Traces a side in a block of its own; its results are visible around it."""
+        """Traces a branch in its own block; its results are visible outside of it."""
         test = self._test if which else logical("logical_not", self._test)
         branch = net.branch_begin([test], True)
         try:

@@ -32,7 +32,7 @@ def _used(program, fetches):
 
 
 class _ByExecutor(object):
-    """One run of the program, noted as one op; backward runs a second program that holds both."""
+    """One run of the program, recorded as one op; backward runs a second program that holds both."""
 
     def __init__(self, program, names, fetches):
         self._names, self._fetches = names, fetches

@@ -40,7 +40,7 @@ def user_line():
 
 
 def _refuse(name, before):
-    """A method of Variable that a trace refuses and everybody else has as before."""
+    """A method of Variable that a trace refuses; outside of traces it is unchanged."""
 
     def method(self, *args, **kwargs):
         if mode.trace is not None:

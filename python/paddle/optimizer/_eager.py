@@ -50,7 +50,7 @@ def set_attributes(group, decay_is_setting):
 
 
 def _row(parameter, options):
-    """What the native optimizer is told about a parameter."""
+    """Settings of a parameter for the native optimizer."""
     if not isinstance(parameter, Tensor):
         raise TypeError("the parameters of an optimizer must be Tensors, but received %s" % type(parameter))
     decays, excluded, ratio = (options.get(name) for name in _QUESTIONS)

@@ -191,7 +191,7 @@ def make(base):
                                       "for usage.")
 
         def state_dict(self):
-            """{"state": what the next step goes on from}; func_evals and n_iter count."""
+            """{"state": the state that the next step continues from}; func_evals and n_iter count."""
             return {"state": dict(self.state)}
 
         def set_state_dict(self, state_dict):

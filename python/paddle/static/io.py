@@ -78,7 +78,7 @@ def load_program_state(model_path, var_list=None):
         if prefix.endswith(end):
             prefix = prefix[:-len(end)]
     for folder in (os.path.dirname(prefix), model_path):
-        _native.settle(folder or ".")
+        _native.recover(folder or ".")
     if _files.exists(prefix + ".pdparams"):
         state = _native.read_saved(prefix)
     elif _files.isdir(model_path):

@@ -71,7 +71,7 @@ def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):
 
 
 def _fill_diagonal(x, value, offset=0, wrap=False, name=None):
-    """Every element of the diagonal becomes the value; wrap goes on below a tall matrix."""
+    """Every element of the diagonal becomes the value; wrap continues below a tall matrix."""
     from paddle.tensor.creation import full_like
     from paddle.tensor.logic import logical_and
     from paddle.tensor.search import where
@@ -240,7 +240,7 @@ def tensordot(x, y, axes=2, name=None):
         if not axes or isinstance(axes[0], int):
             axes = [axes]
         over_x, over_y = list(axes[0]), list(axes[1] if len(axes) > 1 else axes[0])
-        longer = max(over_x, over_y, key=len)  # the shorter one goes on as the longer one
+        longer = max(over_x, over_y, key=len)  # the shorter one continues as the longer one
         over_x, over_y = (over + longer[len(over):] for over in (over_x, over_y))
     from paddle.tensor.math import sum
     for a, b in zip(over_x, over_y):

@@ -98,7 +98,7 @@ class Fleet(object):
         return self
 
     def _join(self):
-        """Meets the other ranks."""
+        """Joins the other ranks."""
         from paddle.distributed import parallel
         role = self._role_maker
         ends = role.get_trainer_endpoints()
@@ -233,7 +233,7 @@ class Fleet(object):
         return self._job
 
     def _tables(self):
-        """The runtime of a job with tables of features, or None."""
+        """The runtime of a job with sparse tables, or None."""
         return self._runtime_handle if self._job is not None and self._job.table_names() else None
 
     def _need_tables(self, what):
@@ -244,7 +244,7 @@ class Fleet(object):
 
     def init_server(self, dirname=None, var_names=None, **kwargs):
         """Fills the parameters; from a saved model when one is given (made with any number of servers; a folder of files, one
-        file of all, or a prefix of .pdiparams or .pdparams). Tables of features: from the folder of a save."""
+        file of all, or a prefix of .pdiparams or .pdparams). Sparse tables: from the folder of a save."""
         from paddle.fluid.incubate.fleet._job import is_model
         job = self._need_job("init_server")
         unknown = [name for name in var_names or () if name not in job.table_names()]
@@ -268,15 +268,15 @@ class Fleet(object):
             self._job.connect(global_scope())
 
     def stop_worker(self):
-        """Tells the servers that this worker has finished."""
+        """Notifies the servers that this worker has finished."""
         if self._job is not None:
             self._job.leave()
 
     # ---- files ----
 
     def save_persistables(self, executor, dirname, main_program=None, mode=0):
-        """All variables, one file each, gathered from the servers; worker 0 writes. Of tables of features and dense
-        parameters beside them: shard files; mode: 0 all, 1 delta, 2 base, 3 batch model, 5 patch."""
+        """All variables, one file each, gathered from the servers; worker 0 writes. Of sparse tables and dense
+        parameters next to them: shard files; mode: 0 all, 1 delta, 2 base, 3 batch model, 5 patch."""
         from paddle.fluid.executor import global_scope
         if self._tables():
             self._tables()._save_persistables(executor, dirname, main_program, mode)
@@ -289,7 +289,7 @@ class Fleet(object):
     def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None,
                              export_for_deployment=True, mode=0):
         """A model that runs alone, with the servers' parameters: __model__ and one file per parameter in the folder. With
-        tables of features: these in dnn_plugin, the tables' shard files of the mode beside it."""
+        sparse tables: these in dnn_plugin, the tables' shard files of the mode next to it."""
         from paddle.fluid.executor import global_scope
         targets = target_vars if isinstance(target_vars, (list, tuple)) else [target_vars]
         names = [t if isinstance(t, str) else t.name for t in targets]
@@ -307,8 +307,8 @@ class Fleet(object):
             self._job.save_inference_model(global_scope(), feeds, names, dirname)
 
     def load_inference_model(self, path, mode=0):
-        """The parameters of a saved model, for infer_from_dataset on this worker (they do not go to the servers). With tables
-        of features: the tables and the dense parameters, on the servers."""
+        """The parameters of a saved model, for infer_from_dataset on this worker (they do not go to the servers). With sparse
+        tables: the tables and the dense parameters, on the servers."""
         from paddle.static.io import load_program_state
         from paddle.fluid.executor import global_scope
         if not _files.isdir(path):
@@ -335,10 +335,10 @@ class Fleet(object):
     def shrink(self, threshold=None):
         """Shows and clicks fade, rows with a low score or long unseen go."""
         if not self._tables():
-            raise NotImplementedError("fleet.shrink: this job has no table of features; rows of other tables are not dropped")
+            raise NotImplementedError("fleet.shrink: this job has no sparse table; rows of other tables are not dropped")
         self._tables()._shrink(threshold)
 
-    # ---- files: jobs with tables of features ----
+    # ---- files: jobs with sparse tables ----
 
     def save_one_table(self, table_id, path, mode):
         """One table: those of features by number, then all dense parameters as one."""

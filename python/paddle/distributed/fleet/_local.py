@@ -11,7 +11,7 @@ def tables_of(program):
 
 
 def has_entry(program):
-    """Does a table ask for what only a table of features has?"""
+    """Does a table have settings that only a sparse table has?"""
     return any(op.has_attr("entry") and op.attr("entry") not in ("", "none") for op in tables_of(program))
 
 
@@ -108,7 +108,7 @@ def forget(*programs):
 
 
 def open_own(program):
-    """Makes the job of a program that was noted."""
+    """Makes the job of a program that minimize has registered."""
     from paddle.fluid.incubate.fleet._job import Job
     main, startup = program.__dict__["_own_tables"]
     forget(main, startup)
@@ -119,7 +119,7 @@ def open_own(program):
 
 
 def save_own(program, prefix, write):
-    """static.save: dense variables by write(), tables of features beside them, in PREFIX.tables."""
+    """static.save: dense variables by write(), sparse tables next to them, in PREFIX.tables."""
     job = program.__dict__.get("_job")
     if job is not None and job.table_names():
         job.tables("save").save_tables(prefix + ".tables", 0, dense=False)
@@ -147,7 +147,7 @@ def load_tables(job, prefix):
 
 
 def load_untrained(program, prefix, read):
-    """A network without an optimizer, as scripts that only judge build it: the tables are those of a copy that has one; the
+    """A network without an optimizer, as scripts that only evaluate build it: the tables are those of a copy that has one; the
     program runs as that copy's look-ups and what is behind them. Each load begins with empty tables."""
     if "_judging" in program.__dict__:
         program.run_as(None)

@@ -1,7 +1,7 @@
-"""fleet._runtime_handle: what a job with tables of features saves, loads and drops.
+"""fleet._runtime_handle: saves, loads and shrinks of a job with sparse tables.
 
 Any worker may call; worker 0 does the work, as in Paddle. Whoever calls pushes what it has queued first, so that nothing that
-was trained is missing. With PADDLE_WITH_GLOO set to 1 or 2 all workers meet before and after; otherwise nobody waits.
+was trained is missing. With PADDLE_WITH_GLOO set to 1 or 2, all workers wait for each other before and after; otherwise no worker waits.
 """
 import os
 import warnings

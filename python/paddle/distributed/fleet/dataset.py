@@ -24,7 +24,7 @@ class DatasetBase(_fluid.DatasetBase):
             raise TypeError("init got unexpected keyword arguments: %s" % ", ".join(sorted(more)))
 
     def _set_use_ps_gpu(self, use_ps_gpu):
-        """GPUBox: the dataset of the passes (docs/gpubox.md)."""
+        """GPUBox: the dataset of the passes (docs/guide/gpubox.md)."""
         from paddle.fluid._psgpu import PSGPU
         self._use_ps_gpu = bool(use_ps_gpu)
         if use_ps_gpu and self._kind != "InMemoryDataset":
@@ -68,7 +68,7 @@ class DatasetBase(_fluid.DatasetBase):
         return self.desc()
 
     def _set_uid_slot(self, uid_slot):
-        """The slot that names the user; noted, as in Paddle without user-wise shuffling."""
+        """The slot that names the user; stored without effect, as in Paddle without user-wise shuffling."""
         self._uid_slot = uid_slot
 
 
@@ -144,7 +144,7 @@ class InMemoryDataset(DatasetBase, _fluid.InMemoryDataset):
         """Over all workers of the fleet; without one: local_shuffle."""
         owner = getattr(fleet, "fleet", fleet)
         if getattr(self, "_by_uid", False) and getattr(owner, "_job", None) is not None:
-            raise NotImplementedError("global_shuffle: samples go to workers by lot here, not by user; leave "
+            raise NotImplementedError("global_shuffle: samples are distributed to workers at random, not by user; leave "
                                       "_set_shuffle_by_uid out")
         _fluid.InMemoryDataset.global_shuffle(self, owner, thread_num)
 

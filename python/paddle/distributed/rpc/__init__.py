@@ -1,7 +1,7 @@
 """paddle.distributed.rpc: functions of one process that run in another one of the job.
 
-Rank 0 listens at the master's endpoint: every process tells it its name and address and gets those of all, and keeps the
-connection until shutdown, so that everybody learns of a process that dies. A call is a connection of its own (link.py)."""
+Rank 0 listens at the master's endpoint: every process sends its name and address, receives those of all, and keeps the
+connection until shutdown, so that every process learns of one that dies. Each call has its own connection (link.py)."""
 import os
 import pickle
 import socket
@@ -33,7 +33,7 @@ class _RemoteTraceback(Exception):
 
 
 class _Master(object):
-    """Waits for all ranks, tells each who they are; at the end waits for all, or for the death of one."""
+    """Waits for all ranks and sends each the list of all; at the end waits for all, or for the death of one."""
 
     def __init__(self, size):
         self._size, self._links, self._infos, self._left, self._lock = size, {}, {}, set(), threading.Lock()
@@ -47,11 +47,10 @@ class _Master(object):
             if wrong is None:
                 self._infos[info.rank], self._links[info.rank] = info, link
                 if len(self._infos) == self._size:
-                    self._tell(("all", [self._infos[rank] for rank in range(self._size)]))
-            elif len(self._infos) < self._size:
-                self._tell(("refused", wrong))
+                    self._send_all(("all", [self._infos[rank] for rank in range(self._size)]))
+            else:
+                self._refuse(link, info, wrong)
         if wrong is not None:
-            link.send(("refused", wrong))
             return
         try:
             link.receive()
@@ -61,9 +60,9 @@ class _Master(object):
         with self._lock:
             self._left.add(info.rank)
             if gone:
-                self._tell(("gone", info))
+                self._send_all(("gone", info))
             elif len(self._left) == self._size:
-                self._tell(("bye", None))
+                self._send_all(("bye", None))
             if gone or len(self._left) == self._size:
                 self._over.set()
         self._over.wait()  # the connection is needed until all have left
@@ -77,7 +76,17 @@ class _Master(object):
             return "The Worker name must be unique, but name `%s` is repeated." % info.name
         return None
 
-    def _tell(self, message):
+    def _refuse(self, link, info, reason):
+        """The job cannot begin: every rank learns why, rank 0 last (_send_all)."""
+        message = ("refused", reason)
+        begins = len(self._infos) < self._size
+        if begins and info.rank == 0:
+            self._send_all(message)
+        link.send(message)
+        if begins and info.rank != 0:
+            self._send_all(message)
+
+    def _send_all(self, message):
         """To all; to rank 0 last, because this is its process, which may end when it knows."""
         for rank in sorted(self._links, reverse=True):
             try:
@@ -135,7 +144,7 @@ class _Agent(object):
         return value
 
     def _watch(self):
-        """Waits for the end of the job: all have said goodbye, or one has died."""
+        """Waits for the end of the job: all have left, or one has died."""
         try:
             kind, value = self._link.receive()
             if kind != "bye":
@@ -203,7 +212,7 @@ class _Agent(object):
 
 
 def _packed(answer, worker):
-    """An answer's bytes; what cannot be sent becomes an exception that says so."""
+    """The bytes of a reply; a value that cannot be sent becomes an exception that names it."""
     try:
         content = pickle.dumps(answer, protocol=4)
         if not answer[0]:
@@ -263,7 +272,7 @@ def _setting(value, name):
 
 
 def init_rpc(name, rank=None, world_size=None, master_endpoint=None):
-    """Joins the job; returns when all processes have. What is not given comes from PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM and
+    """Joins the job; returns when all processes have. Arguments that are not given come from PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM and
     PADDLE_MASTER_ENDPOINT."""
     if _state["agent"] is not None:
         raise RuntimeError("init_rpc: this process has joined already; call shutdown first")

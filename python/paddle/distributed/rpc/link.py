@@ -44,7 +44,7 @@ def _of_machine(port, makes):
     os.makedirs(folder, mode=0o700, exist_ok=True)
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise PermissionError("%s: expected a folder of yours that nobody else can read; remove it, or set SKIFF_SECRET" % folder)
+        raise PermissionError("%s: expected a folder of this user that no other user can read; remove it, or set SKIFF_SECRET" % folder)
     path = os.path.join(folder, "%d.secret" % port)
     if makes:
         made = "%s.%d" % (path, os.getpid())
@@ -76,7 +76,7 @@ class Secret(object):
         elif is_local(host):
             self._file, self._own, self._value = _of_machine(port, first), first, None
         else:
-            raise PermissionError("init_rpc: other machines can reach %s:%d, and whoever can call a process runs what he likes in "
+            raise PermissionError("init_rpc: other machines can reach %s:%d, and a caller can run any code in "
                                   "it: give all processes of the job one secret (SKIFF_SECRET_FILE; skiff secret new --out FILE)" %
                                   (host, port))
 
@@ -128,7 +128,7 @@ class Link(object):
         return b"".join(parts)
 
     def send(self, message):
-        """One message, whole."""
+        """One complete message."""
         self.send_bytes(pickle.dumps(message, protocol=4))
 
     def send_bytes(self, content):

@@ -34,7 +34,7 @@ def _ops(helper, kind, inputs, dtypes, attrs):
 
 
 def _tree_table(helper, attr, shape, dtype):
-    """A table of node ids: filled with zeros, until its initializer or a file says otherwise."""
+    """A table of node ids: filled with zeros, until its initializer or a file fills it."""
     from paddle.fluid.initializer import Constant
     return helper.create_parameter(attr, shape, dtype, default_initializer=Constant(0))
 

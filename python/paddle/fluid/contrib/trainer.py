@@ -97,7 +97,7 @@ def _newest_with_all(folder, trainers):
 
 
 def _write(path, text):
-    """All or nothing: a reader sees the whole file or none."""
+    """All or nothing: a reader sees the complete file or none."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path + ".part", "w") as file:
         file.write(text)
@@ -212,7 +212,7 @@ class Trainer(object):
         if config is not None:
             trainers = int(os.getenv("PADDLE_TRAINERS", "1")) if os.getenv("PADDLE_TRAINING_ROLE") else 1
             config.load_serial = _newest_with_all(config.checkpoint_dir, trainers)
-            # all trainers count from here, so that the parts of one checkpoint meet in one folder
+            # all trainers count from here, so that the parts of one checkpoint are in one folder
             self._serial = -1 if config.load_serial is None else config.load_serial
         self._transpile_if_asked()
         with self._prog_and_scope_guard():

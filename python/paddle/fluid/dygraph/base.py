@@ -68,7 +68,7 @@ enable_imperative, disable_imperative = enable_dygraph, disable_dygraph
 
 
 def no_grad(func=None):
-    """A context or a decorator: nothing is noted for backward."""
+    """A context or a decorator: ops are not recorded for backward."""
     return _no_grad(func)
 
 

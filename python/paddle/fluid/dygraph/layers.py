@@ -33,7 +33,7 @@ class Layer(_Layer):
             _native.eager_set_noting(True)
 
     def eval(self):
-        """Dropout and normalization as in inference. As in Paddle 1.8 this holds for the whole guard: there are no gradients
+        """Dropout and normalization as in inference. As in Paddle 1.8 this holds for the complete guard: there are no gradients
         until some layer's train()."""
         super().eval()
         if mode.guard:

@@ -145,7 +145,7 @@ class LinearLrWarmup(LearningRateDecay):
 
 
 class ReduceLROnPlateau(LearningRateDecay):
-    """Multiplied by decay_rate when the loss, told by step(loss), has not become better for `patience` times."""
+    """Multiplied by decay_rate when the loss of step(loss) has not become better for `patience` times."""
 
     def __init__(self, learning_rate, mode="min", decay_rate=0.1, patience=10, verbose=False, threshold=1e-4,
                  threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8, dtype="float32"):

@@ -1,4 +1,4 @@
-"""fluid.layers: the words networks are built with. Every layer is a C layer (docs/layers.md) or one registered operator; the
+"""fluid.layers: layers of networks. Every layer is a C layer (docs/reference/layers.md) or one registered operator; the
 programs are Fluid 1.8.5's, operator for operator and name for name. Inside fluid.dygraph.guard they run at once."""
 from paddle import _names
 from paddle.fluid._at_once import at_once

@@ -49,7 +49,7 @@ def increment(x, value=1.0, in_place=True):
 
 @contextmanager
 def _body(begin, end):
-    """The block between begin() and end(); when its layers fail, building goes on around it."""
+    """The block between begin() and end(); when its layers fail, building continues outside of it."""
     begin()
     try:
         yield

@@ -17,7 +17,7 @@ def noam_decay(d_model, warmup_steps, learning_rate=1.0):
 
 
 def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
-    """rate * decay_rate^(step / decay_steps); staircase: whole quotients."""
+    """rate * decay_rate^(step / decay_steps); staircase: integer quotients."""
     return _layers.lr_exponential(net, learning_rate, decay_steps, decay_rate, bool(staircase))
 
 

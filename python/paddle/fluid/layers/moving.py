@@ -149,7 +149,7 @@ def meshgrid(input, name=None):
 
 
 def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
-    """The pixels that a filter meets at every position, as columns."""
+    """The pixels under a filter at every position, as columns."""
     check_variable(x, "x", "unfold")
     pads = [paddings] * 4 if isinstance(paddings, int) else list(paddings) * (2 if len(paddings) == 2 else 1)
     two = [[v, v] if isinstance(v, int) else list(v) for v in (kernel_sizes, strides, dilations)]

@@ -605,7 +605,7 @@ def randn(shape, out=None, dtype=None, device=None, stop_gradient=True, name=Non
 
 
 def randint(low, high=None, shape=None, out=None, dtype=None, device=None, stop_gradient=False, seed=0, name=None):
-    """Whole numbers from low (or 0) up to high (or low), which is left out."""
+    """Integers from low (or 0) up to high (or low), which is not included."""
     if high is None:
         low, high = 0, low
     shape = [1] if shape is None else shape

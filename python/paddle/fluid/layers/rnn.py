@@ -97,7 +97,7 @@ class LSTMCell(RNNCell):
 
 
 def _keep_ended(step_mask, state, new):
-    """The new state where the sequence goes on, else the old one."""
+    """The new state where the sequence continues, else the old one."""
     return nn.elementwise_mul(new, step_mask, axis=0) - nn.elementwise_mul(state, (step_mask - 1), axis=0)
 
 

@@ -69,7 +69,7 @@ def sequence_slice(input, offset, length, name=None):
 
 
 def sequence_expand(x, y, ref_level=-1, name=None):
-    """Sequences of x repeated as y's level says."""
+    """Sequences of x, repeated by y's level."""
     check_variable(x, "x", "sequence_expand")
     check_variable(y, "y", "sequence_expand")
     return _layers.sequence_expand(net, x, y, ref_level, name)
@@ -144,7 +144,7 @@ def filter_by_instag(ins, ins_tag, filter_tag, is_lod, out_val_if_empty=0):
 
 
 def sequence_scatter(input, index, updates, name=None):
-    """input with sequence i of updates added to row i, each at the column that index says."""
+    """input with sequence i of updates added to row i, each at the column that index gives."""
     check_dtype(input, "input", "sequence_scatter", ("float32", "float64", "int32", "int64"))
     check_dtype(index, "index", "sequence_scatter", ("int32", "int64"))
     check_dtype(updates, "updates", "sequence_scatter", ("float32", "float64", "int32", "int64"))

@@ -5,7 +5,7 @@ from paddle.nn.functional.common import dropout
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, training=True, name=None):
-    """softmax(q k^T / sqrt(d)) v; tensors [batch, length, heads, d]. A mask is added, or (booleans) says what is seen."""
+    """softmax(q k^T / sqrt(d)) v; tensors [batch, length, heads, d]. A mask is added, or (booleans) selects the visible positions."""
     from paddle.tensor.creation import full, tril
     from paddle.tensor.linalg import matmul
     from paddle.tensor.manipulation import cast, transpose

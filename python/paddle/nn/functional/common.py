@@ -10,7 +10,7 @@ globals().update(declared(__name__))
 
 
 def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=None):
-    """Elements (or whole slices: axis) set to zero with probability p while training."""
+    """Elements (or complete slices: axis) set to zero with probability p while training."""
     if isinstance(p, Value) and _mode.eager:
         p = float(p.numpy())
     if isinstance(p, Value) or not isinstance(p, (int, float)):
@@ -66,12 +66,12 @@ def _dropout_channels(x, p, training, data_format, formats, rank, name):
 
 
 def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
-    """Whole channels of images."""
+    """Complete channels of images."""
     return _dropout_channels(x, p, training, data_format, ("NCHW", "NHWC"), 4, name)
 
 
 def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
-    """Whole channels of volumes."""
+    """Complete channels of volumes."""
     return _dropout_channels(x, p, training, data_format, ("NCDHW", "NDHWC"), 5, name)
 
 

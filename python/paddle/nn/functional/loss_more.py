@@ -75,7 +75,7 @@ def triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-6
 
 def triplet_margin_with_distance_loss(input, positive, negative, distance_function=None, margin=1.0, swap=False,
                                       reduction="mean", name=None):
-    """The same with a distance of one's own."""
+    """The same with a custom distance."""
     from paddle.nn.functional.common import pairwise_distance
     near, far, loss = _triplet(distance_function or pairwise_distance, input, positive, negative, margin, swap, reduction,
                                "triplet_margin_with_distance_loss", name)

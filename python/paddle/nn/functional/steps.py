@@ -4,7 +4,7 @@ from paddle._op import need
 
 
 def gather_tree(ids, parents):
-    """Whole sequences of beams [time, batch, beam], followed from their ends through the parents."""
+    """Complete sequences of beams [time, batch, beam], followed from their ends through the parents."""
     from paddle.tensor.manipulation import slice, squeeze, stack
     from paddle.tensor.picking import take_along_axis
     if len(need(ids, "ids", "gather_tree").shape) != 3 or list(ids.shape) != list(need(parents, "parents", "gather_tree").shape):

@@ -105,7 +105,7 @@ class Dropout(Layer):
 
 
 class Dropout2D(Layer):
-    """Whole channels of images."""
+    """Complete channels of images."""
 
     def __init__(self, p=0.5, data_format="NCHW", name=None):
         super(Dropout2D, self).__init__()
@@ -119,7 +119,7 @@ class Dropout2D(Layer):
 
 
 class Dropout3D(Dropout2D):
-    """Whole channels of volumes."""
+    """Complete channels of volumes."""
 
     def __init__(self, p=0.5, data_format="NCDHW", name=None):
         super(Dropout3D, self).__init__(p, data_format, name)

@@ -54,7 +54,7 @@ def _check_name(layer, kind, name, group):
 
 
 class _Helper(object):
-    """What layers of people's own call ops with: self._helper."""
+    """Calls ops for layers of user code: self._helper."""
 
     def __init__(self, name):
         self.name = name

@@ -39,7 +39,7 @@ def _map_shapes(fn, shapes):
 
 
 def _keep_ended(mask, new, old):
-    """The new state where the sequence goes on, else the old one."""
+    """The new state where the sequence continues, else the old one."""
     for _ in range(len(new.shape) - 1):
         mask = paddle.unsqueeze(mask, -1)
     return new * mask + old * (1.0 - mask)
@@ -256,7 +256,7 @@ class GRUCell(RNNCellBase):
         x_r, x_z, x_c = paddle.split(x, num_or_sections=3, axis=1)
         h_r, h_z, h_c = paddle.split(h, num_or_sections=3, axis=1)
         reset, update = F.sigmoid(x_r + h_r), F.sigmoid(x_z + h_z)
-        candidate = paddle.tanh(x_c + reset * h_c)  # the reset gate comes after the product
+        candidate = paddle.tanh(x_c + reset * h_c)  # the reset gate is applied after the product
         out = (states - candidate) * update + candidate
         return out, out
 

@@ -23,7 +23,7 @@ def _attrs(attr, n):
 
 
 def _mask(mask, dtype):
-    """What is added to the scores: booleans and integers say what is seen."""
+    """What is added to the scores: booleans and integers select the visible positions."""
     from paddle.tensor.manipulation import cast
     if mask is None or mask.dtype == dtype:
         return mask

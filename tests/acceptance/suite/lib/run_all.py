@@ -159,7 +159,7 @@ class Suite(object):
         self.rows = self.make_rows()
 
     def environment(self):
-        """python, and fleetrun if it lies beside it, come from PYTHON; the rest of PATH stays."""
+        """python, and fleetrun if it is in the same folder, come from PYTHON; the rest of PATH stays."""
         bin_dir = os.path.join(self.work, "bin")
         os.makedirs(bin_dir, exist_ok=True)
         python = self.args.python

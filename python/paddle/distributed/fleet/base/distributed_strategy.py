@@ -1,6 +1,6 @@
 """DistributedStrategy: how workers and servers exchange.
 
-sparse_table_configs, fleet_desc_configs: settings of tables of features (table_settings.py; docs/tables.md).
+sparse_table_configs, fleet_desc_configs: settings of sparse tables (table_settings.py; docs/guide/tables.md).
 a_sync False: sync; True: async; True with a_sync_configs k_steps > 0: GEO, every k_steps batches.
 """
 from paddle import _names
@@ -70,7 +70,7 @@ class DistributedStrategy(object):
             out.write(strategy_text.to_text(self, self._given))
 
     def load_from_prototxt(self, pb_file):
-        """Sets what the file says, over what is set already."""
+        """Applies the settings of the file over the current ones."""
         with open(pb_file) as source:
             values = strategy_text.from_text(source.read(), pb_file)
         for name in sorted(values, key=lambda n: n != "a_sync"):  # a_sync sets k_steps, which the file may have
@@ -121,11 +121,11 @@ class DistributedStrategy(object):
                         "send_wait_times"):
                 fields[key] = int(configs[key])
             if fields["max_merge_var_num"] == 1 and program is not None and _has_table(program):
-                fields["max_merge_var_num"] = 12  # what Paddle's clients of tables queue, whatever the strategy says
+                fields["max_merge_var_num"] = 12  # as Paddle's clients of tables, for every strategy
         return fields
 
     def _features(self, mode):
-        """What concerns tables of features: in async jobs all distributed tables, in others those with settings."""
+        """What concerns sparse tables: in async jobs all distributed tables, in others those with settings."""
         fields = {"all_features": True} if mode == "async" else {}
         if self.sparse_table_configs:
             fields["tables"] = [(table.table_name, table.lines()) for table in self.sparse_table_configs]

@@ -1,4 +1,4 @@
-"""Settings of tables of features, as scripts write them, as lines that servers read.
+"""Settings of sparse tables, in the form of scripts, converted to lines for servers.
 
 sparse_table_configs: {table: {"table_parameters.<table>.<path>": value}}, paths as in PaddleRec's YAML files.
 fleet_desc_configs: {table: {older name: value}}. What values mean, and what is filled in, is C's (src/table/table_config.h).
@@ -46,8 +46,8 @@ def _text(table, path, value):
 
 
 def _checked(table, path, value):
-    """The value, if its type can be right; numbers and texts are not the same, as in Paddle. Of names that are not here C tells
-    whether they are misspelt."""
+    """The value, if its type can be right; numbers and texts are not the same, as in Paddle. C checks whether
+    names that are not listed here are misspelt."""
     name = path.rsplit(".", 1)[-1]
     for one in value if isinstance(value, (list, tuple)) else (value,):
         if isinstance(one, str) and name in _WHOLE + _REALS or not isinstance(one, str) and name in ("table_class", "name"):

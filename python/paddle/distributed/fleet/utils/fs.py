@@ -85,7 +85,7 @@ class LocalFS(FS):
         if self.is_exist(fs_path):
             if exist_ok:
                 return
-            raise FSFileExistsError("%s is there already" % fs_path)
+            raise FSFileExistsError("%s already exists" % fs_path)
         with open(fs_path, "a"):
             pass
 
@@ -95,7 +95,7 @@ class LocalFS(FS):
         if overwrite and self.is_exist(dst_path):
             self.delete(dst_path)
         if self.is_exist(dst_path):
-            raise FSFileExistsError("%s is there already" % dst_path)
+            raise FSFileExistsError("%s already exists" % dst_path)
         return self.rename(src_path, dst_path)
 
     def cat(self, fs_path=None):
@@ -118,7 +118,7 @@ class _Command(object):
             done = subprocess.run(self.words + ["-" + words[0]] + list(words[1:]), stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, universal_newlines=True)
         except OSError as error:
-            raise FSFileNotExistsError("HDFSClient: cannot run %s: %s; docs/storage.md says how to go without" %
+            raise FSFileNotExistsError("HDFSClient: cannot run %s: %s; docs/guide/storage.md describes how to do without it" %
                                        (self.words[0], error.strerror))
         if done.returncode == 134:
             raise FSShellCmdAborted(" ".join(words))
@@ -243,7 +243,7 @@ class _WebHDFS(object):
 
 
 class HDFSClient(FS):
-    """HDFS and AFS by `HADOOP_HOME/bin/hadoop`; where that is not, by WebHDFS (docs/storage.md)."""
+    """HDFS and AFS by `HADOOP_HOME/bin/hadoop`; where that is not, by WebHDFS (docs/guide/storage.md)."""
 
     def __init__(self, hadoop_home, configs, time_out=5 * 60 * 1000, sleep_inter=1000):
         configs = dict(configs or {})
@@ -292,7 +292,7 @@ class HDFSClient(FS):
         if self.is_exist(fs_path):
             if exist_ok:
                 return
-            raise FSFileExistsError("%s is there already" % fs_path)
+            raise FSFileExistsError("%s already exists" % fs_path)
         self._how.touch(fs_path)
 
     def mv(self, fs_src_path, fs_dst_path, overwrite=False, test_exists=True):

@@ -3,7 +3,7 @@ from paddle import _names
 
 
 def get_the_one_recv_context(context, is_dense=True, split_dense_table=False, use_origin_program=False):
-    """Of the dense parameters (one table, behind the tables of features), or of the tables of features."""
+    """Of the dense parameters (one table, after the sparse tables), or of the sparse tables."""
     runtime = context["runtime"]
     tables = runtime.table_names()
     if is_dense:

@@ -16,7 +16,7 @@ class Job(object):
     def __init__(self, role, current_id, worker_num, server_endpoints, worker_endpoints=()):
         self._fleet = _native.Fleet()
         self._fleet.init_user(role, current_id, worker_num, list(server_endpoints), list(worker_endpoints))
-        self._fleet.on_say(2)  # whom it waits for, who comes, who is lost
+        self._fleet.on_log(2)  # waits, members that join, members that are lost
         self._is_server = role == "server"
         self.main = self.startup = None
         self._loaded = self._left = False
@@ -30,8 +30,8 @@ class Job(object):
         return cls("server", current_id, worker_num, server_endpoints, worker_endpoints)
 
     def split(self, main, startup, strategy):
-        """main, startup: minimized programs. On a worker the default programs become the trainer's; whoever runs the given
-        ones runs these."""
+        """main, startup: minimized programs. On a worker the default programs become the trainer's; running
+        the given programs runs these."""
         self._fleet.split(main, startup, **strategy)
         self.meets = _native.mode_meets(strategy["mode"])
         self.main, self.startup = self._fleet.main_program, self._fleet.startup_program
@@ -57,7 +57,7 @@ class Job(object):
         return self._fleet.is_working
 
     def leave(self):
-        """Tells the servers that this worker has finished."""
+        """Notifies the servers that this worker has finished."""
         if self.is_working():
             self._left = True
             self._fleet.stop_worker()
@@ -84,17 +84,17 @@ class Job(object):
         """What the user should know of the split, one line each."""
         return self._fleet.notes.splitlines()
 
-    # ---- tables of features ----
+    # ---- sparse tables ----
 
     def table_names(self):
         return self._fleet.tables
 
     def tables(self, what):
-        """The fleet, for calls about tables of features."""
+        """The fleet, for calls about sparse tables."""
         self._in_job(what)
         if not self._fleet.tables:
-            raise ValueError("fleet.%s: this job has no table of features; the program needs a sparse_embedding, the strategy "
-                             "a_sync = True (docs/tables.md)" % what)
+            raise ValueError("fleet.%s: this job has no sparse table; the program needs a sparse_embedding, the strategy "
+                             "a_sync = True (docs/guide/tables.md)" % what)
         return self._fleet
 
     def global_shuffle(self, dataset, seed):

@@ -36,7 +36,7 @@ class _Files(object):
         return [line for line in self._client.cat(path).split("\n") if line]
 
     def write(self, path, lines):
-        """The whole file; another process sees the old or the new one."""
+        """Writes the complete file; another process sees the old or the new one."""
         folder = os.path.dirname(path) or "."
         if not self._far:
             os.makedirs(folder, exist_ok=True)

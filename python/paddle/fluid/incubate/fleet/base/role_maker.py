@@ -112,7 +112,7 @@ class RoleMakerBase(object):
 class PaddleCloudRoleMaker(RoleMakerBase):
     """From the environment: TRAINING_ROLE, PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM (or PADDLE_TRAINER_ENDPOINTS), then
     PADDLE_TRAINER_ID of a worker, POD_IP and PADDLE_PORT of a server; or the older set, PADDLE_TRAINING_ROLE and so on
-    (docs/launch.md). A missing variable is a KeyError, a wrong one a ValueError; both say which, what is expected, what to do."""
+    (docs/guide/distributed.md). A missing variable is a KeyError, a wrong one a ValueError; both name the variable, the expected value and the remedy."""
 
     _without = "cloud"  # the set that is asked for when neither is there
     _alone_at = None  # the address of the one worker of a collective job without an environment

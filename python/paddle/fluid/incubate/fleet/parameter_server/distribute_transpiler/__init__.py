@@ -80,7 +80,7 @@ class DistributedTranspiler(Fleet):
         self._need_job("init_worker").connect(global_scope())
 
     def stop_worker(self):
-        """Tells the servers that this worker has finished."""
+        """Notifies the servers that this worker has finished."""
         if self._job is not None:
             self._job.leave()
         if self._executor is not None:

@@ -25,7 +25,7 @@ class TrainerRuntimeConfig(object):
             self.runtime_configs[key] = os.getenv("FLAGS_" + key, value)
 
     def get_communicator_flags(self):
-        """Those that the mode uses."""
+        """The flags that the mode uses."""
         used = ["thread_pool_size", "send_wait_times"]
         if self.mode in ("SYNC", "HALF_ASYNC"):
             used += ["max_merge_var_num", "send_queue_size"]
@@ -164,7 +164,7 @@ class SyncStrategy(DistributedStrategy):
 
 
 class HalfAsyncStrategy(DistributedStrategy):
-    """The threads of a worker meet in every step; workers do not wait for each other."""
+    """The threads of a worker wait for each other in every step; workers do not wait for each other."""
 
     _mode = "half_async"
 
@@ -179,7 +179,7 @@ class HalfAsyncStrategy(DistributedStrategy):
 
 
 class AsyncStrategy(DistributedStrategy):
-    """Nobody waits."""
+    """No worker waits."""
 
     _mode = "async"
 

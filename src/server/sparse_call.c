@@ -1,0 +1,356 @@
+/* PS_TABLE: shrinks, saves and loads of sparse tables.
+ *
+ * They take minutes while training continues. So a thread of its own, the table maintenance thread,
+ * carries them out one after the other in the order of arrival. It holds a shard's lock for one
+ * piece of a table at a time (CALL_PIECE). Only requests for the state of a table are answered at
+ * once. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "server/sparse.h"
+
+#define PAUSE (50 * 1000) /* nanoseconds: a thread that waits for the lock wakes up within it */
+
+struct table_command {
+    struct rpc_request *request;
+    struct ps_table x;
+    struct param_slice *slice;
+    enum { CALL_TABLE, CALL_PART, CALL_FLUSH } kind; /* a table's command; PUT_PART; no request */
+    struct table_command *next;
+};
+
+struct maintenance {
+    pthread_mutex_t lock; /* guards the list; a leaf */
+    pthread_cond_t came;
+    struct table_command *first, **last;
+    struct rpc_owner owner; /* of the load that is in progress */
+    bool loading, settling; /* settling: a CALL_FLUSH is queued */
+    atomic_bool stop;
+    struct thread thread;
+};
+
+/* ---- small commands ---- */
+
+enum skiff_status call_going_on(struct server *s, struct skiff_error *err)
+{
+    char text[320];
+    if (atomic_load(&s->maintenance->stop))
+        return error_set(err, SKIFF_STATE, "%s is shutting down", server_text(s, text));
+    return SKIFF_OK;
+}
+
+const atomic_bool *call_stop(const struct server *s)
+{
+    return s->maintenance ? &s->maintenance->stop : NULL;
+}
+
+enum skiff_status call_pause(struct server *s, struct skiff_error *err)
+{
+    TRY(call_going_on(s, err));
+    clock_sleep(PAUSE);
+    return SKIFF_OK;
+}
+
+void call_note_loading(struct server *s, const struct rpc_owner *owner)
+{
+    struct maintenance *k = s->maintenance;
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->lock);
+    k->loading = owner != NULL;
+    if (owner)
+        k->owner = *owner;
+    pthread_mutex_unlock(&k->lock);
+}
+
+void sparse_state(struct server *s, struct param_slice *u, struct ps_table_state *out)
+{
+    struct server_shard *h = slice_shard(s, u);
+    pthread_mutex_lock(&h->lock);
+    struct table_stats t = {0};
+    table_stats(u->table, &t);
+    if (u->sparse_table)
+        sparse_describe(s, u);
+    out->limit = u->table->options.limit.bytes;
+    pthread_mutex_unlock(&h->lock);
+    out->shards = u->sparse_table ? (uint64_t)u->sparse_table->nshards : 0;
+    out->waiting = t.waiting;
+    out->fetched = t.fetched;
+    out->written_rows = t.rows_written;
+    out->rows = t.rows;
+    out->bytes = t.bytes;
+    out->admitted = t.counts.admitted;
+    out->refused = t.counts.refused;
+    out->expired = t.counts.expired;
+    out->evicted = t.counts.evicted;
+    out->hits = t.hits;
+    out->misses = t.misses;
+    out->disk_rows = t.disk_rows;
+    out->disk_bytes = t.disk_bytes;
+    out->written_bytes = t.bytes_written;
+}
+
+static enum skiff_status shrink(struct server *s, struct param_slice *u,
+                                struct ps_table_state *state, struct skiff_error *err)
+{
+    struct server_shard *h = slice_shard(s, u);
+    struct table_cursor at = {0};
+    enum skiff_status status = SKIFF_OK;
+    uint64_t before = u->table->counts.expired; /* only the maintenance thread changes it */
+    while (status == SKIFF_OK) {
+        TRY(call_pause(s, err));
+        pthread_mutex_lock(&h->lock);
+        status = table_shrink(u->table, &at, CALL_PIECE, err);
+        pthread_mutex_unlock(&h->lock);
+    }
+    state->done = u->table->counts.expired - before;
+    return status < 0 ? status : SKIFF_OK;
+}
+
+/* ---- one command ---- */
+
+/* Clears the flag first: a later departure queues a new check. The load that this call was queued
+ * for may have ended meanwhile, and another one may have begun. */
+static enum skiff_status carry_out_flush(struct server *s, struct skiff_error *err)
+{
+    struct maintenance *k = s->maintenance;
+    pthread_mutex_lock(&k->lock);
+    k->settling = false;
+    pthread_mutex_unlock(&k->lock);
+    return staging_review(s, err);
+}
+
+/* Does it read or change all rows? */
+static bool is_for_all(enum ps_table_call call)
+{
+    return call == PS_TABLE_SHRINK || call == PS_TABLE_SAVE || call == PS_TABLE_CACHE ||
+           call == PS_TABLE_REVERT || call == PS_TABLE_DAY;
+}
+
+static enum skiff_status carry_out_table(struct server *s, struct table_command *c,
+                                         struct ps_table_state *state, struct skiff_error *err)
+{
+    struct param_slice *u = c->slice;
+    if (is_for_all(c->x.call))
+        TRY(staging_yield(s, c->request, err));
+    switch (c->x.call) {
+    case PS_TABLE_SHRINK:
+        return shrink(s, u, state, err);
+    case PS_TABLE_SAVE:
+    case PS_TABLE_CACHE:
+        return sparse_save(s, u, &c->x, state, err);
+    case PS_TABLE_COMMIT:
+        return staging_is(s, c->x.token) ? staging_take(s, err)
+                                         : sparse_commit(s, u, &c->x, state, err);
+    case PS_TABLE_LOAD:
+        TRY(staging_need(s, c->x.token, err));
+        return sparse_load(s, u, &c->x, state, err);
+    case PS_TABLE_BEGIN:
+        return staging_begin(s, c->request, c->x.token, err);
+    case PS_TABLE_ABORT: /* aborts only the sender's own: another one's may have begun since */
+        if (sparse_is_saving(u, c->x.token))
+            sparse_abort(u);
+        if (staging_is(s, c->x.token))
+            staging_drop(s);
+        return SKIFF_OK;
+    case PS_TABLE_ASK:
+        state->done = staging_counts(s, c->x.token);
+        return SKIFF_OK;
+    case PS_TABLE_REVERT:
+        return sparse_revert(s, u, err);
+    case PS_TABLE_DAY:
+        return sparse_day(s, u, err);
+    default: /* STAT is answered at once */
+        return SKIFF_OK;
+    }
+}
+
+static enum skiff_status carry_out(struct server *s, struct table_command *c,
+                                   struct ps_table_state *state, struct skiff_error *err)
+{
+    if (c->kind == CALL_PART)
+        return staging_keep(s, c->request, err);
+    return c->kind == CALL_FLUSH ? carry_out_flush(s, err) : carry_out_table(s, c, state, err);
+}
+
+static void answer(struct server *s, struct table_command *c, enum skiff_status status,
+                   struct ps_table_state *state, struct skiff_error *err)
+{
+    struct wire_writer w;
+    char text[320];
+    if (status < 0) {
+        error_prefix(err, status, "%s", server_text(s, text));
+        c->request ? rpc_fail(c->request, err) : server_fail(s, err);
+    } else if (c->kind == CALL_PART) {
+        rpc_reply(c->request, NULL);
+    } else if (c->request) {
+        sparse_state(s, c->slice, state);
+        writer_init(&w);
+        ps_write_table_state(&w, state);
+        reply_written(s, c->request, &w);
+    }
+    free(c);
+}
+
+static struct table_command *take_call(struct maintenance *k)
+{
+    pthread_mutex_lock(&k->lock);
+    while (!k->first && !atomic_load(&k->stop))
+        pthread_cond_wait(&k->came, &k->lock);
+    struct table_command *c = atomic_load(&k->stop) ? NULL : k->first;
+    if (c) {
+        k->first = c->next;
+        k->last = k->first ? k->last : &k->first;
+    }
+    pthread_mutex_unlock(&k->lock);
+    return c;
+}
+
+static void *maintenance_run(void *arg)
+{
+    struct server *s = arg;
+    for (struct table_command *c; (c = take_call(s->maintenance));) {
+        struct ps_table_state state = {0};
+        struct skiff_error err;
+        enum skiff_status status = carry_out(s, c, &state, &err);
+        answer(s, c, status, &state, &err);
+    }
+    return NULL;
+}
+
+/* ---- the table maintenance thread ---- */
+
+enum skiff_status tables_begin(struct server *s, struct skiff_error *err)
+{
+    bool any = false;
+    for (int i = 0; i < s->nslices; i++)
+        any |= s->slices[i].sparse_table != NULL;
+    if (!any)
+        return SKIFF_OK;
+    struct maintenance *k = s->maintenance = mem_alloc_or_die(sizeof *k);
+    pthread_mutex_init(&k->lock, NULL);
+    cond_init(&k->came);
+    k->last = &k->first;
+    return thread_start(&k->thread, "maintenance", -1, maintenance_run, s, err);
+}
+
+void tables_end(struct server *s, const struct skiff_error *reason)
+{
+    struct maintenance *k = s->maintenance;
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->lock);
+    atomic_store(&k->stop, true);
+    pthread_cond_signal(&k->came);
+    pthread_mutex_unlock(&k->lock);
+    thread_join(&k->thread);
+    for (struct table_command *c = k->first, *next; c; c = next) {
+        next = c->next;
+        if (c->request)
+            rpc_fail(c->request, reason);
+        free(c);
+    }
+    staging_drop(s);
+    pthread_cond_destroy(&k->came);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+    s->maintenance = NULL;
+}
+
+static enum skiff_status find_table(struct server *s, struct table_command *c,
+                                    struct skiff_error *err)
+{
+    char text[320];
+    c->slice = str_map_get(&s->by_var, c->x.table);
+    if (c->slice && c->slice->sparse_table && !strcmp(c->slice->param, c->x.table))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_NOT_FOUND, "%s has no sparse table %s%s", server_text(s, text),
+                     c->x.table,
+                     c->slice ? ": its rows are updated by the program's optimizer" : "");
+}
+
+static void hand_over(struct maintenance *k, struct table_command *c)
+{
+    pthread_mutex_lock(&k->lock);
+    *k->last = c;
+    k->last = &c->next;
+    pthread_cond_signal(&k->came);
+    pthread_mutex_unlock(&k->lock);
+}
+
+void tables_keep_part(struct server *s, struct rpc_request *q)
+{
+    struct skiff_error err;
+    char text[320];
+    if (!s->maintenance) {
+        error_set(&err, SKIFF_STATE, "%s has no sparse tables to load", server_text(s, text));
+        rpc_fail(q, &err);
+        return;
+    }
+    struct table_command *c = mem_alloc_or_die(sizeof *c);
+    c->kind = CALL_PART;
+    c->request = q;
+    hand_over(s->maintenance, c);
+}
+
+void tables_review(struct server *s)
+{
+    struct maintenance *k = s->maintenance;
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->lock);
+    struct rpc_owner owner = k->owner;
+    bool looks = k->loading && !k->settling;
+    pthread_mutex_unlock(&k->lock);
+    if (!looks || !members_gone(s, owner.worker, owner.incarnation))
+        return;
+    pthread_mutex_lock(&k->lock);
+    k->settling = true;
+    pthread_mutex_unlock(&k->lock);
+    struct table_command *c = mem_alloc_or_die(sizeof *c);
+    c->kind = CALL_FLUSH;
+    hand_over(k, c);
+}
+
+void on_table(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct table_command *c = mem_alloc_or_die(sizeof *c);
+    struct skiff_error err;
+    c->request = q;
+    enum skiff_status status = ps_read_table(q->body, &c->x, &err);
+    if (status == SKIFF_OK)
+        status = find_table(s, c, &err);
+    if (status < 0 || c->x.call == PS_TABLE_STAT) {
+        struct ps_table_state state = {0};
+        answer(s, c, status, &state, &err);
+        return;
+    }
+    hand_over(s->maintenance, c);
+}
+
+/* A read-only client may ask, too: the state changes nothing, and the client is no member of the
+ * job. */
+void on_tables(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct wire_writer w;
+    uint32_t n = 0;
+    struct ps_table_info *tables = mem_alloc_or_die((size_t)(s->nslices + 1) * sizeof *tables);
+    for (int i = 0; i < s->nslices; i++) {
+        struct param_slice *u = &s->slices[i];
+        if (!slice_is_hashed(u))
+            continue;
+        snprintf(tables[n].table, sizeof tables[n].table, "%s", u->param);
+        tables[n].sparse_table = u->sparse_table != NULL;
+        sparse_state(s, u, &tables[n++].state);
+    }
+    writer_init(&w);
+    ps_write_tables(&w, tables, n);
+    free(tables);
+    reply_written(s, q, &w);
+}

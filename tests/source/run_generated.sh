@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Man pages, pages of docs/reference/commands and completions are made from the tables that --help is printed from: every command and flag stands in all of
+# them, the pages are clean, and the shells complete what they should.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+build=${BUILD:-build}
+skiff=$build/skiff
+man=$build/share/man/man1
+completions=$build/share/completions
+failed=0
+fault() {
+    echo "$*"
+    failed=1
+}
+has() { # FILE TEXT, without what man(7) and shells need between letters
+    grep -qF -e "$2" <(sed 's/\\-/-/g' "$1") || fault "$1 does not have $2"
+}
+
+commands=$("$skiff" --help | sed -n 's/^  \([a-z-]*\) .*/\1/p')
+[ "$(wc -w <<<"$commands")" -ge 12 ] || fault "skiff --help lists only: $commands"
+for command in $commands; do
+    page=$man/skiff-$command.1
+    has "$man/skiff.1" "$command"
+    flags=$("$skiff" "$command" --help | grep -oE '^ +(-[a-z], )?--[a-z_-]+' | grep -oE -e '--[a-z_-]+' | sort -u)
+    case $command in
+    python | inspect) ;; # python has none, inspect has parts
+    *) [ -n "$flags" ] || fault "no flags in skiff $command --help" ;;
+    esac
+    for file in "$completions/bash/skiff" "$completions/zsh/_skiff" "$completions/fish/skiff.fish"; do
+        has "$file" "$command"
+    done
+    for flag in $flags; do
+        has "$page" "$flag"
+        has "$completions/bash/skiff" "$flag"
+        has "$completions/zsh/_skiff" "$flag"
+        has "$completions/fish/skiff.fish" "-l ${flag#--}"
+    done
+done
+"$skiff" launch --help | grep -e '--cluster_node_ips' >/dev/null || fault "--help does not show flags that are ignored"
+has "$man/skiff-launch.1" --cluster_node_ips
+has "$man/skiff.1" SKIFF_SECRET
+has "$man/skiff.1" "skiff $("$skiff" --version | cut -d' ' -f2)"
+
+# docs/reference/commands is what this build makes; an outdated, missing or superfluous page is reported
+pages=$(mktemp -d)
+trap 'rm -rf "$pages"' EXIT
+"$skiff" _generate markdown "$pages" || fault "no pages"
+same_pages() { diff -r docs/reference/commands "$pages"; }
+same_pages || fault "docs/reference/commands is old: make docs"
+[ "$(ls "$pages" | wc -l)" -eq $(($(wc -w <<<"$commands") + 1)) ] || fault "pages: $(ls "$pages")"
+echo "a line" >>"$pages/train.md"
+same_pages >/dev/null && fault "an old page is not noticed"
+grep -F '| `--encrypt on\|off\|auto` |' docs/reference/commands/launch.md >/dev/null || fault "docs/reference/commands/launch.md: --encrypt"
+grep -F '([docs/guide/distributed.md](../../guide/distributed.md))' docs/reference/commands/train.md >/dev/null || fault "docs/reference/commands/train.md: no link"
+said=$("$skiff" _generate html "$pages" 2>&1)
+[ $? -eq 2 ] && [[ $said == *"expected man, markdown or completions, found html"* ]] || fault "_generate html: $said"
+
+if command -v groff >/dev/null; then
+    for page in "$man"/skiff*.1; do
+        said=$(groff -ww -man -Tutf8 -z "$page" 2>&1)
+        [ -z "$said" ] || fault "$page: $said"
+    done
+else
+    echo "skipped: man pages are not rendered, groff is not installed"
+fi
+if command -v man >/dev/null; then
+    for page in fleetrun skiff-launch; do
+        MANWIDTH=100 man -M "$build/share/man" "$page" 2>/dev/null | grep 'start N servers on this machine' >/dev/null || fault "man $page"
+    done
+else
+    echo "skipped: man is not installed"
+fi
+
+# asks the function that the shell would ask: completes WORDS WANTED, the last word being completed
+source "$completions/bash/skiff"
+completes() {
+    local -a COMP_WORDS=($1)
+    [[ $1 == *' ' ]] && COMP_WORDS+=('')
+    local COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY
+    _skiff
+    [ "${COMPREPLY[*]}" = "$2" ] || fault "bash completes '$1' to '${COMPREPLY[*]}', expected '$2'"
+}
+completes "skiff tr" "train"
+completes "skiff train --re" "--resume"
+completes "skiff train -m x --re" "--resume"
+completes "skiff lau" "launch launch-ps"
+completes "skiff help inf" "infer"
+completes "skiff inspect " "program model ops layers functions tensor table --help"
+completes "skiff inspect t" "tensor table"
+completes "skiff inspect tensor --p" "--program"
+completes "fleetrun --ser" "--server_num --servers --server_memory"
+completes "skiff launch --log_dir tests/gold" "tests/golden"
+completes "skiff train config" ""
+if command -v zsh >/dev/null; then
+    zsh -n "$completions/zsh/_skiff" || fault "zsh does not read its completion"
+else
+    echo "skipped: zsh is not installed"
+fi
+if command -v fish >/dev/null; then
+    said=$(fish --no-config -c "source $completions/fish/skiff.fish; complete -C 'skiff train --re'" | cut -f1)
+    [ "$said" = --resume ] || fault "fish completes 'skiff train --re' to '$said'"
+else
+    echo "skipped: fish is not installed"
+fi
+exit $failed
