@@ -19,9 +19,8 @@ SAN_thread := -fsanitize=thread -fno-omit-frame-pointer
 SAN_fuzz := -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize=float-cast-overflow -fno-sanitize-recover=undefined \
     -fno-omit-frame-pointer
 CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -Imodels -I. -I$(BUILD)/gen -MMD -MP
-LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -llzma -lcrypto -lsodium -lxxhash -lm -lpthread
+LDLIBS := -lyaml -ldl -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -llzma -lcrypto -lsodium -lxxhash -lm -lpthread
 LDFLAGS := $(SAN_$(SAN))
-CLI_LIBS := -lyaml -ldl
 
 version_of = $(shell sed -n 's/^\#define SKIFF_VERSION_$(1) //p' include/skiff/version.h)
 VERSION_MAJOR := $(call version_of,MAJOR)
@@ -109,7 +108,7 @@ $(BUILD)/libcli.a: $(filter-out $(BUILD)/src/cli/main.o,$(CLI_OBJ))
 # all of the library, and the names of include/skiff shown: for models that it loads (runner.model: ./mymodel.so)
 $(BUILD)/skiff: $(BUILD)/src/cli/main.o $(BUILD)/libcli.a $(BUILD)/libskiff.a
 	@$(CC) $(LDFLAGS) -rdynamic -o $@ $(filter-out %/libskiff.a,$^) -Wl,--whole-archive $(BUILD)/libskiff.a -Wl,--no-whole-archive \
-	    $(CLI_LIBS) $(LDLIBS)
+	    $(LDLIBS)
 
 # the same command under the name of Paddle's launcher
 $(BUILD)/fleetrun: $(BUILD)/skiff
@@ -174,7 +173,7 @@ beside = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c,$(if $(filter tests/%
 define test_rule
 $(BUILD)/tests/$(basename $(notdir $(1))): $(BUILD)/$(basename $(1)).o $(call beside,$(1)) $(BUILD)/libcli.a $(BUILD)/libskiff.a
 	@mkdir -p $$(@D)
-	@$(CC) $(LDFLAGS) -o $$@ $$^ $(CLI_LIBS) $(LDLIBS) -lcmocka
+	@$(CC) $(LDFLAGS) -o $$@ $$^ $(LDLIBS) -lcmocka
 endef
 $(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
 
@@ -187,7 +186,7 @@ $(BUILD)/tests/libcut.so: tests/saves/cut.c tests/saves/cut.h
 FUZZ_MAIN := $(if $(filter fuzz,$(SAN)),,$(BUILD)/tests/fuzz/driver.o)
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(FUZZ_MAIN) $(BUILD)/libcli.a $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) -o $@ $^ $(CLI_LIBS) $(LDLIBS)
+	@$(CC) $(LDFLAGS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libskiff.a
 	@mkdir -p $(@D)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/config.h"
+#include "config/config.h"
 #include "cli/job.h"
 #include "cli/launch.h"
 #include "cli/runs.h"

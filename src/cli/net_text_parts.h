@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/near.h"
-#include "cli/config.h"
-#include "cli/config_yaml.h"
+#include "config/config.h"
+#include "config/yaml.h"
 #include "cli/net_text.h"
 #include "layers/table.h"
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "cli/config.h"
-#include "cli/config_yaml.h"
+#include "config/config.h"
+#include "config/yaml.h"
 #include "cli/net_text.h"
 #include "cli/task.h"
 

@@ -9,7 +9,7 @@
 #define CLI_ONLINE_PLAN_H
 
 #include "base/buf.h"
-#include "cli/config.h"
+#include "config/config.h"
 
 struct online_plan {
     int *days; /* owned; in order */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/config.h"
+#include "config/config.h"
 #include "report/report.h"
 #include "store/file.h"
 

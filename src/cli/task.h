@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/options.h"
-#include "cli/config.h"
+#include "config/config.h"
 #include "data/dataset.h"
 #include "executor/scope.h"
 #include "models/model.h"

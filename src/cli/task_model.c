@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/config_yaml.h"
+#include "config/yaml.h"
 #include "cli/net_text.h"
 #include "cli/task.h"
 #include "store/file.h"

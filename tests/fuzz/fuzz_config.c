@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/config.h"
+#include "config/config.h"
 
 static void ignore(void *arg, bool likely, const char *text)
 {

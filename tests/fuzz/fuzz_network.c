@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "cli/config.h"
-#include "cli/config_yaml.h"
+#include "config/config.h"
+#include "config/yaml.h"
 #include "cli/net_text.h"
 
 static const char settings[] = "hyper_parameters: {width: 3, sizes: [4, 2], word: relu}";

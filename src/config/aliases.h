@@ -1,6 +1,6 @@
 /* Aliases for configuration keys: names that other tools use for them. */
-#ifndef CLI_CONFIG_ALIASES_H
-#define CLI_CONFIG_ALIASES_H
+#ifndef CONFIG_ALIASES_H
+#define CONFIG_ALIASES_H
 
 #include "base/map.h"
 

@@ -7,8 +7,8 @@
  * one; config_unknown reports the others, with the nearest known key. Lists of plain values are
  * values; lists of maps become keys with numbers ("a.0.b"). Anchors and aliases are refused.
  * Ownership: texts belong to the config. Threads: one user. */
-#ifndef CLI_CONFIG_H
-#define CLI_CONFIG_H
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>

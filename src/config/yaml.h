@@ -1,6 +1,6 @@
 /* YAML text to a tree, a tree to keys with dots; the only user of libyaml is config_yaml.c. */
-#ifndef CLI_CONFIG_YAML_H
-#define CLI_CONFIG_YAML_H
+#ifndef CONFIG_YAML_H
+#define CONFIG_YAML_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* YAML events to a tree. Nesting is bounded and aliases are refused: a few lines of them can stand
  * for gigabytes. Walking the tree gives keys with dots: maps become parts of the key, lists of
  * plain values one value, lists of maps numbered keys ("a.0.b"). */
-#include "cli/config_yaml.h"
+#include "config/yaml.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/config.h"
+#include "config/config.h"
 
 static struct config *parse(const char *text)
 {

@@ -4,7 +4,7 @@
  * (config_know) these are the known keys. A key in the file that is none of them is an error that
  * names the nearest known key. A wrong value is kept, with file and line, and reported when the
  * command has read all it needs; the getter gives its fallback until then. */
-#include "cli/config.h"
+#include "config/config.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -23,8 +23,8 @@
 #include "base/mem.h"
 #include "base/near.h"
 #include "fs/fs.h"
-#include "cli/config_aliases.h"
-#include "cli/config_yaml.h"
+#include "config/aliases.h"
+#include "config/yaml.h"
 #include "store/file.h"
 
 struct config_entry {

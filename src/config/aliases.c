@@ -1,4 +1,4 @@
-#include "cli/config_aliases.h"
+#include "config/aliases.h"
 
 #include <stdio.h>
 #include <string.h>
