@@ -1,4 +1,4 @@
-/* YAML text to a tree, a tree to keys with dots; the only user of libyaml is config_yaml.c. */
+/* YAML text to a tree, a tree to keys with dots; the only user of libyaml is yaml.c. */
 #ifndef CONFIG_YAML_H
 #define CONFIG_YAML_H
 
