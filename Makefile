@@ -27,9 +27,9 @@ VERSION_MAJOR := $(call version_of,MAJOR)
 VERSION := $(VERSION_MAJOR).$(call version_of,MINOR).$(call version_of,PATCH)
 
 PROTO_C := $(BUILD)/gen/framework.pb-c.c
-LIB_SRC := $(filter-out %_test.c src/cli/%,$(sort $(wildcard src/*/*.c))) $(sort $(wildcard models/*.c models/*/*.c models/*/*/*.c))
+LIB_SRC := $(filter-out %_test.c src/cli/%,$(sort $(wildcard src/*/*.c src/*/*/*.c))) $(sort $(wildcard models/*.c models/*/*.c models/*/*/*.c))
 CLI_SRC := $(sort $(filter-out %_test.c,$(wildcard src/cli/*.c)))
-TEST_SRC := $(sort $(wildcard src/*/*_test.c) $(wildcard tests/*/*_test.c))
+TEST_SRC := $(sort $(wildcard src/*/*_test.c src/*/*/*_test.c) $(wildcard tests/*/*_test.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/*.c))
 
@@ -147,7 +147,7 @@ $(BUILD)/src/program/pb.o: $(PROTO_C)
 
 # loops written to be vectorised; -O2 of gcc 12 leaves most of them scalar
 $(BUILD)/src/tensor/math.o: CFLAGS += -O3
-$(patsubst %,$(BUILD)/src/ops/%.o,activation elementwise elementwise_grad reduce scale): CFLAGS += -O3
+$(patsubst %,$(BUILD)/src/ops/math/%.o,activation elementwise elementwise_grad reduce scale): CFLAGS += -O3
 $(BUILD)/src/data/read_criteo.o: CFLAGS += -O3
 # whole numbers of data wrap round, as Paddle's do; shapes are bounded before an op sees them (shape_is_bounded)
 $(BUILD)/src/ops/%.o: CFLAGS += -fwrapv

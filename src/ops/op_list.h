@@ -1,5 +1,5 @@
-/* One line per op family, in any order: OP_FAMILY(name) names the table `ops_<name>` of a file in
- * this folder. Included with OP_FAMILY defined. */
+/* One line per op family, in any order: OP_FAMILY(name) names the table `ops_<name>` of a file of
+ * a folder here. Included with OP_FAMILY defined. */
 OP_FAMILY(activation)
 OP_FAMILY(compare)
 OP_FAMILY(elementwise)

@@ -9,9 +9,9 @@
  *             lookup_grad -> dW_i
  *             sum(dW_0, dW_1, ...) -> dW
  *
- * become fused_embedding_concat and fused_embedding_concat_grad (ops/fused_embedding.c). A look-up
- * whose variables are used elsewhere, or whose gradient ops are not all of this form, counts as a
- * dense column, as do all look-ups of a table whose gradients do not come together in one sum. */
+ * become fused_embedding_concat and fused_embedding_concat_grad (ops/fused/fused_embedding.c). A
+ * look-up whose variables are used elsewhere, or whose gradient ops are not all of this form, is a
+ * dense column, as are all look-ups of a table whose gradients do not come together in one sum. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -23,7 +23,7 @@ enum {
     PIECE_SUM,
     PIECE_MEAN,
     PIECE_SQRT
-}; /* as in ops/fused_embedding.c */
+}; /* as in ops/fused/fused_embedding.c */
 
 struct lookup_piece {
     int kind, table;

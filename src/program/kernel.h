@@ -14,7 +14,7 @@ struct kernel_slot {
 
 struct skiff_scope;
 
-/* The host of a running program, as ops see it (ops/host_ops.c). Functions may be NULL; several
+/* The host of a running program, as ops see it (ops/io/host_ops.c). Functions may be NULL; several
  * threads may call them at once. */
 struct run_host {
     void *user;

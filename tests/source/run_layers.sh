@@ -11,7 +11,7 @@ trap 'rm -rf "$dir"' EXIT
 expect_fault() {
     local file=$1 include=$2 text=$3
     rm -rf "$dir/src"
-    mkdir -p "$dir/src"/{base,tensor,program,ops,net}
+    mkdir -p "$dir/src"/{base,tensor/inner,program,ops,net}
     for room in base tensor program ops net; do
         echo "# $room" >"$dir/src/$room/README.md"
         echo '#include "base/error.h"' >"$dir/src/$room/a.c"
@@ -34,6 +34,9 @@ expect_fault tensor/a.c '#include <openssl/evp.h>' "src/tensor/a.c:2: openssl/ev
 expect_fault tensor/a.c '#include "tensor.h"' 'names no room; write "tensor/tensor.h"'
 expect_fault tensor/a.c '#include "attic/x.h"' 'no room attic'
 expect_fault tensor/README.md "$(seq 70)" "71 lines; at most 60"
+expect_fault tensor/inner/a.c '#include "program/program.h"' "src/tensor/inner/a.c:1: room tensor may not include program/program.h"
+expect_fault program/a.c '#include "ops/inner/b.h"' "src/program/a.c:2: nothing includes ops/"
+expect_fault ops/a.c '#include "inner/b.h"' "no room inner"
 expect_fault base/a.c '#include "net/net.h"' "room base may not include net/net.h"
 rm "$dir/src/net/README.md"
 if tools/check-layers "$dir" >"$dir/out"; then

@@ -23,8 +23,8 @@ passes/update.c: adam adamax fill_constant
 '
 # file: how often it asks for a program's generation
 generations='
-ops/activation.c: 1
-ops/host_ops.c: 1
+ops/math/activation.c: 1
+ops/io/host_ops.c: 1
 '
 
 found_names() { # files of passes and executor, and the op types that each compares with
@@ -61,4 +61,4 @@ notices() { # FILE LINE
 }
 notices passes/fuse.c 'if (!strcmp(op->type, "relu"))'
 notices executor/plan.c 'if (strcmp(b->ops[i]->type, "mul") == 0)'
-notices ops/matmul.c 'if (k->env->program->generation == GEN_2X)'
+notices ops/math/matmul.c 'if (k->env->program->generation == GEN_2X)'
