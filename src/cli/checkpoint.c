@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cli/runs.h"
-#include "cli/saved_tables.h"
+#include "task/saved_tables.h"
 #include "fleet/report.h"
 #include "fs/fs.h"
 #include "io/io.h"

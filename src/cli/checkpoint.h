@@ -12,7 +12,7 @@
 #ifndef CLI_CHECKPOINT_H
 #define CLI_CHECKPOINT_H
 
-#include "cli/task.h"
+#include "task/task.h"
 #include "io/io.h"
 #include "store/model_dir.h"
 

@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/task.h"
+#include "cli/task_flags.h"
 #include "data/check.h"
 
 #define REPORTED_MAX 20
@@ -143,7 +143,7 @@ static enum skiff_status check_files(struct task *j, const struct scan_plan *pla
     enum skiff_status status = task_files(j, where, &names, &count, err);
     for (int i = 0; status == SKIFF_OK && i < count; i++)
         status = file_list_expand(&files, names[i], err);
-    task_warn_left_out(&files);
+    task_warn_left_out(j, &files);
     if (status == SKIFF_OK)
         status = check_run(plan, &files, &report, err);
     if (status == SKIFF_OK) {
@@ -168,6 +168,7 @@ static enum skiff_status check(struct task *j, const struct command_call *call,
     f.bad.on_bad = print_bad;
     f.bad.on_odd = print_odd;
     f.bad.on_idle = dc.on_idle;
+    f.bad.idle_arg = dc.on_idle_arg;
     f.bad.arg = &f;
     struct scan_plan plan = {.schema = &j->schema,
                              .reader = &dc.reader,
@@ -177,7 +178,7 @@ static enum skiff_status check(struct task *j, const struct command_call *call,
                              .rules = dc.rules,
                              .bad = &f.bad,
                              .stop = interrupt_watch()};
-    enum skiff_status status = task_check(j, "check-data", err);
+    enum skiff_status status = task_check(j, err);
     if (status == SKIFF_OK)
         status = check_files(j, &plan, &where, &f, err);
     bad_lines_deinit(&f.bad);

@@ -17,7 +17,7 @@
 #include "cli/checkpoint.h"
 #include "cli/command.h"
 #include "cli/doctor.h"
-#include "cli/task.h"
+#include "cli/task_flags.h"
 #include "cli/observer.h"
 #include "cli/launch.h"
 #include "data/files.h"
@@ -280,8 +280,12 @@ static int run(const struct command_call *call)
     struct role role;
     struct settings settings = {0};
     struct doctor d = {.timeout_ms = a->timeout * 1000};
-    int own, status = a->config.overrides.n ? task_args_check(&a->config, call->name) : 0;
+    int own, status = 0;
     struct skiff_error err = {0};
+    if (a->config.overrides.n)
+        status = task_args_check(call->args, call->name);
+    else
+        task_args_print(call->args, call->name);
     if (status)
         return status;
     if (a->pid && observer_environment(a->pid, &err) < 0)

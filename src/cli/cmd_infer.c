@@ -13,9 +13,10 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
+#include "cli/task_flags.h"
 #include "cli/sample_dump.h"
 #include "cli/interrupt.h"
-#include "cli/label.h"
+#include "task/label.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/runs.h"
@@ -275,7 +276,7 @@ static enum skiff_status evaluate(struct evaluating *t, const struct task_args *
     TRY(open_data(t, err));
     read_options(t);
     TRY(sample_dump_init(&t->sample_dump, &t->task, &t->options, true, 0, err));
-    TRY(task_check(&t->task, "infer", err));
+    TRY(task_check(&t->task, err));
     if (task_in_memory(&t->task) && !t->idle)
         TRY(dataset_load(t->data, err));
     t->rows = mem_alloc_or_die((size_t)(t->end - t->first) * sizeof(*t->rows));
@@ -306,7 +307,7 @@ static int run(const struct command_call *call)
 {
     const struct task_args *args = call->args;
     struct skiff_error err = {0};
-    int status = task_args_check(args, call->name);
+    int status = task_args_check(call->args, call->name);
     if (status)
         return status;
     struct evaluating t = {.ranks.size = 1};

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
+#include "cli/task_flags.h"
 #include "cli/interrupt.h"
 #include "cli/predict.h"
 #include "cli/runs.h"
@@ -324,6 +325,7 @@ static enum skiff_status predict_files(struct predicting *t, struct dataset_conf
     bad_lines_init(&bad, dc->bad_limit);
     bad.on_bad = dc->bad_limit ? print_bad : NULL;
     bad.on_idle = dc->on_idle;
+    bad.idle_arg = dc->on_idle_arg;
     bad.arg = t;
     dc->reader.skip_label = true;
     struct scan_plan plan = {.schema = &t->task.schema,
@@ -374,7 +376,7 @@ static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
         dc.batch_size = BATCH_SIZE;
     (void)task_load_path(&t->task); /* its keys are known */
     interrupt_watch();
-    enum skiff_status status = task_check(&t->task, "predict", err);
+    enum skiff_status status = task_check(&t->task, err);
     if (status == SKIFF_OK)
         status = find_files(t, err);
     if (status == SKIFF_OK)
@@ -393,7 +395,7 @@ static int run(const struct command_call *call)
 {
     const struct predict_args *args = call->args;
     struct skiff_error err = {0};
-    int status = task_args_check(&args->task, call->name);
+    int status = task_args_check(call->args, call->name);
     if (!status && args->model && args->has_epoch)
         status =
             command_usage(call->name, "--epoch and --model exclude each other; give one of them");

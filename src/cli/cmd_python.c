@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/python_env.h"
+#include "task/python_env.h"
 
 /* Comes back only when it cannot. */
 static void become(char *program, const struct command_call *call)

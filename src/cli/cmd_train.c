@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
+#include "cli/task_flags.h"
 #include "cli/sample_dump.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -24,7 +25,7 @@
 #include "cli/disk_space.h"
 #include "cli/runs.h"
 #include "cli/recorder.h"
-#include "cli/task_tables.h"
+#include "task/task_tables.h"
 #include "cli/train_fleet.h"
 #include "cli/train_online.h"
 #include "cli/valid.h"
@@ -472,7 +473,7 @@ static enum skiff_status train(struct train_run *t, const struct task_args *args
     read_options(t);
     TRY(sample_dump_init(&t->sample_dump, &t->task, &t->options, false, 0, err));
     TRY(print_tables(&t->task, err));
-    TRY(task_check(&t->task, "train", err));
+    TRY(task_check(&t->task, err));
     TRY(start_values(t, args->resume, err));
     TRY(claim_folder(t, args, err));
     if (t->first < t->epochs)
@@ -534,7 +535,7 @@ static int run(const struct command_call *call)
 {
     const struct task_args *args = call->args;
     struct skiff_error err = {0};
-    int status = task_args_check(args, call->name);
+    int status = task_args_check(call->args, call->name);
     if (!status && args->resume && args->overwrite)
         status = command_usage(call->name, "--resume and --overwrite exclude each other: the one "
                                            "continues the run that the other removes");

@@ -25,6 +25,14 @@ static const struct command *const commands[] = {
 #undef COMMAND
     NULL};
 
+static void write_line(void *user, enum log_level level, const char *text)
+{
+    (void)user;
+    log_line(level, "%s", text);
+}
+
+const struct logger command_logger = {.write = write_line};
+
 const struct command *const *command_all(void)
 {
     return commands;

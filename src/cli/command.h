@@ -6,6 +6,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include "base/logger.h"
 #include "base/options.h"
 
 enum command_group {
@@ -45,6 +46,9 @@ struct command {
 int command_fail(const char *name, const struct skiff_error *err);
 /* Prints the message and where help is; returns 2. */
 int command_usage(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Lines of the library, as the command's own. */
+extern const struct logger command_logger;
 
 /* All of them, NULL behind the last. */
 const struct command *const *command_all(void);

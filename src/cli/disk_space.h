@@ -2,7 +2,7 @@
 #ifndef CLI_DISK_SPACE_H
 #define CLI_DISK_SPACE_H
 
-#include "cli/task.h"
+#include "task/task.h"
 
 /* Bytes of one epoch of the task's model: parameters and the optimizer's state, with
  * runner.use_inference the parameters twice, and a little for programs and manifest. */

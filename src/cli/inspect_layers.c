@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/near.h"
 #include "cli/inspect.h"
-#include "cli/net_text.h"
+#include "task/net_text.h"
 #include "layers/table.h"
 
 static const char *type_text(enum arg_type type)

@@ -187,7 +187,7 @@ enum skiff_status job_serve(struct train_job *j, struct task *task, const struct
     struct dataset_config dc; /* servers read no data, but its keys are known to them, too */
     TRY(task_dataset_config(task, &task_data_train, &dc, err));
     reader_config_deinit(&dc.reader);
-    TRY(task_check(task, "train", err));
+    TRY(task_check(task, err));
     if (start_path)
         log_info("parameters are loaded from %s", start_path);
     TRY(epochs_server_has(j->fleet, has, err));

@@ -9,8 +9,8 @@
 
 #include <skiff/fleet.h>
 
-#include "cli/task.h"
-#include "cli/task_tables.h"
+#include "task/task.h"
+#include "task/task_tables.h"
 
 struct ps_begin;
 

@@ -10,7 +10,7 @@
 #include "cli/job.h"
 #include "cli/launch.h"
 #include "cli/runs.h"
-#include "cli/task.h"
+#include "cli/task_flags.h"
 
 /* The flags of the command, as `skiff train` reads them; flags and words are the caller's. */
 static enum skiff_status read_flags(const struct launch_args *a, struct task_args *flags,
@@ -35,6 +35,7 @@ int launch_check_config(const struct launch_args *a, const char *name)
     struct task task;
     struct skiff_error err = {0};
     int code = 0;
+    task_args_print(&flags, "train");
     if (a->kind != LAUNCH_CONFIG)
         return 0;
     if (read_flags(a, &flags, &words, &err) < 0)

@@ -14,7 +14,7 @@
 #include "base/secret.h"
 #include "cli/launch.h"
 #include "cli/secret_share.h"
-#include "cli/task.h"
+#include "task/task.h"
 #include "fleet/role.h"
 #include "fleet/settings.h"
 #include "net/host.h"

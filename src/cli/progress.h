@@ -2,7 +2,7 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-#include "cli/task_metrics.h"
+#include "task/task_metrics.h"
 #include "data/dataset.h"
 #include "fleet/report.h"
 

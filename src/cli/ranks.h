@@ -7,8 +7,8 @@
 #ifndef CLI_RANKS_H
 #define CLI_RANKS_H
 
-#include "cli/task_metrics.h"
-#include "cli/task.h"
+#include "task/task_metrics.h"
+#include "task/task.h"
 
 struct ranks {
     int rank, size; /* 0 of 1: alone */

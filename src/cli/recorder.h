@@ -12,7 +12,7 @@
 #define CLI_RECORDER_H
 
 #include "cli/progress.h"
-#include "cli/task.h"
+#include "task/task.h"
 #include "executor/executor.h"
 #include "report/run_report.h"
 

@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-#include "cli/task.h"
+#include "task/task.h"
 #include "executor/trainer.h"
 
 struct sample_dump_thread { /* of one training thread */

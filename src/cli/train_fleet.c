@@ -286,7 +286,7 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
             file_list_add(&t->files, all.paths[i]);
     }
     if (skiff_fleet_is_first_worker(t->job.fleet))
-        task_warn_left_out(&all);
+        task_warn_left_out(&t->task, &all);
     int total = all.count;
     file_list_deinit(&all);
     if (status == SKIFF_OK && skiff_fleet_server_num(t->job.fleet))
@@ -699,7 +699,7 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
     TRY(valid_job_open(&t->valid, &t->task, t->args, t->save_path,
                        skiff_fleet_is_first_worker(t->job.fleet),
                        skiff_fleet_tables(t->job.fleet) > 0, err));
-    TRY(task_check(&t->task, "train", err));
+    TRY(task_check(&t->task, err));
     if (skiff_fleet_is_first_worker(t->job.fleet))
         TRY(checkpoint_prepare(t->save_path, err));
     if (t->data && task_in_memory(&t->task))

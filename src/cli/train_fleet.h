@@ -4,7 +4,7 @@
 #ifndef CLI_TRAIN_FLEET_H
 #define CLI_TRAIN_FLEET_H
 
-#include "cli/task.h"
+#include "task/task.h"
 
 bool train_fleet_wanted(void);
 /* One process with sparse tables (table_parameters) is also such a job: without servers it

@@ -139,7 +139,7 @@ static enum skiff_status know_keys(struct online *o, struct skiff_error *err)
     TRY(task_dataset_config(&o->task, &task_data_train, &dc, err));
     reader_config_deinit(&dc.reader);
     (void)config_bool(o->task.config, "runner.shuffle", true);
-    return task_check(&o->task, "train", err);
+    return task_check(&o->task, err);
 }
 
 static void print_start(struct online *o)

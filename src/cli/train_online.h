@@ -3,7 +3,7 @@
 #ifndef CLI_TRAIN_ONLINE_H
 #define CLI_TRAIN_ONLINE_H
 
-#include "cli/task.h"
+#include "task/task.h"
 
 /* Does the config ask for it? One that cannot be read does not: others say why. */
 bool train_online_wanted(const struct task_args *args);

@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 
 #include "cli/progress.h"
-#include "cli/task.h"
+#include "task/task.h"
 #include "executor/trainer.h"
 #include "store/manifest.h"
 

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/checkpoint.h"
-#include "cli/saved_tables.h"
+#include "task/saved_tables.h"
 #include "store/model_dir.h"
 
 static enum skiff_status open_task(struct valid_job *v, struct skiff_error *err)

@@ -237,7 +237,7 @@ static void test_idle_is_reported(void **state)
     int64_t reported = 0;
     fixture_open(&r, "ids:i label:i1", "multislot", -1);
     r.bad.on_idle = on_idle;
-    r.bad.arg = &reported;
+    r.bad.idle_arg = &reported;
     file_list_add(&r.files, make_by("lines", "(echo 1 5 1 0; yes x | head -n 20)"));
     assert_int_equal(scan_open(&scan, &r.plan, &r.err), SKIFF_OK);
     assert_int_equal(batch_init(&b, &r.schema, 8, NULL), SKIFF_OK);

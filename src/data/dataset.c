@@ -125,6 +125,7 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
     bad_lines_init(&d->bad, config->bad_limit);
     d->bad.on_bad = config->on_bad;
     d->bad.on_idle = config->on_idle;
+    d->bad.idle_arg = config->on_idle_arg;
     d->bad.on_odd = config->on_odd;
     d->bad.arg = config->on_bad_arg;
     store_init(&d->store);

@@ -38,7 +38,8 @@ struct dataset_config {
     const char *cache_dir;
     int64_t bad_limit; /* see bad_lines */
     void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
-    void (*on_idle)(void *arg, const char *file, int64_t lines);
+    void (*on_idle)(void *on_idle_arg, const char *file, int64_t lines);
+    void *on_idle_arg;
     void (*on_odd)(void *arg, const char *file, int64_t line, const char *name);
     void *on_bad_arg;     /* of all */
     int64_t unpack_ratio; /* see scan_plan */

@@ -251,7 +251,7 @@ static enum skiff_status scan_idle(struct scan *s, struct skiff_error *err)
     if (bad && bad->on_idle && now - s->reported >= SCAN_REPORT_SECONDS * CLOCK_SECOND) {
         s->reported = now;
         pthread_mutex_lock(&bad->lock);
-        bad->on_idle(bad->arg, s->path, lines);
+        bad->on_idle(bad->idle_arg, s->path, lines);
         pthread_mutex_unlock(&bad->lock);
     }
     return SKIFF_OK;

@@ -29,7 +29,8 @@ struct bad_lines {
     void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
     /* Called when a file continues without giving a sample, at most every SCAN_REPORT_SECONDS, with
      * the lines read since the last sample; may be NULL, otherwise as on_bad. */
-    void (*on_idle)(void *arg, const char *file, int64_t lines);
+    void (*on_idle)(void *idle_arg, const char *file, int64_t lines);
+    void *idle_arg;
     /* Called once for a name that matches no slot, with its first line, and for a file without
      * content (name NULL); otherwise as on_bad. */
     void (*on_odd)(void *arg, const char *file, int64_t line, const char *name);

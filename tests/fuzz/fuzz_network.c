@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "config/config.h"
 #include "config/yaml.h"
-#include "cli/net_text.h"
+#include "task/net_text.h"
 
 static const char settings[] = "hyper_parameters: {width: 3, sizes: [4, 2], word: relu}";
 

@@ -1,6 +1,6 @@
 /* What is counted of a model while it trains or is evaluated (executor/metrics.h). */
-#ifndef CLI_TASK_METRICS_H
-#define CLI_TASK_METRICS_H
+#ifndef TASK_TASK_METRICS_H
+#define TASK_TASK_METRICS_H
 
 #include "executor/metrics.h"
 #include "models/model.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cli/task_metrics.h"
+#include "task/task_metrics.h"
 
 struct numbers {
     struct skiff_net *net;

@@ -1,8 +1,8 @@
 /* Data without labels, where labels are needed. */
-#ifndef CLI_LABEL_H
-#define CLI_LABEL_H
+#ifndef TASK_LABEL_H
+#define TASK_LABEL_H
 
-#include "cli/task.h"
+#include "task/task.h"
 
 /* After a failure: when the first row of the data can be read only as one without a label, the
  * message is reported so, and how to predict. */

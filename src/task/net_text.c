@@ -4,7 +4,7 @@
  * must be defined above its use. A `for` repeats layers with a number, an item of a list or a
  * variable of a group; nesting and counts are bounded, because a few lines could otherwise ask for
  * millions of layers. Every error names file and line of the YAML node. */
-#include "cli/net_text.h"
+#include "task/net_text.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/net_text_parts.h"
+#include "task/net_text_parts.h"
 
 enum { MAX_ROUNDS = 4096, MAX_LAYERS = 100000 };
 

@@ -1,5 +1,5 @@
 /* How HDFS and AFS are reached: PaddleRec's runner.fs_client.*, or runner.fs_name and fs_ugi. */
-#include "cli/task.h"
+#include "task/task.h"
 #include "fs/fs.h"
 
 enum skiff_status task_storage(struct config *c, struct skiff_error *err)

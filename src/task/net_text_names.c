@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/net_text_parts.h"
+#include "task/net_text_parts.h"
 
 /* ---- numbers ---- */
 

@@ -1,6 +1,6 @@
 /* What the files of net_text share. */
-#ifndef CLI_NET_TEXT_PARTS_H
-#define CLI_NET_TEXT_PARTS_H
+#ifndef TASK_NET_TEXT_PARTS_H
+#define TASK_NET_TEXT_PARTS_H
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -8,7 +8,7 @@
 #include "base/near.h"
 #include "config/config.h"
 #include "config/yaml.h"
-#include "cli/net_text.h"
+#include "task/net_text.h"
 #include "layers/table.h"
 
 /* Results of layers, and inputs, by the name that the network gives them. */

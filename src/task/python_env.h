@@ -1,7 +1,7 @@
 /* The environment in which Python finds Skiff's packages: `skiff python` runs in it, and so do pipe
  * commands of configs. */
-#ifndef CLI_PYTHON_ENV_H
-#define CLI_PYTHON_ENV_H
+#ifndef TASK_PYTHON_ENV_H
+#define TASK_PYTHON_ENV_H
 
 #include "base/buf.h"
 #include "base/error.h"

@@ -3,9 +3,10 @@
  * An interpreter is tested by running it once (version, numpy). PYTHONPATH, PATH and
  * PYTHONHASHSEED are set for this process, so that all children inherit them: pipe commands that
  * call `python` get the same interpreter and the same packages. */
-#include "cli/python_env.h"
+#include "task/python_env.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -76,7 +77,8 @@ static bool python_has(const char *python, const char *packages)
     if (pid < 0)
         return false;
     if (pid == 0) {
-        if (!freopen("/dev/null", "w", stderr))
+        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (null < 0 || dup2(null, STDERR_FILENO) < 0)
             _exit(127);
         execlp(python, python, "-c", code, packages, (char *)NULL);
         _exit(127);

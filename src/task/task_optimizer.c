@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/task.h"
+#include "task/task.h"
 #include "rules/optimizer.h"
 
 #define KEY "hyper_parameters.optimizer."

@@ -1,9 +1,10 @@
-/* Task: what train, infer and check-data make of a config: model, schema, datasets. */
-#ifndef CLI_TASK_H
-#define CLI_TASK_H
+/* Task: what a config says, as objects: model, network, schema, optimizer, datasets. */
+#ifndef TASK_H
+#define TASK_H
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/logger.h"
 #include "base/options.h"
 #include "config/config.h"
 #include "data/dataset.h"
@@ -11,7 +12,7 @@
 #include "models/model.h"
 #include "program/program.h"
 
-/* What commands with a config take. */
+/* What a task is opened with. */
 struct task_args {
     const char *config;
     struct option_list overrides;
@@ -24,47 +25,11 @@ struct task_args {
     const char *encrypt, *secret_file;
     bool insecure;
     bool quiet, verbose; /* train, infer; predict: quiet */
+    struct logger logger;
+    /* A key that nobody knows, with the nearest one that is known; NULL: not reported. */
+    void (*on_unknown)(void *user, const char *text);
+    void *on_unknown_user;
 };
-
-/* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
-/* clang-format off */
-#define TASK_OPTIONS                                                                                      \
-    {"config_yaml", OPTION_TEXT, offsetof(struct task_args, config), .letter = 'm',                       \
-     .value = "FILE", .help = "read the config from FILE", .group = "config"},                            \
-    {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                           \
-     .value = "key=value ...", .help = "set keys of the config; any number may follow"}
-
-#define TASK_NAME                                                                                         \
-    {"name", OPTION_TEXT, offsetof(struct task_args, name), .value = "NAME",                              \
-     .help = "name the run: its epochs are in the folder NAME below runner.model_save_path"}
-
-#define TASK_RUN                                                                                          \
-    {"run", OPTION_TEXT, offsetof(struct task_args, run), .value = "ID",                                  \
-     .help = "use the epochs of the run whose id begins with ID", .default_text = "the newest run"}
-
-#define TASK_TALK(...)                                                                                    \
-    {"quiet", OPTION_BOOL, offsetof(struct task_args, quiet), .letter = 'q',                              \
-     .help = "print only warnings, errors and the table at the end", __VA_ARGS__},                        \
-    {"verbose", OPTION_BOOL, offsetof(struct task_args, verbose), .letter = 'v',                          \
-     .help = "also print the keys, files and slots of the run"}
-
-#define TASK_JSON                                                                                         \
-    {"json", OPTION_TEXT, offsetof(struct task_args, json), .value = "FILE",                              \
-     .help = "write the numbers of the run to FILE (docs/guide/report.md)"}
-
-#define TASK_TRANSPORT(...)                                                                               \
-    {"transport", OPTION_TEXT, offsetof(struct task_args, transport), .value = "NAME",                    \
-     .help = "connect the processes of a job by tcp or ipc; settings may follow the name (docs/guide/distributed.md)", .default_text = "tcp", __VA_ARGS__}, \
-    {"encrypt", OPTION_TEXT, offsetof(struct task_args, encrypt), .value = "on|off|auto",                 \
-     .help = "encrypt connections; auto: only those between machines", .default_text = "auto"},           \
-    {"secret_file", OPTION_TEXT, offsetof(struct task_args, secret_file), .value = "FILE",                \
-     .help = "read the job's secret from FILE (skiff secret new; docs/guide/security.md)"},               \
-    {"insecure", OPTION_BOOL, offsetof(struct task_args, insecure),                                       \
-     .help = "allow a job of several machines without a secret"}
-/* clang-format on */
-
-/* --quiet and --verbose as the level of log lines. */
-void task_talk(const struct task_args *a);
 
 /* The transport: from a flag, else the environment (NULL: it is looked at later),
  * else the config. */
@@ -72,13 +37,11 @@ const char *task_transport(const struct task_args *a, struct config *c);
 /* The same for what is under `security` in a config. */
 struct settings_security;
 void task_security(const struct task_args *a, struct config *c, struct settings_security *out);
-/* 0, or 2 after a message: there must be a config. */
-int task_args_check(const struct task_args *a, const char *command);
-
 struct saved_tables;
 
 struct task {
     const struct task_args *args;
+    struct logger logger;
     struct config *config;
     const struct skiff_model_def *model;
     struct skiff_net *net;
@@ -119,9 +82,6 @@ struct task_data {
     const char *dir_key, *batch_key;
     const char *const *files; /* instead of the folder, or NULL */
     int nfiles;
-    int64_t bad_limit;
-    void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
-    void *arg;
 };
 extern const struct task_data task_data_train, task_data_infer;
 /* Settings of a dataset over the task's schema. Texts belong to the config; the reader's settings
@@ -141,9 +101,9 @@ enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
 /* runner.epochs, at least 1. */
 int task_epochs(struct task *j);
 
-/* After everything was read: wrong values are an error; unknown keys are reported on stderr, and
+/* After everything was read: wrong values are an error; unknown keys are reported (on_unknown), and
  * are an error when one looks like a known key misspelt or came from the command line. */
-enum skiff_status task_check(struct task *j, const char *command, struct skiff_error *err);
+enum skiff_status task_check(struct task *j, struct skiff_error *err);
 
 /* Gives every random op of the startup program its own seed from runner.seed; returns that. */
 uint64_t task_seed(struct task *j);
@@ -164,8 +124,8 @@ void task_model_close(struct task *j);
 void task_rules(struct task *j);
 void task_check_hash_size(struct task *j, const struct reader_config *r);
 enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err);
-void task_warn_odd(void *arg, const char *file, int64_t line, const char *name);
-void task_warn_left_out(const struct file_list *files);
+void task_warn_odd(void *task, const char *file, int64_t line, const char *name);
+void task_warn_left_out(const struct task *j, const struct file_list *files);
 /* With --verbose: keys, files, slots and what is refused in them. */
 void task_warn_all(const struct task *j, const struct file_list *files);
 

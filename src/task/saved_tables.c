@@ -1,17 +1,16 @@
 /* Saved sparse tables for infer, predict and validation (saved_tables.h). Rows are loaded into a
  * server inside this process, so that the program looks them up as in a job. Nothing is written
  * back: lookups do not create rows, an unknown id is read as zeros. */
-#include "cli/saved_tables.h"
+#include "task/saved_tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "cli/task_tables.h"
+#include "task/task_tables.h"
 #include "executor/executor.h"
 #include "fleet/fleet_log.h"
 #include "fs/fs.h"
@@ -63,9 +62,9 @@ void saved_tables_close(struct saved_tables *s)
 
 static void on_log(void *user, enum log_level level, const char *line)
 {
-    (void)user;
+    const struct saved_tables *s = user;
     if (level >= LOG_WARN)
-        log_line(level, "%s", line);
+        logger_line(&s->reader->logger, level, "%s", line);
 }
 
 static bool is_table(const struct saved_tables *s, const char *name)
@@ -129,7 +128,7 @@ static enum skiff_status open_tables(struct saved_tables *s, const char *path,
     strategy.tables = s->settings.at;
     strategy.ntables = s->settings.n;
     s->fleet = skiff_fleet_create();
-    fleet_on_log(s->fleet, on_log, NULL);
+    fleet_on_log(s->fleet, on_log, s);
     TRY(skiff_fleet_init_user(s->fleet, &role, err));
     s->seed = task_seed(&s->trained);
     return skiff_fleet_split(s->fleet, s->trained.main, s->trained.startup, &strategy, err);
@@ -146,17 +145,18 @@ static enum skiff_status run_startup(struct saved_tables *s, struct skiff_error 
 }
 
 /* The job's servers had a limit each; here all of their rows are in one process. */
-static void print_dropped(const struct saved_tables *s, int table)
+static void log_dropped(const struct saved_tables *s, int table)
 {
     struct skiff_table_state state = {0};
     if (skiff_fleet_table_state(s->fleet, table, &state, NULL) < 0)
         return;
     if (state.evicted)
-        log_warn("table %s: %llu rows were dropped for memory and are read as zeros; raise its "
-                 "memory_limit (or runner.memory_limit), or set memory_policy: disk",
-                 skiff_fleet_table_name(s->fleet, table), (unsigned long long)state.evicted);
-    log_info("table %s: %llu rows are loaded", skiff_fleet_table_name(s->fleet, table),
-             (unsigned long long)state.rows);
+        logger_warn(&s->reader->logger,
+                    "table %s: %llu rows were dropped for memory and are read as zeros; raise its "
+                    "memory_limit (or runner.memory_limit), or set memory_policy: disk",
+                    skiff_fleet_table_name(s->fleet, table), (unsigned long long)state.evicted);
+    logger_info(&s->reader->logger, "table %s: %llu rows are loaded",
+                skiff_fleet_table_name(s->fleet, table), (unsigned long long)state.rows);
 }
 
 /* ---- the network behind them ---- */
@@ -215,7 +215,7 @@ static enum skiff_status load_all(struct saved_tables *s, const char *path, stru
     TRY(run_startup(s, err));
     for (int i = 0; path && i < skiff_fleet_tables(s->fleet); i++) {
         TRY(skiff_fleet_load_table(s->fleet, i, path, mode_of(path), err));
-        print_dropped(s, i);
+        log_dropped(s, i);
     }
     if (path)
         TRY(load_dense(s, path, err));

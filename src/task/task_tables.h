@@ -2,12 +2,12 @@
  * becomes the settings of a job's tables (table/table_config.h), with what runner says of memory.
  * Checked here, so that a wrong value is reported with its file, line and key before anything
  * starts. */
-#ifndef CLI_TASK_TABLES_H
-#define CLI_TASK_TABLES_H
+#ifndef TASK_TASK_TABLES_H
+#define TASK_TASK_TABLES_H
 
 #include <skiff/fleet.h>
 
-#include "cli/task.h"
+#include "task/task.h"
 
 #define SERVER_MEMORY_ENV "SKIFF_SERVER_MEMORY" /* skiff launch --server_memory */
 

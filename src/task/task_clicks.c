@@ -3,7 +3,7 @@
  * show_click_entry:<show>:<click>` names other variables of the network. */
 #include <string.h>
 
-#include "cli/task.h"
+#include "task/task.h"
 
 #define SECTION "table_parameters."
 #define KIND "show_click_entry:"

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/log.h"
-#include "cli/python_env.h"
-#include "cli/task.h"
+#include "task/python_env.h"
+#include "task/task.h"
 #include "data/pipe.h"
 #include "store/file.h"
 
@@ -96,7 +95,8 @@ void task_pipe_environment(struct task *j)
     struct skiff_error err = {0};
     struct buf python = BUF_INIT;
     if (own_command(j) && python_env_set(&python, &err) < 0)
-        log_debug("pipe commands cannot import Skiff's Python packages: %s", err.message);
+        logger_debug(&j->logger, "pipe commands cannot import Skiff's Python packages: %s",
+                     err.message);
     buf_deinit(&python);
 }
 
@@ -124,9 +124,11 @@ bool task_in_memory(struct task *j)
     return config_choice(j->config, "runner.reader_type", 0, kinds) == 3;
 }
 
-static void print_idle(void *arg, const char *file, int64_t lines)
+static void warn_idle(void *task, const char *file, int64_t lines)
 {
-    log_warn("%s: %lld lines were read since its last sample", file, (long long)lines);
+    const struct task *j = task;
+    logger_warn(&j->logger, "%s: %lld lines were read since its last sample", file,
+                (long long)lines);
 }
 
 enum skiff_status task_dataset_config(struct task *j, const struct task_data *data,
@@ -143,16 +145,15 @@ enum skiff_status task_dataset_config(struct task *j, const struct task_data *da
     out->drop_last = config_bool(c, "runner.drop_last", false);
     out->cache_dir = config_path(c, "runner.cache_dir", NULL);
     out->cache = config_bool(c, "runner.cache", out->cache_dir != NULL);
-    out->bad_limit =
-        data->bad_limit ? data->bad_limit : config_int_in(c, "runner.bad_lines", 0, -1, INT64_MAX);
+    out->bad_limit = config_int_in(c, "runner.bad_lines", 0, -1, INT64_MAX);
     out->unpack_ratio = config_int_in(c, "runner.unpack_ratio", SOURCE_UNPACK_RATIO, -1, 1 << 30);
     out->idle_lines = config_int_in(c, "runner.idle_lines", SCAN_IDLE_LINES, -1, INT64_MAX / 2);
-    out->on_idle = print_idle;
+    out->on_idle = warn_idle;
+    out->on_idle_arg = j;
     out->keep_ids = config_bool(c, "runner.need_dump", false);
     out->on_odd = task_warn_odd;
     out->rules = &j->rules;
-    out->on_bad = data->on_bad;
-    out->on_bad_arg = data->arg;
+    out->on_bad_arg = j;
     enum skiff_status status = read_reader(j, &out->reader, err);
     if (status == SKIFF_OK)
         status = config_check(c, err);
@@ -220,7 +221,7 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
         return placed ? error_prefix(err, status, "%s", data->files ? "files" : data->dir_key)
                       : status;
     }
-    task_warn_left_out(dataset_files(d));
+    task_warn_left_out(j, dataset_files(d));
     task_warn_all(j, dataset_files(d));
     *out = d;
     return SKIFF_OK;

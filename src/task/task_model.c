@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 #include "config/yaml.h"
-#include "cli/net_text.h"
-#include "cli/task.h"
+#include "task/net_text.h"
+#include "task/task.h"
 #include "store/file.h"
 
 /* ---- the model's view of hyper_parameters ---- */

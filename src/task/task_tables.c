@@ -1,14 +1,13 @@
 /* Settings of sparse tables from a config: table_parameters.<table>, nested as in PaddleRec,
  * become settings of table/table_config.h. They are checked when the config is read, so that a
  * wrong value is reported with file, line and key before a process of the job starts. */
-#include "cli/task_tables.h"
+#include "task/task_tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "table/table_config.h"
@@ -245,7 +244,7 @@ enum skiff_status task_tables_read(struct task_tables *t, struct task *task, con
     t->n = 0;
     TRY(read_all(t, task, true, err));
     if (t->n && !strcasecmp(mode, "geo")) {
-        log_warn("geo has no sparse tables: table_parameters have no effect");
+        logger_warn(&task->logger, "geo has no sparse tables: table_parameters have no effect");
         t->n = 0;
     }
     return SKIFF_OK;

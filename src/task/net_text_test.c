@@ -13,8 +13,8 @@
 #include "base/arena.h"
 #include "config/config.h"
 #include "config/yaml.h"
-#include "cli/net_text.h"
-#include "cli/task.h"
+#include "task/net_text.h"
+#include "task/task.h"
 
 /* ---- the same programs as in C ---- */
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <skiff/skiff.h>
 
-#include "cli/task_tables.h"
+#include "task/task_tables.h"
 
 /* A program with two distributed tables. */
 static struct task open_task(const char *text)

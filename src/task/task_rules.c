@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/mem.h"
-#include "cli/task.h"
+#include "task/task.h"
 #include "executor/data_rules.h"
 #include "executor/trainer.h"
 #include "store/file.h"
@@ -110,28 +109,25 @@ void task_warn_nan(struct task *j, struct trainer_options *options, const char *
     options->advice = j->advice[0] ? j->advice : "train again with a lower learning_rate";
 }
 
-void task_warn_odd(void *arg, const char *file, int64_t line, const char *name)
+void task_warn_odd(void *task, const char *file, int64_t line, const char *name)
 {
-    (void)arg;
+    const struct task *j = task;
     if (name)
-        log_warn("%s:%lld: \"%s\" is not a slot of the model: its values are ignored in all lines",
-                 file, (long long)line, name);
+        logger_warn(
+            &j->logger,
+            "%s:%lld: \"%s\" is not a slot of the model: its values are ignored in all lines", file,
+            (long long)line, name);
     else
-        log_warn("%s is empty", file);
+        logger_warn(&j->logger, "%s is empty", file);
 }
 
-void task_talk(const struct task_args *a)
-{
-    log_set_level(a->quiet ? LOG_WARN : a->verbose ? LOG_DEBUG : LOG_INFO);
-}
-
-static void print_slot(const struct slot *slot, const struct slot_rule *rule)
+static void log_slot(const struct task *j, const struct slot *slot, const struct slot_rule *rule)
 {
     char limit[64] = "";
     if (rule->limit)
         snprintf(limit, sizeof limit, ", 0 to %lld", (long long)rule->limit - 1);
-    log_debug("slot %s: %s, %s%s", slot->name, dtype_name(slot->dtype),
-              slot->ragged ? "any number of values" : "dense", limit);
+    logger_debug(&j->logger, "slot %s: %s, %s%s", slot->name, dtype_name(slot->dtype),
+                 slot->ragged ? "any number of values" : "dense", limit);
 }
 
 void task_warn_all(const struct task *j, const struct file_list *files)
@@ -139,18 +135,19 @@ void task_warn_all(const struct task *j, const struct file_list *files)
     const char *key, *text;
     for (int i = 0; i < config_count(j->config); i++) {
         config_at(j->config, i, &key, &text);
-        log_debug("key %s: %s", key, text);
+        logger_debug(&j->logger, "key %s: %s", key, text);
     }
     for (int i = 0; i < files->count; i++)
-        log_debug("file %s", files->paths[i]);
+        logger_debug(&j->logger, "file %s", files->paths[i]);
     for (int i = 0; i < j->schema.count; i++)
-        print_slot(&j->schema.slots[i], &j->rules.slots[i]);
+        log_slot(j, &j->schema.slots[i], &j->rules.slots[i]);
 }
 
-void task_warn_left_out(const struct file_list *files)
+void task_warn_left_out(const struct task *j, const struct file_list *files)
 {
     if (files->left_out)
-        log_warn("%d file%s ignored, because the name is hidden or that of a backup: %s%s",
-                 files->left_out, files->left_out == 1 ? " is" : "s are", files->left_out_names,
-                 files->left_out > 3 ? ", ..." : "");
+        logger_warn(&j->logger,
+                    "%d file%s ignored, because the name is hidden or that of a backup: %s%s",
+                    files->left_out, files->left_out == 1 ? " is" : "s are", files->left_out_names,
+                    files->left_out > 3 ? ", ..." : "");
 }

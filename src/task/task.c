@@ -1,10 +1,10 @@
-/* A task: what the commands make of a config (task.h): storage, model, programs, parameters.
+/* A task: what is made of a config (task.h): storage, model, programs, parameters.
  *
  * task_open builds everything in a fixed order, because each step needs the one before: config,
  * storage, model, network, optimizer, rules of the data. Values are checked while they are read;
  * task_check reports a wrong one after everything was read. The seed of runner.seed gives every
  * random op its own seed, so that the start does not depend on the number of threads. */
-#include "cli/task.h"
+#include "task/task.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -17,8 +17,7 @@
 #include "fleet/settings.h"
 #include "base/buf.h"
 #include "base/near.h"
-#include "cli/command.h"
-#include "cli/saved_tables.h"
+#include "task/saved_tables.h"
 #include "executor/executor.h"
 #include "fs/fs.h"
 #include "program/op_kind.h"
@@ -146,24 +145,24 @@ static void know_keys(struct config *c)
 }
 
 struct once_logged {
-    const char *command;
+    const struct task_args *args;
     char first[700];
 };
 
-static void print_unknown(void *arg, bool likely, const char *text)
+static void report_unknown(void *arg, bool likely, const char *text)
 {
     struct once_logged *t = arg;
     if (likely && !t->first[0])
         snprintf(t->first, sizeof(t->first), "%s", text);
-    else
-        fprintf(stderr, "skiff %s: %s\n", t->command, text);
+    else if (t->args->on_unknown)
+        t->args->on_unknown(t->args->on_unknown_user, text);
 }
 
-enum skiff_status task_check(struct task *j, const char *command, struct skiff_error *err)
+enum skiff_status task_check(struct task *j, struct skiff_error *err)
 {
-    struct once_logged reported = {.command = command};
+    struct once_logged reported = {.args = j->args};
     TRY(config_check(j->config, err));
-    if (config_unknown(j->config, print_unknown, &reported))
+    if (config_unknown(j->config, report_unknown, &reported))
         return error_set(err, SKIFF_INVALID, "%s", reported.first);
     return SKIFF_OK;
 }
@@ -221,14 +220,6 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
     TRY(make_schema(j, err));
     task_rules(j);
     return SKIFF_OK;
-}
-
-int task_args_check(const struct task_args *a, const char *command)
-{
-    if (a->quiet && a->verbose)
-        return command_usage(command, "--quiet and --verbose exclude each other; give one of them");
-    task_talk(a);
-    return a->config ? 0 : command_usage(command, "-m config.yaml is required");
 }
 
 const char *task_transport(const struct task_args *a, struct config *c)
@@ -299,7 +290,7 @@ const char *task_load_path(struct task *j)
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
                             struct skiff_error *err)
 {
-    *j = (struct task){.args = args};
+    *j = (struct task){.args = args, .logger = args->logger};
     schema_init(&j->schema);
     enum skiff_status status = config_open(args->config, &j->config, err);
     for (int i = 0; status == SKIFF_OK && i < args->overrides.n; i++)

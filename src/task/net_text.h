@@ -3,8 +3,8 @@
  *
  * In reading order: net_text.c (sections, layers, repeating), net_text_args.c (arguments by their
  * types), net_text_names.c (what names stand for), net_text_expr.c (numbers with names). */
-#ifndef CLI_NET_TEXT_H
-#define CLI_NET_TEXT_H
+#ifndef TASK_NET_TEXT_H
+#define TASK_NET_TEXT_H
 
 #include <skiff/model.h>
 

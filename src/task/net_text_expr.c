@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/net_text_parts.h"
+#include "task/net_text_parts.h"
 
 enum { EXPR_MAX_DEPTH = 64, NAME_MAX_LETTERS = 96 };
 

@@ -1,4 +1,4 @@
-#include "cli/task_metrics.h"
+#include "task/task_metrics.h"
 
 static const char *name_of(const struct skiff_var *v)
 {

@@ -1,4 +1,4 @@
-#include "cli/label.h"
+#include "task/label.h"
 
 #include <string.h>
 

@@ -2,10 +2,10 @@
  * shards into a server inside this process (fleet/local_server.h), dense parameters from
  * dnn_plugin/, or from their table where there is none. The task's program then looks rows up
  * there; an id without a row is zeros, as in the job. */
-#ifndef CLI_SAVED_TABLES_H
-#define CLI_SAVED_TABLES_H
+#ifndef TASK_SAVED_TABLES_H
+#define TASK_SAVED_TABLES_H
 
-#include "cli/task.h"
+#include "task/task.h"
 
 /* Does the folder hold shards of a table (000/part-*)? */
 struct folder_view;

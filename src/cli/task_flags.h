@@ -1,0 +1,51 @@
+/* Flags of commands with a config, as rows for their tables of options; the first member of the
+ * struct of the options is a struct task_args. */
+#ifndef CLI_TASK_FLAGS_H
+#define CLI_TASK_FLAGS_H
+
+#include "task/task.h"
+
+/* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
+/* clang-format off */
+#define TASK_OPTIONS                                                                                      \
+    {"config_yaml", OPTION_TEXT, offsetof(struct task_args, config), .letter = 'm',                       \
+     .value = "FILE", .help = "read the config from FILE", .group = "config"},                            \
+    {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                           \
+     .value = "key=value ...", .help = "set keys of the config; any number may follow"}
+
+#define TASK_NAME                                                                                         \
+    {"name", OPTION_TEXT, offsetof(struct task_args, name), .value = "NAME",                              \
+     .help = "name the run: its epochs are in the folder NAME below runner.model_save_path"}
+
+#define TASK_RUN                                                                                          \
+    {"run", OPTION_TEXT, offsetof(struct task_args, run), .value = "ID",                                  \
+     .help = "use the epochs of the run whose id begins with ID", .default_text = "the newest run"}
+
+#define TASK_TALK(...)                                                                                    \
+    {"quiet", OPTION_BOOL, offsetof(struct task_args, quiet), .letter = 'q',                              \
+     .help = "print only warnings, errors and the table at the end", __VA_ARGS__},                        \
+    {"verbose", OPTION_BOOL, offsetof(struct task_args, verbose), .letter = 'v',                          \
+     .help = "also print the keys, files and slots of the run"}
+
+#define TASK_JSON                                                                                         \
+    {"json", OPTION_TEXT, offsetof(struct task_args, json), .value = "FILE",                              \
+     .help = "write the numbers of the run to FILE (docs/guide/report.md)"}
+
+#define TASK_TRANSPORT(...)                                                                               \
+    {"transport", OPTION_TEXT, offsetof(struct task_args, transport), .value = "NAME",                    \
+     .help = "connect the processes of a job by tcp or ipc; settings may follow the name (docs/guide/distributed.md)", .default_text = "tcp", __VA_ARGS__}, \
+    {"encrypt", OPTION_TEXT, offsetof(struct task_args, encrypt), .value = "on|off|auto",                 \
+     .help = "encrypt connections; auto: only those between machines", .default_text = "auto"},           \
+    {"secret_file", OPTION_TEXT, offsetof(struct task_args, secret_file), .value = "FILE",                \
+     .help = "read the job's secret from FILE (skiff secret new; docs/guide/security.md)"},               \
+    {"insecure", OPTION_BOOL, offsetof(struct task_args, insecure),                                       \
+     .help = "allow a job of several machines without a secret"}
+/* clang-format on */
+
+/* 0, or 2 after a message: there must be a config. Log lines of the task go to stderr, from the
+ * level of --quiet and --verbose on. */
+int task_args_check(struct task_args *a, const char *command);
+/* Log lines and unknown keys of the task go to stderr. command: a text that stays. */
+void task_args_print(struct task_args *a, const char *command);
+
+#endif
