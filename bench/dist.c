@@ -31,7 +31,7 @@
 #include "base/mem.h"
 #include "comm/comm.h"
 #include "data/dataset.h"
-#include "data/synth.h"
+#include "prepare/synth.h"
 #include "executor/trainer.h"
 #include "models/rank/dnn/net.h"
 #include "passes/split.h"

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "data/binary.h"
 #include "data/scan.h"
-#include "data/synth.h"
+#include "prepare/synth.h"
 
 #define BATCH 1000
 #define ROUNDS 3

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "cli/bench.h"
 #include "cli/progress.h"
-#include "data/synth.h"
+#include "prepare/synth.h"
 #include "store/file.h"
 
 static enum skiff_status make_schema(struct schema *s, struct skiff_error *err)

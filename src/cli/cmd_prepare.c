@@ -1,14 +1,14 @@
 /* skiff prepare: splits rows into train/ and valid/ and writes statistics of the training rows to
  * stats. The split depends on --seed, so repeated runs give the same files. Raw Criteo rows are
- * handled here, CSV and libsvm in prepare_table.c. */
+ * read by prepare/criteo.h, tables by prepare/prepare.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/prepare_table.h"
-#include "data/prepare.h"
+#include "cli/prepare_show.h"
+#include "prepare/criteo.h"
 #include "data/reader.h"
 
 static void print_stats(const struct criteo_stats *s)
@@ -48,27 +48,27 @@ enum { FORMAT_CRITEO, FORMAT_CSV, FORMAT_LIBSVM, FORMAT_LIBFFM };
 static const char *const formats[] = {"criteo",    "csv",       "libsvm",    "libffm",
                                       "slot_text", "sign_slot", "multislot", NULL};
 
-/* What the flags are to the parts of init. */
-static struct init_flags table_flags(const struct prepare_flags *f)
+/* What the flags are for a table. */
+static struct prepare_options table_flags(const struct prepare_flags *f)
 {
     enum look_format format =
         f->format <= FORMAT_LIBFFM ? (enum look_format)(f->format - FORMAT_CSV) : LOOK_LINES;
-    return (struct init_flags){.out = f->out,
-                               .label = f->label,
-                               .positive = f->positive,
-                               .separator = f->separator,
-                               .header = f->header,
-                               .has_separator = f->has_separator,
-                               .has_header = f->has_header,
-                               .format = 1 + (int)format,
-                               .split = 1,
-                               .share = f->share,
-                               .seed = f->seed,
-                               .label_optional = true};
+    return (struct prepare_options){.out = f->out,
+                                    .label = f->label,
+                                    .positive = f->positive,
+                                    .separator = f->separator,
+                                    .header = f->header,
+                                    .has_separator = f->has_separator,
+                                    .has_header = f->has_header,
+                                    .format = 1 + (int)format,
+                                    .split = 1,
+                                    .share = f->share,
+                                    .seed = f->seed,
+                                    .label_optional = true};
 }
 
 static enum skiff_status prepare(const struct prepare_flags *f, char **names, int n,
-                                 struct prepare_report *r, struct skiff_error *err)
+                                 struct criteo_report *r, struct skiff_error *err)
 {
     struct file_list files;
     struct bad_lines bad;
@@ -77,33 +77,71 @@ static enum skiff_status prepare(const struct prepare_flags *f, char **names, in
     bad_lines_init(&bad, f->bad);
     for (int i = 0; status == SKIFF_OK && i < n; i++)
         status = file_list_expand(&files, names[i], err);
-    const struct prepare_config config = {.files = &files,
-                                          .out = f->out,
-                                          .share = f->stats_only ? -1 : f->share,
-                                          .quantile = f->quantile,
-                                          .seed = (uint64_t)f->seed,
-                                          .idle_lines = f->idle_lines,
-                                          .unpack_ratio = f->unpack_ratio,
-                                          .bad = &bad,
-                                          .stop = interrupt_watch()};
+    const struct criteo_config config = {.files = &files,
+                                         .out = f->out,
+                                         .share = f->stats_only ? -1 : f->share,
+                                         .quantile = f->quantile,
+                                         .seed = (uint64_t)f->seed,
+                                         .idle_lines = f->idle_lines,
+                                         .unpack_ratio = f->unpack_ratio,
+                                         .bad = &bad,
+                                         .stop = interrupt_watch()};
     if (status == SKIFF_OK)
-        status = prepare_run(&config, r, err);
+        status = criteo_run(&config, r, err);
     file_list_deinit(&files);
     bad_lines_deinit(&bad);
+    return status;
+}
+
+static void show_table(const struct prepare *r, const struct split_report *report, const char *out)
+{
+    printf("%s: %" PRId64 " rows for training, %" PRId64 " for validation, %" PRId64
+           " bad line%s, %" PRId64 " without a label\n",
+           out, report->train.rows, report->test.rows, r->look.bad, r->look.bad == 1 ? "" : "s",
+           report->unlabelled);
+    if (r->plan.learns)
+        printf("%s/stats: %" PRId64 " ids of %d columns (runner.input_stats, "
+               "hyper_parameters.sparse_feature_number)\n",
+               out, columns_ids(&report->columns), report->columns.count);
+}
+
+static enum skiff_status prepare_table(const struct prepare_options *f, char **names, int n,
+                                       int64_t bad, struct skiff_error *err)
+{
+    struct prepare r;
+    struct prepare_shown shown;
+    struct prepare_events events = prepare_show_events(&shown, "prepare");
+    struct split_report report = {0};
+    enum skiff_status status = prepare_open(&r, &events, f, names, n, err);
+    if (status == SKIFF_OK && bad >= 0 && r.look.bad > bad)
+        status = error_set(
+            err, SKIFF_FORMAT,
+            "%" PRId64 " row%s cannot be read; --bad N skips up to N of them, --bad -1 any number",
+            r.look.bad, r.look.bad == 1 ? "" : "s");
+    if (status == SKIFF_OK) {
+        prepare_show_table(&r.plan, &r.files);
+        printf("\n");
+        status = prepare_data(&r, f, &report, err);
+    }
+    prepare_show_clear(&shown);
+    if (status == SKIFF_OK)
+        show_table(&r, &report, f->out);
+    columns_deinit(&report.columns);
+    prepare_close(&r);
     return status;
 }
 
 static int run(const struct command_call *call)
 {
     const struct prepare_flags *f = call->args;
-    struct prepare_report r;
+    struct criteo_report r;
     struct skiff_error err = {0};
     if (!f->out || !call->nwords)
         return command_usage(call->name, "--out DIR and at least one FILE are needed");
     if (f->share <= 0 || f->share >= 1 || f->quantile <= 0)
         return command_usage(call->name, "--share and --quantile lie between 0 and 1");
     if (f->format != FORMAT_CRITEO) {
-        const struct init_flags table = table_flags(f);
+        const struct prepare_options table = table_flags(f);
         if (f->stats_only)
             return command_usage(call->name, "--stats is for --format criteo");
         return prepare_table(&table, call->words, call->nwords, f->bad, &err) < 0

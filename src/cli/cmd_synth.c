@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
-#include "data/synth.h"
+#include "prepare/synth.h"
 #include "store/file.h"
 
 struct synth_flags {

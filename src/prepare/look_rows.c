@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "data/look.h"
+#include "prepare/look.h"
 #include "data/source.h"
 
 #define REPORT_BYTES ((int64_t)8 << 20)

@@ -3,11 +3,11 @@
  * CSV files keep their header line; a folder gets a new file every so many bytes. A row goes to
  * test by its number and the seed, so that the same rows always go the same way; or by its time.
  * Rows without a label, or that cannot be read, go nowhere. */
-#ifndef DATA_SPLIT_H
-#define DATA_SPLIT_H
+#ifndef PREPARE_SPLIT_H
+#define PREPARE_SPLIT_H
 
 #include "data/label.h"
-#include "data/learn.h"
+#include "prepare/learn.h"
 
 #define SPLIT_PART_BYTES ((int64_t)128 << 20)
 

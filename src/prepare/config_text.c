@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/init.h"
+#include "prepare/prepare.h"
 #include "data/csv.h"
 
 #define NOTES 36                           /* where comments begin */
@@ -70,7 +70,7 @@ static void add_name(struct buf *names, const char *name)
     csv_quote(names, name, strlen(name), ',');
 }
 
-static void print_columns(const struct init_plan *p, struct buf *out)
+static void print_columns(const struct prepare_plan *p, struct buf *out)
 {
     struct buf names = BUF_INIT;
     const struct look *l = p->look;
@@ -97,7 +97,7 @@ static void print_columns(const struct init_plan *p, struct buf *out)
     buf_deinit(&names);
 }
 
-static void print_label(const struct init_plan *p, struct buf *out)
+static void print_label(const struct prepare_plan *p, struct buf *out)
 {
     buf_str(out, "  input_positive: ");
     yaml_text(out, p->positive);
@@ -132,7 +132,7 @@ static void print_stats(struct buf *out)
     end_line(out, "numbers are scaled to 0 .. 1");
 }
 
-static void print_csv(const struct init_plan *p, struct buf *out)
+static void print_csv(const struct prepare_plan *p, struct buf *out)
 {
     const struct look_form *f = &p->look->form;
     buf_str(out, "  input_format: csv\n  input_separator: ");
@@ -160,13 +160,13 @@ static void print_csv(const struct init_plan *p, struct buf *out)
     print_columns(p, out);
 }
 
-static int64_t svm_table(const struct init_plan *p)
+static int64_t svm_table(const struct prepare_plan *p)
 {
     int64_t rows = p->look->most_index + 1;
     return rows > TABLE_MAX ? TABLE_MAX : rows;
 }
 
-static void print_svm(const struct init_plan *p, struct buf *out)
+static void print_svm(const struct prepare_plan *p, struct buf *out)
 {
     const struct look *l = p->look;
     buf_printf(out, "  input_format: %s\n", look_format_name(l->form.format));
@@ -185,7 +185,7 @@ static void print_svm(const struct init_plan *p, struct buf *out)
 
 /* ---- sizes that fit the data ---- */
 
-struct init_sizes {
+struct prepare_sizes {
     int batch, epochs, threads, dim;
     bool in_memory;
     double rate;
@@ -193,7 +193,7 @@ struct init_sizes {
 };
 
 /* Rows of the table of ids. */
-static int64_t table_of(const struct init_plan *p, const struct split_report *r)
+static int64_t table_of(const struct prepare_plan *p, const struct split_report *r)
 {
     return p->learns ? columns_ids(&r->columns) : svm_table(p);
 }
@@ -212,32 +212,32 @@ static int epochs_of(int64_t rows, int64_t ids)
     return rare || rows >= 2000000 ? 1 : 3;
 }
 
-static struct init_sizes sizes_of(const struct init_plan *p, const struct split_report *r)
+static struct prepare_sizes sizes_of(const struct prepare_plan *p, const struct split_report *r)
 {
     int64_t rows = r->train.rows;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int64_t values = rows * (p->nslots + p->ndense / 2 + 1);
     if (p->look->form.format != LOOK_CSV)
         values = 2 * p->look->tokens;
-    struct init_sizes s = {.batch = rows < 2000     ? 32
-                                    : rows < 20000  ? 64
-                                    : rows < 200000 ? 128
-                                                    : 512,
-                           .epochs = epochs_of(rows, table_of(p, r)),
-                           .threads = rows < 500000 || cores < 1 ? 1
-                                      : cores > 8                ? 8
-                                                                 : (int)cores,
-                           .dim = rows < 20000 ? 4 : 8,
-                           .in_memory = values < MEMORY_VALUES,
-                           .rate = 0.001,
-                           .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
+    struct prepare_sizes s = {.batch = rows < 2000     ? 32
+                                       : rows < 20000  ? 64
+                                       : rows < 200000 ? 128
+                                                       : 512,
+                              .epochs = epochs_of(rows, table_of(p, r)),
+                              .threads = rows < 500000 || cores < 1 ? 1
+                                         : cores > 8                ? 8
+                                                                    : (int)cores,
+                              .dim = rows < 20000 ? 4 : 8,
+                              .in_memory = values < MEMORY_VALUES,
+                              .rate = 0.001,
+                              .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
     return s;
 }
 
 /* ---- the file ---- */
 
-static void print_runner(const struct init_plan *p, const struct init_flags *f,
-                         const struct init_sizes *s, struct buf *out)
+static void print_runner(const struct prepare_plan *p, const struct prepare_options *f,
+                         const struct prepare_sizes *s, struct buf *out)
 {
     buf_printf(out,
                "runner:\n  model: %s\n  train_data_dir: \"train\"\n  test_data_dir: \"test\"\n",
@@ -273,8 +273,9 @@ static bool has_layers(const char *model)
     return false;
 }
 
-static void print_hyper(const struct init_plan *p, const struct init_flags *f,
-                        const struct init_sizes *s, const struct split_report *r, struct buf *out)
+static void print_hyper(const struct prepare_plan *p, const struct prepare_options *f,
+                        const struct prepare_sizes *s, const struct split_report *r,
+                        struct buf *out)
 {
     buf_printf(out, "\nhyper_parameters:\n  optimizer:\n    class: Adam\n    learning_rate: %g\n",
                s->rate);
@@ -292,12 +293,13 @@ static void print_hyper(const struct init_plan *p, const struct init_flags *f,
         buf_printf(out, "  fc_sizes: %s\n", s->layers);
 }
 
-void init_config_print(const struct init_plan *p, const struct init_flags *flags,
-                       const struct split_report *r, const struct file_list *files, struct buf *out)
+void prepare_config_text(const struct prepare_plan *p, const struct prepare_options *flags,
+                         const struct split_report *r, const struct file_list *files,
+                         struct buf *out)
 {
-    struct init_sizes s = sizes_of(p, r);
+    struct prepare_sizes s = sizes_of(p, r);
     const char *slash = strrchr(files->paths[0], '/');
-    buf_str(out, INIT_MARK " for ");
+    buf_str(out, PREPARE_MARK " for ");
     yaml_text(out, slash ? slash + 1 : files->paths[0]);
     buf_printf(out, ": %" PRId64 " rows to train, %" PRId64 " to test.\n", r->train.rows,
                r->test.rows);

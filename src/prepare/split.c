@@ -5,7 +5,7 @@
  * depends only on the seed and its number, or on its time, so that a second run splits alike.
  * Output files are written directly; an interrupted split leaves an incomplete folder. */
 #define _GNU_SOURCE
-#include "data/split.h"
+#include "prepare/split.h"
 
 #include <inttypes.h>
 #include <stdio.h>

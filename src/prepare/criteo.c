@@ -6,7 +6,7 @@
  * a column has more distinct ones than allowed, new ones are not counted any more, and the column
  * says so. Where a row goes depends on the seed and its number alone. */
 #define _GNU_SOURCE
-#include "data/prepare.h"
+#include "prepare/criteo.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "data/count.h"
+#include "prepare/count.h"
 #include "data/text.h"
 
 /* ---- numbers: a histogram, exact below 4096, 2048 buckets for each power of two above ---- */
@@ -112,9 +112,9 @@ static void category_stats(const struct category_count *c, struct category_stats
 
 /* ---- the run ---- */
 
-struct prepare {
-    const struct prepare_config *config;
-    struct prepare_report report;
+struct criteo_state {
+    const struct criteo_config *config;
+    struct criteo_report report;
     struct number_count numbers[CRITEO_NUMBERS];
     struct category_count categories[CRITEO_CATEGORIES];
     double share, quantile;
@@ -178,7 +178,7 @@ static enum skiff_status parse_line(const char *text, size_t n, struct criteo_li
     return SKIFF_OK;
 }
 
-static enum skiff_status count_line(struct prepare *r, const char *text,
+static enum skiff_status count_line(struct criteo_state *r, const char *text,
                                     const struct criteo_line *l, struct skiff_error *err)
 {
     r->report.stats.rows++;
@@ -195,7 +195,7 @@ static enum skiff_status count_line(struct prepare *r, const char *text,
     return SKIFF_OK;
 }
 
-static bool goes_to_valid(const struct prepare *r)
+static bool goes_to_valid(const struct criteo_state *r)
 {
     uint32_t w[4];
     if (!(r->share > 0))
@@ -204,7 +204,7 @@ static bool goes_to_valid(const struct prepare *r)
     return (w[0] + 0.5) * 0x1p-32 < r->share;
 }
 
-static enum skiff_status take_line(struct prepare *r, const char *text, size_t n,
+static enum skiff_status take_line(struct criteo_state *r, const char *text, size_t n,
                                    struct skiff_error *err)
 {
     struct criteo_line l;
@@ -223,7 +223,7 @@ static enum skiff_status take_line(struct prepare *r, const char *text, size_t n
     return SKIFF_OK;
 }
 
-static enum skiff_status bad_line(struct prepare *r, const char *path, int64_t line,
+static enum skiff_status bad_line(struct criteo_state *r, const char *path, int64_t line,
                                   struct skiff_error *why, struct skiff_error *err)
 {
     struct bad_lines *bad = r->config->bad;
@@ -241,8 +241,8 @@ static enum skiff_status bad_line(struct prepare *r, const char *path, int64_t l
     return why->code;
 }
 
-static enum skiff_status prepare_lines(struct prepare *r, struct source *s, const char *path,
-                                       struct skiff_error *err)
+static enum skiff_status split_lines(struct criteo_state *r, struct source *s, const char *path,
+                                     struct skiff_error *err)
 {
     int64_t first_row = r->row;
     for (;;) {
@@ -278,8 +278,8 @@ static enum skiff_status make_folder(const char *path, struct skiff_error *err)
 }
 
 /* out/<part>/00003-name; compressed input comes out plain, so a .gz ending is cut. */
-static enum skiff_status open_part(const struct prepare *r, const char *part, int file, FILE **out,
-                                   struct skiff_error *err)
+static enum skiff_status open_part(const struct criteo_state *r, const char *part, int file,
+                                   FILE **out, struct skiff_error *err)
 {
     const char *path = r->config->files->paths[file], *slash = strrchr(path, '/');
     struct buf name = BUF_INIT;
@@ -310,7 +310,7 @@ static enum skiff_status close_part(FILE **f, const char *out, struct skiff_erro
     return SKIFF_OK;
 }
 
-static enum skiff_status prepare_file(struct prepare *r, int file, struct skiff_error *err)
+static enum skiff_status split_file(struct criteo_state *r, int file, struct skiff_error *err)
 {
     const char *path = r->config->files->paths[file];
     struct stream *stream;
@@ -324,7 +324,7 @@ static enum skiff_status prepare_file(struct prepare *r, int file, struct skiff_
         TRY_OUT(open_part(r, "train", file, &r->train, err));
         TRY_OUT(open_part(r, "valid", file, &r->valid, err));
     }
-    TRY_OUT(prepare_lines(r, &s, path, err));
+    TRY_OUT(split_lines(r, &s, path, err));
     TRY_OUT(close_part(&r->train, r->config->out, err));
     TRY_OUT(close_part(&r->valid, r->config->out, err));
 out:
@@ -334,7 +334,7 @@ out:
     return status;
 }
 
-static void prepare_stats(struct prepare *r)
+static void fill_stats(struct criteo_state *r)
 {
     for (int i = 0; i < CRITEO_NUMBERS; i++) {
         const struct number_count *c = &r->numbers[i];
@@ -351,7 +351,7 @@ static void prepare_stats(struct prepare *r)
         category_stats(&r->categories[c], &r->report.stats.categories[c]);
 }
 
-static enum skiff_status prepare_folders(const struct prepare *r, struct skiff_error *err)
+static enum skiff_status make_folders(const struct criteo_state *r, struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     enum skiff_status status = make_folder(r->config->out, err);
@@ -364,10 +364,10 @@ static enum skiff_status prepare_folders(const struct prepare *r, struct skiff_e
     return status;
 }
 
-enum skiff_status prepare_run(const struct prepare_config *config, struct prepare_report *out,
-                              struct skiff_error *err)
+enum skiff_status criteo_run(const struct criteo_config *config, struct criteo_report *out,
+                             struct skiff_error *err)
 {
-    struct prepare *r = mem_alloc_or_die(sizeof *r);
+    struct criteo_state *r = mem_alloc_or_die(sizeof *r);
     struct buf path = BUF_INIT;
     enum skiff_status status;
     r->config = config;
@@ -383,10 +383,10 @@ enum skiff_status prepare_run(const struct prepare_config *config, struct prepar
     }
     for (int i = 0; i < CRITEO_NUMBERS; i++)
         r->numbers[i].above = mem_alloc_or_die(NUMBER_BUCKETS * sizeof *r->numbers[i].above);
-    TRY_OUT(prepare_folders(r, err));
+    TRY_OUT(make_folders(r, err));
     for (int i = 0; i < config->files->count; i++)
-        TRY_OUT(prepare_file(r, i, err));
-    prepare_stats(r);
+        TRY_OUT(split_file(r, i, err));
+    fill_stats(r);
     buf_printf(&path, "%s/stats", config->out);
     TRY_OUT(stats_write(&r->report.stats, path.data, err));
     *out = r->report;

@@ -4,12 +4,12 @@
  * look_guess reads the beginning of a file: CSV (which separator, a header line or not), libsvm or
  * libffm. look_run reads all rows of all files and counts. What follows from it (which column is
  * the label, which ones are features) is for others to decide. */
-#ifndef DATA_LOOK_H
-#define DATA_LOOK_H
+#ifndef PREPARE_LOOK_H
+#define PREPARE_LOOK_H
 
 #include <stdatomic.h>
 
-#include "data/count.h"
+#include "prepare/count.h"
 #include "data/csv.h"
 #include "data/files.h"
 #include "data/moment.h"

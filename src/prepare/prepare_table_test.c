@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "data/split.h"
+#include "prepare/split.h"
 #include "data/test_help.h"
 
 /* ---- cells ---- */

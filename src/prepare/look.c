@@ -4,7 +4,7 @@
  * frequent values. Distinct values are counted up to a limit, and beyond it only "more" is known,
  * so that memory depends on the columns, not on the rows. Rows that cannot be read are reported and
  * skipped; a header that differs from the first file's ends the reading. One thread. */
-#include "data/look.h"
+#include "prepare/look.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -8,8 +8,8 @@
 #include <math.h>
 
 #include "base/buf.h"
-#include "data/prepare.h"
-#include "data/synth.h"
+#include "prepare/criteo.h"
+#include "prepare/synth.h"
 #include "data/test_help.h"
 
 static char dir[256];
@@ -154,7 +154,7 @@ static int64_t count_lines(const char *text)
 static void test_prepare(void **state)
 {
     struct synth_report synth;
-    struct prepare_report report;
+    struct criteo_report report;
     struct file_list files;
     struct skiff_error err;
     struct criteo_stats back;
@@ -164,8 +164,8 @@ static void test_prepare(void **state)
     snprintf(out, sizeof out, "%s/out", dir);
     file_list_init(&files);
     assert_int_equal(file_list_expand(&files, in, NULL), SKIFF_OK);
-    struct prepare_config c = {.files = &files, .out = out, .seed = 1};
-    if (prepare_run(&c, &report, &err) != SKIFF_OK)
+    struct criteo_config c = {.files = &files, .out = out, .seed = 1};
+    if (criteo_run(&c, &report, &err) != SKIFF_OK)
         fail_msg("%s", err.message);
     assert_int_equal(report.train + report.valid, 5000);
     assert_true(report.valid > 430 && report.valid < 570);
@@ -181,7 +181,7 @@ static void test_prepare(void **state)
     assert_true(back.numbers[1].min < 0);
     assert_int_equal(back.categories[8].distinct, 3); /* C9 has three values */
     /* again: the same split */
-    assert_int_equal(prepare_run(&c, &report, &err), SKIFF_OK);
+    assert_int_equal(criteo_run(&c, &report, &err), SKIFF_OK);
     char *again = read_all("out/valid/00000-part-000");
     assert_string_equal(again, v0);
     free(again);
@@ -196,7 +196,7 @@ static void test_prepare(void **state)
 static void test_prepare_numbers(void **state)
 {
     struct buf text = BUF_INIT;
-    struct prepare_report report;
+    struct criteo_report report;
     struct file_list files;
     struct bad_lines bad;
     struct skiff_error err;
@@ -215,12 +215,12 @@ static void test_prepare_numbers(void **state)
     snprintf(out, sizeof out, "%s/numbers", dir);
     file_list_init(&files);
     file_list_add(&files, temp_text(dir, "numbers.tsv", text.data));
-    struct prepare_config c = {.files = &files, .out = out, .share = -1};
-    assert_int_equal(prepare_run(&c, &report, &err), SKIFF_FORMAT);
+    struct criteo_config c = {.files = &files, .out = out, .share = -1};
+    assert_int_equal(criteo_run(&c, &report, &err), SKIFF_FORMAT);
     assert_non_null(strstr(err.message, "numbers.tsv:1001: expected 40 columns"));
     bad_lines_init(&bad, 5);
     c.bad = &bad;
-    assert_int_equal(prepare_run(&c, &report, &err), SKIFF_OK);
+    assert_int_equal(criteo_run(&c, &report, &err), SKIFF_OK);
     const struct criteo_stats *s = &report.stats;
     assert_int_equal(report.train, 1000);
     assert_int_equal(report.valid, 0);
@@ -238,7 +238,7 @@ static void test_prepare_numbers(void **state)
     assert_int_equal(s->categories[1].once, 1);
     assert_int_equal(s->categories[1].missing, 999);
     c.max_distinct = 4;
-    assert_int_equal(prepare_run(&c, &report, &err), SKIFF_OK);
+    assert_int_equal(criteo_run(&c, &report, &err), SKIFF_OK);
     assert_int_equal(report.stats.categories[0].distinct, 4);
     assert_true(report.stats.categories[0].more);
     bad_lines_deinit(&bad);

@@ -1,7 +1,7 @@
 /* Value counts of a column, by the value's 64-bit hash, in bounded memory; and samples of numbers,
  * for quantiles. One user at a time. */
-#ifndef DATA_COUNT_H
-#define DATA_COUNT_H
+#ifndef PREPARE_COUNT_H
+#define PREPARE_COUNT_H
 
 #include <stdbool.h>
 #include <stddef.h>

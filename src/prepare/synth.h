@@ -9,8 +9,8 @@
  * pairs of values of six columns, and a piecewise linear part for I1..I13 (up to the maximum of the
  * Paddle documents). The rank of a value in its column is V^(u*u) of a uniform u, so few are
  * frequent and many are rare, as in Criteo. */
-#ifndef DATA_SYNTH_H
-#define DATA_SYNTH_H
+#ifndef PREPARE_SYNTH_H
+#define PREPARE_SYNTH_H
 
 #include "base/buf.h"
 #include "base/error.h"

@@ -6,7 +6,7 @@
  * same for every seed. That best AUC is computed, not estimated by training: of rows with click
  * probabilities p the expected share of pairs that p ranks rightly, from a histogram of p. */
 #define _GNU_SOURCE
-#include "data/synth.h"
+#include "prepare/synth.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * The limit of a column is its share of COUNTERS, between 1024 and LEARN_VALUES, so that memory
  * depends neither on rows nor, up to 8192 columns, on columns. A column with more distinct values
  * than its limit is hashed instead. One thread. */
-#include "data/learn.h"
+#include "prepare/learn.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/look.h"
+#include "prepare/look.h"
 #include "data/svm.h"
 
 #define ROWS 1000

@@ -1,11 +1,11 @@
 /* Learn: collects the column statistics of columns.h from rows of a table. One pass; memory is
  * bounded by columns and LEARN_VALUES, not by rows. */
-#ifndef DATA_LEARN_H
-#define DATA_LEARN_H
+#ifndef PREPARE_LEARN_H
+#define PREPARE_LEARN_H
 
 #include "data/columns.h"
-#include "data/count.h"
-#include "data/look.h"
+#include "prepare/count.h"
+#include "prepare/look.h"
 
 /* What to learn about a column; several at once, or nothing. */
 struct learn_column {

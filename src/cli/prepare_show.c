@@ -1,11 +1,69 @@
-/* Prints what skiff init found: the format of the file, the label, a line for each column, the
- * split, and notes about what may be wrong. Names and values are cut to the width of their
- * column. */
+/* Prints what is read of a table, and what was found: the format of the file, the label, a line for
+ * each column, the split, and notes about what may be wrong. Names and values are cut to the width
+ * of their column. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli/init.h"
+#include "base/clock.h"
+#include "cli/interrupt.h"
+#include "cli/prepare_show.h"
+
+#define BAD_SHOWN 5
+
+/* ---- while the table is read ---- */
+
+void prepare_show_clear(struct prepare_shown *s)
+{
+    if (s->line)
+        fputs("\r\033[K", stderr);
+    s->line = false;
+}
+
+static void print_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
+{
+    struct prepare_shown *s = arg;
+    if (s->bad++ >= BAD_SHOWN)
+        return;
+    prepare_show_clear(s);
+    fprintf(stderr, "skiff %s: %s:%" PRId64 ": skipped: %s\n", s->command, file, line,
+            why->message);
+}
+
+/* On a terminal a line that is written over; elsewhere one every ten seconds. */
+static void print_progress(void *arg, const char *what, int64_t bytes, int64_t total)
+{
+    struct prepare_shown *s = arg;
+    double now = clock_seconds();
+    bool terminal = isatty(STDERR_FILENO);
+    if (now - s->last < (terminal ? 0.2 : 10))
+        return;
+    s->last = now;
+    fprintf(stderr, "%s%s: %.1f of %.1f MB%s", terminal ? "\r" : "", what, (double)bytes / 1e6,
+            (double)total / 1e6, terminal ? "\033[K" : "\n");
+    s->line = terminal;
+}
+
+static void print_looked(void *arg, const struct look *look)
+{
+    struct prepare_shown *s = arg;
+    prepare_show_clear(s);
+    if (look->bad > BAD_SHOWN)
+        fprintf(stderr, "skiff %s: %" PRId64 " rows were skipped\n", s->command, look->bad);
+}
+
+struct prepare_events prepare_show_events(struct prepare_shown *s, const char *command)
+{
+    *s = (struct prepare_shown){.command = command, .last = clock_seconds()};
+    return (struct prepare_events){.arg = s,
+                                   .on_bad = print_bad,
+                                   .on_progress = print_progress,
+                                   .on_looked = print_looked,
+                                   .stop = interrupt_watch()};
+}
+
+/* ---- the table ---- */
 
 static const char *separator_name(char c)
 {
@@ -57,18 +115,18 @@ static void print_content(struct buf *out, const struct look_column *c, int64_t 
     buf_deinit(&text);
 }
 
-static void print_use(struct buf *out, const struct init_column *c)
+static void print_use(struct buf *out, const struct prepare_column *c)
 {
-    static const char *const left_out[] = {[INIT_ID] =
+    static const char *const left_out[] = {[PREPARE_ID] =
                                                "not used: nearly every row has its own value",
-                                           [INIT_DAY] = "not used: days without hours",
-                                           [INIT_CONSTANT] = "not used: always the same",
-                                           [INIT_EMPTY] = "not used: always missing",
-                                           [INIT_UNNAMED] = "not used: it has no name",
-                                           [INIT_LEFT_OUT] = "not used: too many features"};
-    if (c->role == INIT_LABEL)
+                                           [PREPARE_DAY] = "not used: days without hours",
+                                           [PREPARE_CONSTANT] = "not used: always the same",
+                                           [PREPARE_EMPTY] = "not used: always missing",
+                                           [PREPARE_UNNAMED] = "not used: it has no name",
+                                           [PREPARE_LEFT_OUT] = "not used: too many features"};
+    if (c->role == PREPARE_LABEL)
         buf_str(out, "label");
-    else if (!init_is_feature(c->role))
+    else if (!prepare_is_feature(c->role))
         buf_str(out, left_out[c->role]);
     if (c->dense >= 0)
         buf_str(out, "number");
@@ -80,7 +138,7 @@ static void print_use(struct buf *out, const struct init_column *c)
                    c->slot);
 }
 
-static void print_column(const struct look *l, const struct init_column *use,
+static void print_column(const struct look *l, const struct prepare_column *use,
                          const struct look_column *c, struct buf *out)
 {
     char distinct[32];
@@ -95,7 +153,7 @@ static void print_column(const struct look *l, const struct init_column *use,
     buf_char(out, '\n');
 }
 
-static void print_svm(const struct init_plan *p, struct buf *out)
+static void print_svm(const struct prepare_plan *p, struct buf *out)
 {
     const struct look *l = p->look;
     bool ffm = l->form.format == LOOK_LIBFFM;
@@ -113,7 +171,7 @@ static void print_svm(const struct init_plan *p, struct buf *out)
                 "  values other than 1 exist but are NOT used: only the indices are features\n");
 }
 
-static void print_label(const struct init_plan *p, struct buf *out)
+static void print_label(const struct prepare_plan *p, struct buf *out)
 {
     bool csv = p->look->form.format == LOOK_CSV;
     const char *quote = p->negative ? "\"" : "";
@@ -125,11 +183,11 @@ static void print_label(const struct init_plan *p, struct buf *out)
 #define COLUMNS_SHOWN 200
 
 /* They may stand behind those that are reported. */
-static void print_too_many(const struct init_plan *p, struct buf *out)
+static void print_too_many(const struct prepare_plan *p, struct buf *out)
 {
     int n = 0, first = -1;
     for (int i = 0; i < p->look->ncolumns; i++)
-        if (p->columns[i].role == INIT_LEFT_OUT && n++ == 0)
+        if (p->columns[i].role == PREPARE_LEFT_OUT && n++ == 0)
             first = i;
     if (n)
         buf_printf(out,
@@ -138,7 +196,7 @@ static void print_too_many(const struct init_plan *p, struct buf *out)
                    p->nslots, n, p->look->columns[first].name);
 }
 
-void init_show_table(const struct init_plan *p, const struct file_list *files)
+void prepare_show_table(const struct prepare_plan *p, const struct file_list *files)
 {
     const struct look *l = p->look;
     struct buf out = BUF_INIT;
@@ -176,7 +234,7 @@ static double percent(const struct split_side *s)
     return s->rows ? 100.0 * (double)s->positive / (double)s->rows : 0;
 }
 
-void init_show_end(const struct init_plan *p, const struct split_report *r, const char *out)
+void prepare_show_job(const struct prepare_plan *p, const struct split_report *r, const char *out)
 {
     if (r->unlabelled)
         printf("skipped: %" PRId64 " rows without a label\n", r->unlabelled);

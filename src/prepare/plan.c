@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "base/near.h"
-#include "cli/init.h"
+#include "prepare/prepare.h"
 #include "data/label.h"
 
 #define SLOTS_MAX 499
@@ -24,9 +24,9 @@
 #define CODE_GAP 1e6       /* that lie so far from each other, on average */
 #define LABEL_CLASSES_SHOWN 6
 
-bool init_is_feature(enum init_role role)
+bool prepare_is_feature(enum prepare_role role)
 {
-    return role <= INIT_HOUR;
+    return role <= PREPARE_HOUR;
 }
 
 /* ---- names ---- */
@@ -110,7 +110,7 @@ static bool has_two(const struct look_column *c)
     return label_classes(c, classes) == 2;
 }
 
-static void print_why(struct init_plan *p, const char *why)
+static void print_why(struct prepare_plan *p, const char *why)
 {
     snprintf(p->label_why, sizeof p->label_why, "%s", why);
 }
@@ -153,7 +153,7 @@ static enum skiff_status unclear(const struct look *l, struct skiff_error *err)
     return status;
 }
 
-static enum skiff_status guess_label(struct init_plan *p, struct skiff_error *err)
+static enum skiff_status guess_label(struct prepare_plan *p, struct skiff_error *err)
 {
     const struct look *l = p->look;
     for (int w = 0; label_names[w]; w++)
@@ -235,7 +235,7 @@ static enum skiff_status no_such_class(const struct look_column *c, const char *
     return status;
 }
 
-static enum skiff_status choose_positive(struct init_plan *p, const char *positive,
+static enum skiff_status choose_positive(struct prepare_plan *p, const char *positive,
                                          struct skiff_error *err)
 {
     const struct look_column *c = &p->look->columns[p->label];
@@ -305,19 +305,19 @@ static bool has_hours(const struct look_column *c)
     return look_time_form(c) != TIMESTAMP_ISO || c->longest > strlen("2014-10-21");
 }
 
-static enum init_role role_of(const struct look *l, const struct look_column *c)
+static enum prepare_role role_of(const struct look *l, const struct look_column *c)
 {
     if (!*c->name)
-        return INIT_UNNAMED;
+        return PREPARE_UNNAMED;
     if (c->missing == l->rows)
-        return INIT_EMPTY;
+        return PREPARE_EMPTY;
     if (c->distinct == 1 && c->missing == 0)
-        return INIT_CONSTANT;
+        return PREPARE_CONSTANT;
     if (is_time(c))
-        return has_hours(c) ? INIT_HOUR : INIT_DAY;
+        return has_hours(c) ? PREPARE_HOUR : PREPARE_DAY;
     if (is_id(c))
-        return INIT_ID;
-    return is_number(c) && !is_code(c) ? INIT_NUMBER : INIT_CATEGORY;
+        return PREPARE_ID;
+    return is_number(c) && !is_code(c) ? PREPARE_NUMBER : PREPARE_CATEGORY;
 }
 
 /* How a number is learned: scaled, and as a category besides, by value where values come again, by
@@ -333,7 +333,7 @@ static void learn_number_as(const struct look *l, const struct look_column *c,
     out->buckets = !two && !comes_again;
 }
 
-static void add_slot(struct init_plan *p, struct init_column *c)
+static void add_slot(struct prepare_plan *p, struct prepare_column *c)
 {
     if (c->learn.number && p->nslots >= NUMBER_SLOTS_MAX)
         c->learn.values = c->learn.buckets = false;
@@ -344,30 +344,30 @@ static void add_slot(struct init_plan *p, struct init_column *c)
             c->learn.values = c->learn.buckets = false;
     }
     if (!c->slot && !c->learn.number)
-        c->role = INIT_LEFT_OUT;
+        c->role = PREPARE_LEFT_OUT;
     if (c->learn.number)
         c->dense = p->ndense++;
 }
 
-static void choose_features(struct init_plan *p)
+static void choose_features(struct prepare_plan *p)
 {
     const struct look *l = p->look;
     for (int i = 0; i < l->ncolumns; i++) {
-        struct init_column *c = &p->columns[i];
+        struct prepare_column *c = &p->columns[i];
         c->dense = -1;
-        c->role = i == p->label ? INIT_LABEL : role_of(l, &l->columns[i]);
+        c->role = i == p->label ? PREPARE_LABEL : role_of(l, &l->columns[i]);
         c->learn.name = l->columns[i].name;
-        if (c->role == INIT_NUMBER)
+        if (c->role == PREPARE_NUMBER)
             learn_number_as(l, &l->columns[i], &c->learn);
-        c->learn.values |= c->role == INIT_CATEGORY;
-        if (c->role == INIT_HOUR)
+        c->learn.values |= c->role == PREPARE_CATEGORY;
+        if (c->role == PREPARE_HOUR)
             c->learn.hour = look_time_form(&l->columns[i]);
-        if (init_is_feature(c->role))
+        if (prepare_is_feature(c->role))
             add_slot(p, c);
     }
     /* the networks have one slot of ids at least */
     for (int i = 0; p->nslots == 0 && i < l->ncolumns; i++)
-        if (p->columns[i].role == INIT_NUMBER) {
+        if (p->columns[i].role == PREPARE_NUMBER) {
             p->columns[i].learn.buckets = true;
             p->columns[i].slot = ++p->nslots;
         }
@@ -375,13 +375,13 @@ static void choose_features(struct init_plan *p)
 
 /* The first column of ids, one with such a name before others. Digits alone are a position to the
  * reader, so they are no name. */
-static int choose_id(const struct init_plan *p)
+static int choose_id(const struct prepare_plan *p)
 {
     const struct look *l = p->look;
     int found = -1;
     for (int i = 0; i < l->ncolumns; i++) {
         const char *name = l->columns[i].name;
-        if (p->columns[i].role != INIT_ID ||
+        if (p->columns[i].role != PREPARE_ID ||
             (l->form.header && strspn(name, "0123456789") == strlen(name)))
             continue;
         if (named_like_id(name))
@@ -410,7 +410,7 @@ static bool time_from(const struct look_column *c, double share, int64_t *out)
     return true;
 }
 
-static enum skiff_status choose_split(struct init_plan *p, const struct init_flags *f,
+static enum skiff_status choose_split(struct prepare_plan *p, const struct prepare_options *f,
                                       struct skiff_error *err)
 {
     const struct look *l = p->look;
@@ -419,7 +419,7 @@ static enum skiff_status choose_split(struct init_plan *p, const struct init_fla
     if (f->time && csv)
         TRY(find_column(l, f->time, "--time", &p->time, err));
     for (int i = 0; csv && !f->time && f->split != 1 && p->time < 0 && i < l->ncolumns; i++)
-        if (p->columns[i].role == INIT_HOUR || p->columns[i].role == INIT_DAY)
+        if (p->columns[i].role == PREPARE_HOUR || p->columns[i].role == PREPARE_DAY)
             p->time = i;
     if (p->time < 0 && f->split == 2)
         return error_set(err, SKIFF_INVALID,
@@ -444,12 +444,12 @@ static enum skiff_status choose_split(struct init_plan *p, const struct init_fla
 
 /* ---- libsvm, libffm ---- */
 
-static enum skiff_status plan_svm(struct init_plan *p, struct skiff_error *err)
+static enum skiff_status plan_svm(struct prepare_plan *p, struct skiff_error *err)
 {
     const struct look *l = p->look;
     if (l->tokens == 0)
         return error_set(err, SKIFF_INVALID, "no row has a feature");
-    p->columns[0] = (struct init_column){.role = INIT_LABEL, .dense = -1};
+    p->columns[0] = (struct prepare_column){.role = PREPARE_LABEL, .dense = -1};
     p->multi_value = true;
     p->nslots = 1;
     p->first_index = l->least_index == 0 ? 0 : 1;
@@ -476,7 +476,7 @@ static enum skiff_status plan_svm(struct init_plan *p, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static enum skiff_status plan_csv(struct init_plan *p, struct skiff_error *err)
+static enum skiff_status plan_csv(struct prepare_plan *p, struct skiff_error *err)
 {
     const struct look *l = p->look;
     choose_features(p);
@@ -493,7 +493,7 @@ static enum skiff_status plan_csv(struct init_plan *p, struct skiff_error *err)
 }
 
 /* Buckets that hold some rows each; rare values are those that cannot be learned from. */
-static void plan_sizes(struct init_plan *p, const struct init_flags *f)
+static void plan_sizes(struct prepare_plan *p, const struct prepare_options *f)
 {
     int64_t rows = p->look->rows, buckets = rows / 50;
     p->learn_config = (struct learn_config){
@@ -536,7 +536,7 @@ static enum skiff_status check_names(const struct look *l, struct skiff_error *e
     return status;
 }
 
-static enum skiff_status plan_label(struct init_plan *p, const struct init_flags *f,
+static enum skiff_status plan_label(struct prepare_plan *p, const struct prepare_options *f,
                                     struct skiff_error *err)
 {
     const struct look *l = p->look;
@@ -555,7 +555,7 @@ static enum skiff_status plan_label(struct init_plan *p, const struct init_flags
     return choose_positive(p, f->positive, err);
 }
 
-static enum skiff_status plan(struct init_plan *p, const struct init_flags *f,
+static enum skiff_status plan(struct prepare_plan *p, const struct prepare_options *f,
                               struct skiff_error *err)
 {
     const struct look *l = p->look;
@@ -581,24 +581,24 @@ static enum skiff_status plan(struct init_plan *p, const struct init_flags *f,
     return choose_split(p, f, err);
 }
 
-enum skiff_status init_plan_create(const struct init_flags *flags, const struct look *look,
-                                   struct init_plan *out, struct skiff_error *err)
+enum skiff_status prepare_plan_create(const struct prepare_options *flags, const struct look *look,
+                                      struct prepare_plan *out, struct skiff_error *err)
 {
-    *out = (struct init_plan){
+    *out = (struct prepare_plan){
         .look = look,
         .columns = mem_alloc_or_die((size_t)(look->ncolumns + 1) * sizeof *out->columns)};
     enum skiff_status status = plan(out, flags, err);
     if (status < 0)
-        init_plan_deinit(out);
+        prepare_plan_deinit(out);
     return status;
 }
 
-void init_plan_deinit(struct init_plan *p)
+void prepare_plan_deinit(struct prepare_plan *p)
 {
     free(p->columns);
     free(p->learn);
     free(p->names);
     free(p->positive);
     free(p->negative);
-    *p = (struct init_plan){0};
+    *p = (struct prepare_plan){0};
 }

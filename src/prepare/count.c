@@ -1,4 +1,4 @@
-#include "data/count.h"
+#include "prepare/count.h"
 
 #include <stdlib.h>
 #include <string.h>
