@@ -1,8 +1,10 @@
-/* skiff _generate: man pages and completions, for the build; pages of docs/reference/commands. */
+/* skiff _generate: man pages and completions, for the build; pages of docs/reference/commands, and
+ * the list in docs/reference/metrics.md. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/generate.h"
+#include "metrics/metrics.h"
 #include "store/file.h"
 
 static enum skiff_status write_file(const char *folder, const char *name, struct buf *text,
@@ -63,27 +65,38 @@ static enum skiff_status write_completions(const char *folder, struct skiff_erro
     return write_file(folder, "fish/skiff.fish", &text, err);
 }
 
+static enum skiff_status write_metrics(const char *folder, struct skiff_error *err)
+{
+    struct buf text = BUF_INIT;
+    metrics_markdown(&text);
+    return write_file(folder, "metrics.md", &text, err);
+}
+
 static const struct {
     const char *name;
     enum skiff_status (*write)(const char *folder, struct skiff_error *err);
-} kinds[] = {{"man", write_man}, {"markdown", write_markdown}, {"completions", write_completions}};
+} kinds[] = {{"man", write_man},
+             {"markdown", write_markdown},
+             {"completions", write_completions},
+             {"metrics", write_metrics}};
 
 static int run(const struct command_call *call)
 {
     struct skiff_error err = {0};
     if (call->nwords != 2)
-        return command_usage(call->name, "expected man, markdown or completions, and a folder");
+        return command_usage(call->name,
+                             "expected man, markdown, completions or metrics, and a folder");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(call->words[0], kinds[i].name))
             return kinds[i].write(call->words[1], &err) < 0 ? command_fail(call->name, &err) : 0;
-    return command_usage(call->name, "expected man, markdown or completions, found %s",
+    return command_usage(call->name, "expected man, markdown, completions or metrics, found %s",
                          call->words[0]);
 }
 
-const struct command command_generate = {.name = "_generate",
-                                         .usage = "man DIR\nmarkdown DIR\ncompletions DIR",
-                                         .text =
-                                             "Writes man pages, pages of docs/reference/commands, "
-                                             "or completions for bash, zsh and fish, into a "
-                                             "folder.",
-                                         .run = run};
+const struct command command_generate = {
+    .name = "_generate",
+    .usage = "man DIR\nmarkdown DIR\ncompletions DIR\nmetrics DIR",
+    .text = "Writes man pages, pages of docs/reference/commands, "
+            "completions for bash, zsh and fish, or a list of "
+            "all metrics, into a folder.",
+    .run = run};

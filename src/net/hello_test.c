@@ -112,7 +112,8 @@ static void unauthenticated_hear(struct unauthenticated *s, enum wire_type type)
 static void no_hello(void **state)
 {
     struct node_options o = test_options("inproc", SERVER(0), NULL);
-    struct transport_options to = {.hub = test_hub};
+    struct metrics *counted = metrics_create(NULL, 0);
+    struct transport_options to = {.hub = test_hub, .metrics = counted};
     char address[ADDRESS_TEXT];
     struct node *node = test_node(&o);
     test_listen(node, "127.0.0.1:0", address);
@@ -121,15 +122,16 @@ static void no_hello(void **state)
     assert_int_equal(transport_find("inproc")->open(&to, &s.transport, NULL), SKIFF_OK);
     assert_int_equal(s.transport->kind->connect(s.transport, address, &s.peer, NULL), SKIFF_OK);
 
-    struct stats *stats = node_stats(node);
+    struct metrics *metrics = node_metrics(node);
     unauthenticated_send(&s, WIRE_REQUEST, 1, NULL);
     unauthenticated_hear(&s, WIRE_WHO);
     unauthenticated_send(&s, WIRE_WELCOME, 1, NULL);
-    wait_until(stats_value(stats, "net_nonsense") == 1);
+    wait_until(metrics_value(metrics, METRIC_NET_NONSENSE) == 1);
     unauthenticated_send(&s, WIRE_HELLO, 1, NULL); /* without the names that belong there */
-    wait_until(stats_value(stats, "net_nonsense") == 2);
-    assert_int_equal(stats_value(stats, "net_links_up"), 0);
+    wait_until(metrics_value(metrics, METRIC_NET_NONSENSE) == 2);
+    assert_int_equal(metrics_value(metrics, METRIC_NET_LINKS_UP), 0);
     s.transport->kind->close(s.transport);
+    metrics_destroy(counted);
     node_destroy(node);
 }
 

@@ -311,11 +311,9 @@ static void the_silent_are_dead(void **state)
     host_stop(&host);
 }
 
-static uint64_t dropped_by(struct joiner *g)
+static int64_t dropped_by(struct joiner *g)
 {
-    struct fault_stats s;
-    fault_count(node_transport(g->node), &s);
-    return s.dropped;
+    return metric_value(metrics_get(node_metrics(g->node), METRIC_NET_FAULTS, "dropped"));
 }
 
 /* A short interruption, of some heartbeats, has no effect on any member. */
@@ -329,7 +327,7 @@ static void a_short_cut_kills_nobody(void **state)
     assert_int_equal(member_join(&joiner, "tcp", &none, WORKER(0), host.address, 1, 1, NULL),
                      SKIFF_OK);
     for (int i = 0; i < 2; i++) {
-        uint64_t before = dropped_by(&joiner);
+        int64_t before = dropped_by(&joiner);
         fault_cut(node_transport(joiner.node), true);
         wait_until(dropped_by(&joiner) >= before + 5);
         int64_t silence = membership_silence(host.list, WORKER(0));

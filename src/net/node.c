@@ -30,9 +30,9 @@
 
 static _Thread_local const struct node *own_node; /* of which this is the network thread */
 
-void node_add(struct node *node, enum node_count what, uint64_t n)
+void node_add(struct node *node, enum metric_id what, uint64_t n)
 {
-    metric_add(node->counts[what], (int64_t)n);
+    metric_add(node->counts[what - NODE_FIRST_COUNT], (int64_t)n);
 }
 
 void node_log(struct node *node, enum log_level level, const char *text)
@@ -44,7 +44,7 @@ void node_log(struct node *node, enum log_level level, const char *text)
     node->options.on_log(node->options.user, level, line);
 }
 
-void node_note(struct node *node, enum node_count what, const char *format, ...)
+void node_note(struct node *node, enum metric_id what, const char *format, ...)
 {
     node_add(node, what, 1);
     int64_t now = clock_now();
@@ -78,7 +78,7 @@ static enum skiff_status take_message(struct node *node, struct node_link *l,
         enum skiff_status status =
             assembly_add(&l->assemblies, h, packet_body(p), clock_now(), out, &err);
         if (status < 0)
-            node_note(node, COUNT_bad_parts, "%s: %s", l->link.peer.name, err.message);
+            node_note(node, METRIC_NET_BAD_PARTS, "%s: %s", l->link.peer.name, err.message);
         *out_whole = *out != NULL;
         return status;
     }
@@ -99,7 +99,7 @@ static void deliver(struct node *node, struct node_link *l, const struct wire_he
             node->service[i].calls->frame(node->service[i].self, &l->link, h, body);
             return;
         }
-    node_note(node, COUNT_nonsense, "%s sent %s, which no service of this process accepts",
+    node_note(node, METRIC_NET_NONSENSE, "%s sent %s, which no service of this process accepts",
               l->link.peer.name, wire_type_text(h->type));
 }
 
@@ -110,7 +110,7 @@ static void link_frame(struct node *node, struct node_link *l, const struct wire
     struct blob *body;
     bool whole;
     if (!net_id_equal(h->sender, l->link.peer.id) || h->incarnation != l->link.peer.incarnation) {
-        node_note(node, COUNT_impostors, "a frame on the link of %s names another sender",
+        node_note(node, METRIC_NET_IMPOSTORS, "a frame on the link of %s names another sender",
                   l->link.peer.name);
         return;
     }
@@ -145,13 +145,13 @@ static bool read_head(struct node *node, transport_peer peer, struct node_link *
         status = error_set(&err, SKIFF_FORMAT, "frame says %llu bytes and has %zu",
                            (unsigned long long)h->length, p->len);
     if (status < 0) {
-        node_note(node, COUNT_nonsense, "%s: %s",
+        node_note(node, METRIC_NET_NONSENSE, "%s: %s",
                   l ? l->link.peer.name : "a process without a hello", err.message);
         return false;
     }
     uint64_t hash = h->flags & WIRE_SEALED ? 0 : wire_hash(packet_body(p), p->len);
     if (!wire_checksum_ok(p->head, hash)) {
-        node_note(node, COUNT_corrupt, "%s: a frame's checksum is wrong; it is dropped",
+        node_note(node, METRIC_NET_CORRUPT, "%s: a frame's checksum is wrong; it is dropped",
                   l ? l->link.peer.name : "a process without a hello");
         return false;
     }
@@ -162,8 +162,8 @@ static void on_packet(struct node *node, transport_peer peer, const struct packe
 {
     struct wire_head h;
     struct node_link *l = link_find(node, peer);
-    node_add(node, COUNT_frames_in, 1);
-    node_add(node, COUNT_bytes_in, p->head_len + p->len);
+    node_add(node, METRIC_NET_FRAMES_IN, 1);
+    node_add(node, METRIC_NET_BYTES_IN, p->head_len + p->len);
     if (!read_head(node, peer, l, p, &h))
         return;
     if (HELLO_TYPES & (1u << h.type)) {
@@ -177,11 +177,11 @@ static void on_packet(struct node *node, transport_peer peer, const struct packe
         return;
     }
     if (h.job != node->self.job) {
-        node_note(node, COUNT_other_job, "received a frame of another job");
+        node_note(node, METRIC_NET_OTHER_JOB, "received a frame of another job");
     } else if (l && l->link.up) {
         link_frame(node, l, &h, p);
     } else if (!l) {
-        node_add(node, COUNT_unknown, 1);
+        node_add(node, METRIC_NET_UNKNOWN, 1);
         if (h.type != WIRE_BYE)
             link_send_raw(node, peer, WIRE_WHO, 0, 0, NULL);
     }
@@ -228,47 +228,66 @@ static void care_one(struct node_link *l, int64_t now)
     struct wire_head ping = {.type = WIRE_PING};
     size_t dropped = assembly_expire(&l->assemblies, now);
     if (dropped)
-        node_note(l->link.node, COUNT_bad_parts,
+        node_note(l->link.node, METRIC_NET_BAD_PARTS,
                   "%s: dropped %zu unfinished messages without progress", l->link.peer.name,
                   dropped);
     if (l->link.up && now - l->transcript > l->link.node->options.ping_ms * CLOCK_MS)
         node_send(&l->link, &ping, NULL);
 }
 
+/* How many connections of a kind there were since the last line. */
+static unsigned long long unlogged(const struct node *node, const struct metrics_snapshot *now,
+                                   enum metric_id what, const char *reason)
+{
+    return (unsigned long long)snapshot_since(now, &node->reported, what, reason);
+}
+
+/* Logs what has happened since the last line, if anything has. */
+static bool log_refusals(struct node *node, const struct metrics_snapshot *now)
+{
+    const enum metric_id failed = METRIC_NET_UNAUTHENTICATED;
+    unsigned long long unauthenticated = unlogged(node, now, failed, NULL);
+    unsigned long long malformed = unlogged(node, now, METRIC_NET_MALFORMED, NULL);
+    unsigned long long no_descriptor = unlogged(node, now, METRIC_NET_NO_DESCRIPTOR, NULL);
+    struct transport *t = node->transport;
+    struct buf line = BUF_INIT;
+    if (!unauthenticated && !malformed && !no_descriptor)
+        return false;
+    if (unauthenticated)
+        buf_printf(&line,
+                   "%llu connections failed the handshake: %llu silent, %llu with bytes of another "
+                   "protocol, %llu of another version, %llu without the job's secret; the last "
+                   "one from %s. ",
+                   unauthenticated, unlogged(node, now, failed, "silent"),
+                   unlogged(node, now, failed, "nonsense"),
+                   unlogged(node, now, failed, "other version"),
+                   unlogged(node, now, failed, "no secret"),
+                   t->kind->last_unauthenticated ? t->kind->last_unauthenticated(t) : "");
+    if (malformed)
+        buf_printf(&line, "%llu links were closed because bytes did not match their seal. ",
+                   malformed);
+    if (no_descriptor)
+        buf_printf(&line, "This process had no file descriptor for %llu more (ulimit -n).",
+                   no_descriptor);
+    node_log(node, LOG_WARN, line.data);
+    buf_deinit(&line);
+    return true;
+}
+
 /* Logs connections that the transport refused: the first one at once, then a line a minute. */
 static void log_unauthenticated(struct node *node, int64_t now)
 {
-    struct transport_stats s, *old = &node->reported;
-    node->transport->kind->stats(node->transport, &s);
-    metric_set(node->unauthenticated, (int64_t)(s.unauthenticated + s.malformed));
-    if (s.unauthenticated + s.malformed + s.no_descriptor ==
-            old->unauthenticated + old->malformed + old->no_descriptor ||
-        (node->reported_at && now - node->reported_at < UNAUTHENTICATED_EVERY))
+    struct metrics_snapshot seen = {0};
+    if (node->reported_at && now - node->reported_at < UNAUTHENTICATED_EVERY)
         return;
-    char line[512] = "";
-    int n = 0;
-    if (s.unauthenticated > old->unauthenticated)
-        n = snprintf(
-            line, sizeof line,
-            "%llu connections failed the handshake: %llu silent, %llu with bytes of another "
-            "protocol, %llu of another version, %llu without the job's secret; the last "
-            "one from %s. ",
-            (unsigned long long)(s.unauthenticated - old->unauthenticated),
-            (unsigned long long)(s.silent - old->silent),
-            (unsigned long long)(s.nonsense - old->nonsense),
-            (unsigned long long)(s.other_version - old->other_version),
-            (unsigned long long)(s.no_secret - old->no_secret), s.last_unauthenticated);
-    if (s.malformed > old->malformed)
-        n += snprintf(line + n, sizeof line - (size_t)n,
-                      "%llu links were closed because bytes did not match their seal. ",
-                      (unsigned long long)(s.malformed - old->malformed));
-    if (s.no_descriptor > old->no_descriptor)
-        snprintf(line + n, sizeof line - (size_t)n,
-                 "This process had no file descriptor for %llu more (ulimit -n).",
-                 (unsigned long long)(s.no_descriptor - old->no_descriptor));
-    node_log(node, LOG_WARN, line);
-    node->reported = s;
-    node->reported_at = now;
+    snapshot_add(&seen, node->options.metrics);
+    if (log_refusals(node, &seen)) {
+        struct metrics_snapshot old = node->reported;
+        node->reported = seen;
+        node->reported_at = now;
+        seen = old;
+    }
+    snapshot_deinit(&seen);
 }
 
 /* Timers; returns the time by which the next round must begin. */
@@ -369,15 +388,10 @@ static void name_side(const struct node_options *o, struct hello_side *side)
 
 static void name_counts(struct node *node)
 {
-    if (!node->options.stats)
-        node->options.stats = node->own_stats = stats_create();
-    struct stats *s = node->options.stats;
-#define NODE_COUNT_MAKE(name, help) \
-    node->counts[COUNT_##name] = stats_counter(s, "net_" #name, help);
-    NODE_COUNT_MAP(NODE_COUNT_MAKE)
-#undef NODE_COUNT_MAKE
-    node->unauthenticated =
-        stats_gauge(s, "net_strangers", "connections that failed the handshake");
+    if (!node->options.metrics)
+        node->options.metrics = node->own_metrics = metrics_create(NULL, 0);
+    for (int i = 0; i < NODE_COUNTS; i++)
+        node->counts[i] = metrics_get(node->options.metrics, NODE_FIRST_COUNT + i);
 }
 
 enum skiff_status node_create(const struct node_options *options, struct node **out,
@@ -393,13 +407,15 @@ enum skiff_status node_create(const struct node_options *options, struct node **
     t.body_max = node->options.part_bytes > BODY_MAX ? node->options.part_bytes : BODY_MAX;
     secret_derive(node->options.secret, "skiff transport", "", t.key);
     node->options.job = node->options.secret = node->options.name = NULL; /* the caller's */
+    name_counts(node);
+    t.metrics = node->options.metrics;
     enum skiff_status status = options->kind->open(&t, &node->transport, err);
     secret_wipe(&t, sizeof t);
     if (status < 0) {
+        metrics_destroy(node->own_metrics);
         free(node);
         return status;
     }
-    name_counts(node);
     pthread_mutex_init(&node->lock, NULL);
     node->tasks_end = &node->tasks;
     node->budget = (struct assembly_budget){.message_max = node->options.message_max,
@@ -434,7 +450,7 @@ enum skiff_status node_open(const struct node_owner *owner, struct net_id id, co
                              .name = name,
                              .job = owner->job,
                              .secret = owner->secret,
-                             .stats = owner->stats,
+                             .metrics = owner->metrics,
                              .on_log = owner->on_log,
                              .user = owner->user};
     if (owner->hub) {
@@ -498,7 +514,8 @@ void node_destroy(struct node *node)
         }
     link_clear_graveyard(node);
     pthread_mutex_destroy(&node->lock);
-    stats_destroy(node->own_stats);
+    snapshot_deinit(&node->reported);
+    metrics_destroy(node->own_metrics);
     free(node);
 }
 
@@ -606,7 +623,7 @@ struct transport *node_transport(struct node *node)
     return node->transport;
 }
 
-struct stats *node_stats(const struct node *node)
+struct metrics *node_metrics(const struct node *node)
 {
-    return node->options.stats;
+    return node->options.metrics;
 }

@@ -13,7 +13,7 @@
 #define NET_NODE_H
 
 #include "base/log.h"
-#include "base/stats.h"
+#include "metrics/metrics.h"
 #include "net/hello.h"
 #include "net/transport.h"
 #include "net/wire.h"
@@ -33,7 +33,7 @@ struct node_options {
     size_t queue_bytes;       /* waiting for one link; 0: 256 MB */
     int ping_ms;              /* silence on a link before a PING; 0: 1000 */
     /* registry of its metrics and its services'; NULL: a registry of its own */
-    struct stats *stats;
+    struct metrics *metrics;
     /* Lines for the owner's log, such as unauthenticated peers: one at a time, once a second at
      * most, from the network thread. May be NULL. */
     void (*on_log)(void *user, enum log_level level, const char *line);
@@ -79,7 +79,7 @@ struct node_owner {
     bool insecure;            /* no secret is needed, wherever the servers run */
     const char *transport;    /* as users write it (transport_choose); NULL: tcp */
     struct inproc_hub *hub;   /* instead of a transport: peers inside this process; NULL: none */
-    struct stats *stats;      /* NULL: the node has its own */
+    struct metrics *metrics;  /* NULL: the node has its own */
     void (*on_log)(void *user, enum log_level level, const char *line);
     void *user;
 };
@@ -134,7 +134,7 @@ void node_drop(struct link *link);
 bool node_is_gone(struct link *link);
 
 /* Counters since the start: net_frames_in and so on (node_parts.h lists them). */
-struct stats *node_stats(const struct node *node);
+struct metrics *node_metrics(const struct node *node);
 
 /* The transport, for tests that cut links (transport.h, fault_cut). */
 struct transport *node_transport(struct node *node);

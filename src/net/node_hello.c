@@ -114,7 +114,7 @@ static void client_frame(struct node_link *l, const struct wire_head *head, stru
             hello_restart(l);
         break;
     default:
-        node_note(l->link.node, COUNT_nonsense, "%s sent %s to its client", l->link.address,
+        node_note(l->link.node, METRIC_NET_NONSENSE, "%s sent %s to its client", l->link.address,
                   wire_type_text(head->type));
         break;
     }
@@ -122,7 +122,7 @@ static void client_frame(struct node_link *l, const struct wire_head *head, stru
 
 /* ---- server ---- */
 
-static void refuse_peer(struct node *node, transport_peer peer, uint64_t tag, enum node_count what,
+static void refuse_peer(struct node *node, transport_peer peer, uint64_t tag, enum metric_id what,
                         const struct skiff_error *err)
 {
     node_note(node, what, "refused: %s", err->message);
@@ -186,11 +186,11 @@ static void on_hello(struct node *node, transport_peer peer, struct node_link *l
     struct skiff_error err;
     if (hello_read(&node->self, head, body, &h, &err) < 0) {
         if (head->job == node->self.job)
-            node_note(node, COUNT_nonsense, "refused: %s", err.message);
+            node_note(node, METRIC_NET_NONSENSE, "refused: %s", err.message);
         else
-            refuse_peer(node, peer, head->sequence, COUNT_other_job, &err);
+            refuse_peer(node, peer, head->sequence, METRIC_NET_OTHER_JOB, &err);
     } else if (ask_services(node, &h.peer, &err) < 0) {
-        refuse_peer(node, peer, head->sequence, COUNT_refused, &err);
+        refuse_peer(node, peer, head->sequence, METRIC_NET_REFUSED, &err);
     } else {
         welcome(node, peer, l, &h);
     }
@@ -201,7 +201,7 @@ static void on_client_refuse(struct node *node, struct node_link *l, const struc
 {
     if (!l || l->tag != head->sequence)
         return;
-    node_note(node, COUNT_refused,
+    node_note(node, METRIC_NET_REFUSED,
               "%s refused this process: it expected another one at this address",
               l->link.peer.name);
     link_bury(l);
@@ -219,14 +219,14 @@ void hello_frame(struct node *node, transport_peer peer, struct node_link *l,
     else if (head->type == WIRE_REFUSE)
         on_client_refuse(node, l, head);
     else
-        node_note(node, COUNT_nonsense, "a client sent %s", wire_type_text(head->type));
+        node_note(node, METRIC_NET_NONSENSE, "a client sent %s", wire_type_text(head->type));
 }
 
 void hello_other_version(struct node *node, transport_peer peer, struct node_link *l,
                          uint16_t version)
 {
     struct skiff_error err;
-    node_add(node, COUNT_other_version, 1);
+    node_add(node, METRIC_NET_OTHER_VERSION, 1);
     if (l && l->link.outgoing && !l->link.up && !l->refused) {
         error_set(&err, SKIFF_UNSUPPORTED,
                   "%s speaks version %u of the wire format, this process version %u: use the same "

@@ -84,7 +84,7 @@ void link_set_up(struct node_link *l)
     struct node *node = l->link.node;
     l->link.up = true;
     l->link.heard = clock_now();
-    node_add(node, COUNT_links_up, 1);
+    node_add(node, METRIC_NET_LINKS_UP, 1);
     for (size_t i = 0; i < node->nservices; i++)
         if (node->service[i].calls->link_up)
             node->service[i].calls->link_up(node->service[i].self, &l->link);
@@ -98,7 +98,7 @@ void link_set_down(struct node_link *l)
     l->link.up = false;
     queue_clear(l);
     assembly_deinit(&l->assemblies);
-    node_add(node, COUNT_links_down, 1);
+    node_add(node, METRIC_NET_LINKS_DOWN, 1);
     for (size_t i = 0; i < node->nservices; i++)
         if (node->service[i].calls->link_down)
             node->service[i].calls->link_down(node->service[i].self, &l->link);
@@ -154,7 +154,7 @@ bool link_send_raw(struct node *node, transport_peer peer, enum wire_type type, 
     fill_head(node, &h);
     h.length = h.total = p.len;
     encode_head(node, &h, &p);
-    node_add(node, COUNT_frames_out, 1);
+    node_add(node, METRIC_NET_FRAMES_OUT, 1);
     return node->transport->kind->send(node->transport, peer, &p) == TRANSPORT_SENT;
 }
 
@@ -182,8 +182,8 @@ static enum transport_sent send_part(struct node_link *l, struct wire_head *h, s
     encode_head(node, h, &p);
     enum transport_sent sent = node->transport->kind->send(node->transport, l->peer, &p);
     if (sent == TRANSPORT_SENT) {
-        node_add(node, COUNT_frames_out, 1);
-        node_add(node, COUNT_bytes_out, WIRE_HEAD + p.len);
+        node_add(node, METRIC_NET_FRAMES_OUT, 1);
+        node_add(node, METRIC_NET_BYTES_OUT, WIRE_HEAD + p.len);
     }
     return sent;
 }
@@ -236,7 +236,7 @@ static bool has_space(struct node_link *l, const struct out_queue *q)
     struct node *node = l->link.node;
     if (q == &l->small ? q->count < SMALL_QUEUE : l->queued <= node->options.queue_bytes)
         return true;
-    node_note(node, COUNT_overflows, "%s: %zu bytes are queued for it; a message was dropped",
+    node_note(node, METRIC_NET_OVERFLOWS, "%s: %zu bytes are queued for it; a message was dropped",
               l->link.peer.name, l->queued);
     return false;
 }

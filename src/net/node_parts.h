@@ -47,32 +47,9 @@ struct node_link {
     bool dead; /* freed at the end of the loop's round */
 };
 
-/* Counters of a node, as net_<name>. */
-/* clang-format off */
-#define NODE_COUNT_MAP(X)                                              \
-    X(frames_in, "frames received")                                \
-    X(frames_out, "frames sent")                              \
-    X(bytes_in, "bytes received")                                  \
-    X(bytes_out, "bytes sent")                                \
-    X(nonsense, "packets that are not frames")                          \
-    X(corrupt, "frames with a wrong checksum")                   \
-    X(other_version, "frames of another version")                      \
-    X(other_job, "frames of another job")                              \
-    X(unknown, "frames of peers without a hello")                      \
-    X(impostors, "frames that name another sender")                  \
-    X(refused, "peers that were not admitted")                         \
-    X(bad_parts, "messages with inconsistent or missing parts")  \
-    X(overflows, "messages dropped because a queue was full")               \
-    X(links_up, "links established")                                  \
-    X(links_down, "links that went down")
-/* clang-format on */
-
-enum node_count {
-#define NODE_COUNT_ENUM(name, help) COUNT_##name,
-    NODE_COUNT_MAP(NODE_COUNT_ENUM)
-#undef NODE_COUNT_ENUM
-        NODE_COUNTS
-};
+/* Counters of a node: the rows of metrics/list.h from the first to the last of these. */
+#define NODE_FIRST_COUNT METRIC_NET_FRAMES_IN
+#define NODE_COUNTS (METRIC_NET_LINKS_DOWN - NODE_FIRST_COUNT + 1)
 
 struct node {
     struct node_options options;
@@ -96,18 +73,17 @@ struct node {
     struct assembly_budget budget;
     int64_t next_care, last_log;
     uint64_t unlogged;
-    struct stats *own_stats; /* NULL: they are the owner's */
+    struct metrics *own_metrics; /* NULL: they are the owner's */
     struct metric *counts[NODE_COUNTS];
-    struct metric *unauthenticated;  /* connections that failed the transport's handshake */
-    struct transport_stats reported; /* counts that have been logged */
+    struct metrics_snapshot reported; /* counts that have been logged */
     int64_t reported_at;
 };
 
-void node_add(struct node *node, enum node_count what, uint64_t n);
+void node_add(struct node *node, enum metric_id what, uint64_t n);
 /* A line for the owner's log. */
 void node_log(struct node *node, enum log_level level, const char *text);
 /* Counts, and logs if the last line is a second old; `text` describes the event and the peer. */
-void node_note(struct node *node, enum node_count what, const char *format, ...)
+void node_note(struct node *node, enum metric_id what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* ---- node_link.c ---- */

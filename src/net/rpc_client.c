@@ -377,13 +377,13 @@ static const struct node_service client_service = {
 
 /* ---- for other threads ---- */
 
-static void name_counts(struct rpc_client *client, struct stats *s)
+static void name_counts(struct rpc_client *client, struct metrics *m)
 {
-    client->calls = stats_counter(s, "rpc_calls", "requests to servers");
-    client->took = stats_histogram(s, "rpc_call_ns", "time from a request to its reply");
-    client->probes = stats_counter(s, "rpc_probes", "probes for the state of a request");
-    client->resent = stats_counter(s, "rpc_resent", "requests that were sent again");
-    client->timeouts = stats_counter(s, "rpc_timeouts", "requests without an answer in time");
+    client->calls = metrics_get(m, METRIC_RPC_CALLS);
+    client->took = metrics_get(m, METRIC_RPC_CALL_SECONDS);
+    client->probes = metrics_get(m, METRIC_RPC_PROBES);
+    client->resent = metrics_get(m, METRIC_RPC_RESENT);
+    client->timeouts = metrics_get(m, METRIC_RPC_TIMEOUTS);
 }
 
 struct rpc_client *rpc_client_create(struct node *node, const struct rpc_client_options *options)
@@ -392,7 +392,7 @@ struct rpc_client *rpc_client_create(struct node *node, const struct rpc_client_
     int first = options && options->retry_ms ? options->retry_ms : 200;
     int last = options && options->retry_max_ms ? options->retry_max_ms : 4000;
     client->node = node;
-    name_counts(client, node_stats(node));
+    name_counts(client, node_metrics(node));
     client->retry_first = first * CLOCK_MS;
     client->retry_last = (last > first ? last : first) * CLOCK_MS;
     pthread_mutex_init(&client->lock, NULL);

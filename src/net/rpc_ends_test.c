@@ -130,13 +130,13 @@ static void refusals(void **state)
             co = test_options(kinds[k], WORKER(1), NULL);
             co.secret = "open barley";
             expect_refusal(&co, server.address, "does not have the same secret", server.address);
-            wait_until(stats_value(node_stats(server.node), "net_strangers") >= 1);
+            wait_until(metrics_value(node_metrics(server.node), METRIC_NET_UNAUTHENTICATED) >= 1);
         }
         co = test_options(kinds[k], WORKER(1), NULL);
         co.job = "another";
         expect_refusal(&co, server.address, "worker 1", "belongs to job 'another'");
-        struct stats *stats = node_stats(server.node);
-        assert_true(stats_value(stats, "net_other_job") >= 1);
+        struct metrics *metrics = node_metrics(server.node);
+        assert_true(metrics_value(metrics, METRIC_NET_OTHER_JOB) >= 1);
         counters_stop(&server);
         so.id = SERVER(1);
         counters_start(&server, &so, "127.0.0.1:0", NULL);
@@ -200,7 +200,8 @@ static int talk(const char *address, const void *bytes, size_t n)
 /* A peer with the secret sends packets that no node would, through a transport of its own. */
 static void send_packets(const char *address, int n)
 {
-    struct transport_options o = {.linger_ms = 100};
+    struct metrics *counted = metrics_create(NULL, 0);
+    struct transport_options o = {.linger_ms = 100, .metrics = counted};
     secret_derive("open sesame", "skiff transport", "", o.key);
     struct transport *t;
     transport_peer peer, from;
@@ -223,6 +224,7 @@ static void send_packets(const char *address, int n)
                 packet_deinit(&got);
     }
     t->kind->close(t);
+    metrics_destroy(counted);
 }
 
 static void unauthenticated_do_no_harm(void **state)
@@ -246,14 +248,14 @@ static void unauthenticated_do_no_harm(void **state)
     for (int i = 0; i < 20; i++)
         assert_int_equal(ask(&client, ADD, 1, 0, number(1), 5000, NULL, NULL), SKIFF_OK);
     assert_int_equal(read_counter(&client, 1), 21);
-    struct stats *stats = node_stats(server.node);
-    wait_until(stats_value(stats, "net_strangers") > 0);
-    assert_true(stats_value(stats, "net_nonsense") > 0);
-    assert_true(stats_value(stats, "net_corrupt") > 0);
-    assert_true(stats_value(stats, "net_unknown") > 0);
-    assert_true(stats_value(stats, "net_other_job") > 0);
-    assert_true(stats_value(stats, "net_other_version") > 0);
-    assert_int_equal(stats_value(stats, "net_links_up"), 1);
+    struct metrics *metrics = node_metrics(server.node);
+    wait_until(metrics_value(metrics, METRIC_NET_UNAUTHENTICATED) > 0);
+    assert_true(metrics_value(metrics, METRIC_NET_NONSENSE) > 0);
+    assert_true(metrics_value(metrics, METRIC_NET_CORRUPT) > 0);
+    assert_true(metrics_value(metrics, METRIC_NET_UNKNOWN) > 0);
+    assert_true(metrics_value(metrics, METRIC_NET_OTHER_JOB) > 0);
+    assert_true(metrics_value(metrics, METRIC_NET_OTHER_VERSION) > 0);
+    assert_int_equal(metrics_value(metrics, METRIC_NET_LINKS_UP), 1);
     for (int i = 0; i < 12; i++)
         close(fds[i]);
     client_stop(&client);

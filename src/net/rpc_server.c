@@ -418,14 +418,13 @@ static void answer_ping(void *self, struct rpc_request *request)
     rpc_reply(request, NULL);
 }
 
-static void name_counts(struct rpc_server *server, struct stats *s)
+static void name_counts(struct rpc_server *server, struct metrics *m)
 {
-    server->requests = stats_counter(s, "rpc_requests", "requests begun");
-    server->duplicates = stats_counter(s, "rpc_duplicates", "duplicate frames of requests");
-    server->stale =
-        stats_counter(s, "rpc_stale", "frames of requests that the client has finished");
-    server->busy = stats_counter(s, "rpc_busy", "requests refused because a queue was full");
-    server->kept_gauge = stats_gauge(s, "rpc_kept_bytes", "replies kept");
+    server->requests = metrics_get(m, METRIC_RPC_REQUESTS);
+    server->duplicates = metrics_get(m, METRIC_RPC_DUPLICATES);
+    server->stale = metrics_get(m, METRIC_RPC_STALE);
+    server->busy = metrics_get(m, METRIC_RPC_BUSY);
+    server->kept_gauge = metrics_get(m, METRIC_RPC_KEPT_BYTES);
 }
 
 enum skiff_status rpc_server_create(struct node *node, const struct rpc_server_options *options,
@@ -437,7 +436,7 @@ enum skiff_status rpc_server_create(struct node *node, const struct rpc_server_o
     server->queue_limit = options && options->queue_bytes ? options->queue_bytes : (size_t)1 << 30;
     server->keep_limit = options && options->keep_bytes ? options->keep_bytes : (size_t)1 << 30;
     server->kept_end = &server->kept;
-    name_counts(server, node_stats(node));
+    name_counts(server, node_metrics(node));
     server->shards = mem_alloc_or_die((size_t)server->nshards * sizeof *server->shards);
     for (int i = 0; i < server->nshards; i++) {
         struct rpc_shard *shard = &server->shards[i];

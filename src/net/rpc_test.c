@@ -147,12 +147,15 @@ static void run_crowd(const char *kind, const struct fault_plan *plan, int clien
         assert_int_equal(read_counter(&crowd[0].client, key), expected);
     }
     assert_false(atomic_load(&server.two_owners));
-    struct stats *stats = node_stats(server.node);
-    assert_true(stats_value(stats, "rpc_requests") >= (int64_t)clients * requests);
-    assert_true(stats_value(stats, "rpc_duplicates") > 0);
+    struct metrics *metrics = node_metrics(server.node);
+    assert_true(metrics_value(metrics, METRIC_RPC_REQUESTS) >= (int64_t)clients * requests);
+    assert_true(metrics_value(metrics, METRIC_RPC_DUPLICATES) > 0);
+    struct metrics_snapshot now = {0};
     struct buf text = BUF_INIT;
-    stats_text(stats, &text);
+    snapshot_add(&now, metrics);
+    snapshot_text(&now, &text);
     printf("  %s: %s\n", kind, text.data);
+    snapshot_deinit(&now);
     buf_deinit(&text);
     for (int i = 0; i < clients; i++)
         client_stop(&crowd[i].client);
@@ -199,9 +202,9 @@ static void kept_replies_go_away(void **state)
         assert_int_equal(blob_create(1000, "test", &b, NULL), SKIFF_OK);
         memset(b->data, 1, 1000);
         assert_int_equal(ask(&client, ECHO, 0, 0, b, 5000, NULL, NULL), SKIFF_OK);
-        assert_true(stats_value(node_stats(server.node), "rpc_kept_bytes") <= 2000);
+        assert_true(metrics_value(node_metrics(server.node), METRIC_RPC_KEPT_BYTES) <= 2000);
     }
-    wait_until(stats_value(node_stats(server.node), "rpc_kept_bytes") == 0);
+    wait_until(metrics_value(node_metrics(server.node), METRIC_RPC_KEPT_BYTES) == 0);
     client_stop(&client);
     counters_stop(&server);
 }
@@ -266,10 +269,11 @@ static void a_late_answer(void **state)
     assert_int_equal(rpc_wait(call, &reply, NULL), SKIFF_OK);
     assert_int_equal(blob_len(reply), 1);
     blob_unref(reply);
-    struct stats *stats = node_stats(client.node);
-    assert_true(stats_value(stats, "rpc_probes") > 0);
-    assert_int_equal(stats_value(stats, "rpc_resent"), 0);
-    assert_int_equal(stats_value(stats, "rpc_call_ns"), stats_value(stats, "rpc_calls"));
+    struct metrics *metrics = node_metrics(client.node);
+    assert_true(metrics_value(metrics, METRIC_RPC_PROBES) > 0);
+    assert_int_equal(metrics_value(metrics, METRIC_RPC_RESENT), 0);
+    assert_int_equal(metrics_value(metrics, METRIC_RPC_CALL_SECONDS),
+                     metrics_value(metrics, METRIC_RPC_CALLS));
     client_stop(&client);
     counters_stop(&server);
 }
@@ -296,9 +300,9 @@ static void a_busy_server(void **state)
     blob_unref(b);
     for (int i = 0; i < 16; i++)
         assert_int_equal(rpc_wait(call[i], NULL, NULL), SKIFF_OK);
-    struct stats *stats = node_stats(server.node);
-    assert_int_equal(stats_value(stats, "rpc_requests"), 16);
-    assert_true(stats_value(stats, "rpc_busy") > 0);
+    struct metrics *metrics = node_metrics(server.node);
+    assert_int_equal(metrics_value(metrics, METRIC_RPC_REQUESTS), 16);
+    assert_true(metrics_value(metrics, METRIC_RPC_BUSY) > 0);
     client_stop(&client);
     counters_stop(&server);
 }

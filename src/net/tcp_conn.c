@@ -109,7 +109,7 @@ void conn_close(struct tcp *t, struct tcp_conn *c)
     drop_items(c);
     packet_deinit(&c->packet);
     if (was == TCP_UP)
-        t->stats.lost++;
+        metric_add(t->counts.lost, 1);
     if (c->dialed) {
         dial_lost(t, c->dialed, was == TCP_UP);
     } else {
@@ -312,7 +312,7 @@ static void take_body(struct tcp_conn *c)
 
 static enum skiff_status break_off(struct tcp *t, struct tcp_conn *c)
 {
-    t->stats.malformed++;
+    metric_add(t->counts.malformed, 1);
     conn_close(t, c);
     return SKIFF_FORMAT;
 }

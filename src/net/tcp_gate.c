@@ -210,13 +210,12 @@ void gate_forget(struct tcp *t, struct tcp_conn *c)
 }
 
 /* The peer is refused: counts it, and keeps its address for the log. */
-static void turn_away(struct tcp *t, struct tcp_conn *c, uint64_t *count)
+static void turn_away(struct tcp *t, struct tcp_conn *c, struct metric *count)
 {
     int64_t now = clock_now();
-    ++*count;
-    t->stats.unauthenticated++;
-    if (now - t->gate.looked > CLOCK_SECOND / 10 || count == &t->stats.no_secret) {
-        conn_origin(c, t->stats.last_unauthenticated);
+    metric_add(count, 1);
+    if (now - t->gate.looked > CLOCK_SECOND / 10 || count == t->counts.no_secret) {
+        conn_origin(c, t->last_unauthenticated);
         t->gate.looked = now;
     }
     conn_close(t, c);
@@ -248,7 +247,7 @@ static void make_space(struct tcp *t)
         for (size_t skip = lot(t->gate.unauthenticated); skip && c->newer; skip--)
             c = c->newer;
     }
-    turn_away(t, c, &t->stats.silent);
+    turn_away(t, c, t->counts.silent);
 }
 
 static bool find_slot(struct tcp *t, size_t *out)
@@ -325,7 +324,7 @@ void gate_accept(struct tcp *t, struct tcp_listener *l)
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
             continue;
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
-            t->stats.no_descriptor++;
+            metric_add(t->counts.no_descriptor, 1);
             if (g->unauthenticated)
                 make_space(t);
             pause_listening(t, now + NO_DESCRIPTOR);
@@ -334,7 +333,7 @@ void gate_accept(struct tcp *t, struct tcp_listener *l)
         if (fd < 0)
             return;
         g->accepts -= 1;
-        t->stats.accepted++;
+        metric_add(t->counts.accepted, 1);
         if (g->unauthenticated >= g->most)
             make_space(t);
         take_in(t, fd, l->local);
@@ -361,9 +360,9 @@ static void answer(struct tcp *t, struct tcp_conn *c)
     c->since = clock_now(); /* its time starts again, once */
     c->nhand = 0;
     if (status == SKIFF_UNSUPPORTED)
-        turn_away(t, c, &t->stats.other_version);
+        turn_away(t, c, t->counts.other_version);
     else if (!reported)
-        turn_away(t, c, &t->stats.nonsense);
+        turn_away(t, c, t->counts.nonsense);
 }
 
 /* True: the ticket was valid; it is used up now. */
@@ -404,7 +403,7 @@ static void on_proof(struct tcp *t, struct tcp_conn *c)
     bool proven = handshake_check(&c->handshake, c->hand, out, &err) == SKIFF_OK;
     bool reported = conn_hand_over(c, out, sizeof out);
     if (!proven) {
-        turn_away(t, c, &t->stats.no_secret);
+        turn_away(t, c, t->counts.no_secret);
         return;
     }
     handshake_ticket(&c->handshake, &t->gate.tickets[t->gate.next_ticket]);
@@ -422,13 +421,13 @@ void gate_event(struct tcp *t, struct tcp_conn *c)
     bool ended;
     size_t n = c->step ? HANDSHAKE_PROOF : HANDSHAKE_OPEN;
     if (c->waits_turn) /* it had nothing to send: the connection has broken */
-        turn_away(t, c, &t->stats.silent);
+        turn_away(t, c, t->counts.silent);
     else if (conn_hand_take(c, n, &ended))
         c->step ? on_proof(t, c) : on_first(t, c);
     else if (!c->step && !handshake_begins(c->hand, c->nhand))
-        turn_away(t, c, &t->stats.nonsense);
+        turn_away(t, c, t->counts.nonsense);
     else if (ended)
-        turn_away(t, c, &t->stats.silent);
+        turn_away(t, c, t->counts.silent);
 }
 
 /* Picks the next waiting peer, at random. */
@@ -452,7 +451,7 @@ static void take_turns(struct tcp *t)
         if (conn_watch(t, c, false))
             answer(t, c);
         else
-            turn_away(t, c, &t->stats.silent);
+            turn_away(t, c, t->counts.silent);
     }
 }
 
@@ -467,7 +466,7 @@ int64_t gate_tick(struct tcp *t, int64_t now)
     for (struct tcp_conn *c = g->oldest, *newer; c; c = newer) {
         newer = c->newer;
         if (now - c->since >= HANDSHAKE_TIME)
-            turn_away(t, c, &t->stats.silent);
+            turn_away(t, c, t->counts.silent);
         else
             next = clock_min(next, c->since + HANDSHAKE_TIME);
     }

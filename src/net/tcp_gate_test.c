@@ -113,7 +113,7 @@ static void bytes_without_end(void **state)
         close(fd);
     }
     expect_grown(before, 4 << 20);
-    wait_until(stats_value(node_stats(j.server.node), "net_strangers") == 8);
+    wait_until(metrics_value(node_metrics(j.server.node), METRIC_NET_UNAUTHENTICATED) == 8);
     all_is_well(&j);
     job_stop(&j);
 }
@@ -199,7 +199,8 @@ static void descriptors(void **state)
     job_start(&j);
     for (int i = 0; i < 150; i++)
         fds[i] = knock(j.server.address);
-    wait_until(stats_value(node_stats(j.server.node), "net_strangers") >= 150 - 256 / 8);
+    wait_until(metrics_value(node_metrics(j.server.node), METRIC_NET_UNAUTHENTICATED) >=
+               150 - 256 / 8);
     all_is_well(&j);
     for (int i = 0; i < 150; i++)
         close(fds[i]);

@@ -127,7 +127,8 @@ struct tcp {
     struct tcp_gate gate;
     struct tcp_conn *ready, **ready_end, *dirty, *graveyard;
     bool capacity; /* a peer that was FULL has space */
-    struct transport_stats stats;
+    struct transport_counts counts;
+    char last_unauthenticated[TCP_ORIGIN]; /* origin of the last peer that was refused */
 };
 
 /* ---- tcp_conn.c: records of a connection that is up ---- */

@@ -62,6 +62,19 @@ enum skiff_status transport_choose(const char *text, const struct transport_kind
     return SKIFF_OK;
 }
 
+void transport_counts_init(struct transport_counts *counts, struct metrics *metrics)
+{
+    *counts = (struct transport_counts){
+        .accepted = metrics_get(metrics, METRIC_NET_ACCEPTED),
+        .lost = metrics_get(metrics, METRIC_NET_LOST),
+        .malformed = metrics_get(metrics, METRIC_NET_MALFORMED),
+        .no_descriptor = metrics_get(metrics, METRIC_NET_NO_DESCRIPTOR),
+        .silent = metrics_get(metrics, METRIC_NET_UNAUTHENTICATED, "silent"),
+        .nonsense = metrics_get(metrics, METRIC_NET_UNAUTHENTICATED, "nonsense"),
+        .other_version = metrics_get(metrics, METRIC_NET_UNAUTHENTICATED, "other version"),
+        .no_secret = metrics_get(metrics, METRIC_NET_UNAUTHENTICATED, "no secret")};
+}
+
 void packet_deinit(struct packet *p)
 {
     blob_unref(p->body);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/options.h"
+#include "metrics/metrics.h"
 #include "net/address.h"
 #include "net/blob.h"
 #include "net/handshake.h"
@@ -45,14 +46,11 @@ enum transport_sent {
     TRANSPORT_GONE, /* this peer will never come back */
 };
 
-struct transport_stats {
-    uint64_t accepted;  /* incoming connections */
-    uint64_t lost;      /* connections that broke or were closed */
-    uint64_t malformed; /* connections of members that were closed because of invalid bytes */
-    /* incoming connections that failed the handshake, and why */
-    uint64_t unauthenticated, silent, nonsense, other_version, no_secret;
-    uint64_t no_descriptor; /* the process had no file descriptor left for one more */
-    char last_unauthenticated[ADDRESS_TEXT + 32]; /* origin of the last one; "": there was none */
+/* Counters of a transport, in its options' registry. */
+struct transport_counts {
+    struct metric *accepted, *lost, *malformed, *no_descriptor;
+    /* incoming connections that failed the handshake, by reason */
+    struct metric *silent, *nonsense, *other_version, *no_secret;
 };
 
 /* Faults of the fault transport, by a seed. Each packet, in both directions, is decided on by
@@ -80,6 +78,7 @@ struct transport_options {
     struct inproc_hub *hub; /* inproc: the endpoints that it can reach; borrowed */
     const struct transport_kind *inner; /* fault: what it wraps */
     struct fault_plan faults;           /* fault: the faults */
+    struct metrics *metrics;            /* registry; must outlive the transport */
 };
 
 struct transport {
@@ -140,8 +139,9 @@ struct transport_kind {
      * listens at the address any more. Does not block. NULL: that cannot be known. */
     bool (*has_ended)(struct transport *t, transport_peer peer);
 
-    /* Does not block. */
-    void (*stats)(struct transport *t, struct transport_stats *out);
+    /* Origin of the last connection that failed the handshake; "": there was none. Does not block.
+     * NULL: there is no handshake. */
+    const char *(*last_unauthenticated)(struct transport *t);
 
     /* Closes everything; blocks for linger_ms at most. t is freed. Blocks that others hold
      * references to (bodies of received packets) stay valid. */
@@ -160,6 +160,7 @@ enum skiff_status transport_choose(const char *text, const struct transport_kind
 /* Settings of tcp and ipc: encrypt, peer_bytes, linger_ms. */
 extern const struct options transport_tcp_settings;
 
+void transport_counts_init(struct transport_counts *counts, struct metrics *metrics);
 void packet_deinit(struct packet *p); /* drops the reference to the body */
 
 /* ---- inproc: endpoints inside one process ---- */
@@ -172,11 +173,5 @@ void inproc_hub_destroy(struct inproc_hub *hub);
 
 /* Cuts (no packet passes) and restores by hand; any thread. */
 void fault_cut(struct transport *t, bool cut);
-
-struct fault_stats {
-    uint64_t passed, dropped, doubled, delayed, corrupted;
-};
-/* Any thread, at any time before close. */
-void fault_count(struct transport *t, struct fault_stats *out);
 
 #endif

@@ -73,6 +73,8 @@ static void wrong_choices(void **state)
     }
 }
 
+static struct metrics *counted; /* of all transports here */
+
 static struct transport *open_one(const char *text)
 {
     const struct transport_kind *kind;
@@ -82,6 +84,7 @@ static struct transport *open_one(const char *text)
     if (transport_choose(text, &kind, &o, &err) < 0)
         fail_msg("%s", err.message);
     memset(o.key, 7, sizeof o.key);
+    o.metrics = counted;
     if (kind->open(&o, &t, &err) < 0)
         fail_msg("%s", err.message);
     return t;
@@ -202,5 +205,8 @@ int main(void)
         cmocka_unit_test(other_encryption_is_named),
         cmocka_unit_test(encryption_is_agreed_upon),
     };
-    return cmocka_run_group_tests_name("transport_choose", tests, NULL, NULL);
+    counted = metrics_create(NULL, 0);
+    int failed = cmocka_run_group_tests_name("transport_choose", tests, NULL, NULL);
+    metrics_destroy(counted);
+    return failed;
 }

@@ -28,7 +28,7 @@ struct fault {
     int64_t opened;
     struct held *held;
     atomic_bool cut;
-    atomic_uint_fast64_t passed, dropped, doubled, delayed, corrupted;
+    struct metric *passed, *dropped, *doubled, *delayed, *corrupted;
 };
 
 static uint64_t draw(struct fault *f)
@@ -44,6 +44,15 @@ static bool happens(struct fault *f, double probability)
     return (double)(draw(f) >> 11) * 0x1p-53 < probability;
 }
 
+static void name_counts(struct fault *f, struct metrics *m)
+{
+    f->passed = metrics_get(m, METRIC_NET_FAULTS, "none");
+    f->dropped = metrics_get(m, METRIC_NET_FAULTS, "dropped");
+    f->doubled = metrics_get(m, METRIC_NET_FAULTS, "doubled");
+    f->delayed = metrics_get(m, METRIC_NET_FAULTS, "delayed");
+    f->corrupted = metrics_get(m, METRIC_NET_FAULTS, "corrupted");
+}
+
 static enum skiff_status fault_open(const struct transport_options *options, struct transport **out,
                                     struct skiff_error *err)
 {
@@ -57,6 +66,7 @@ static enum skiff_status fault_open(const struct transport_options *options, str
     f->plan = options->faults;
     f->rng = f->plan.seed;
     f->opened = clock_now();
+    name_counts(f, options->metrics);
     *out = &f->base;
     return SKIFF_OK;
 }
@@ -122,7 +132,7 @@ static void corrupt(struct fault *f, struct packet *p)
         p->head[bit % head_bits / 8] ^= (uint8_t)(1 << bit % 8);
         blob_ref(p->body);
     }
-    atomic_fetch_add(&f->corrupted, 1);
+    metric_add(f->corrupted, 1);
 }
 
 /* Decides on a packet. True: it passes now; false: it is dropped, or delayed. */
@@ -136,12 +146,12 @@ static bool evaluate(struct fault *f, bool incoming, transport_peer peer,
     uint64_t span = (uint64_t)(plan->late_ms[1] - plan->late_ms[0]) * CLOCK_MS + 1;
     int64_t due = late ? now + plan->late_ms[0] * CLOCK_MS + (int64_t)(draw(f) % span) : now;
     if (drop || is_cut(f, now)) {
-        atomic_fetch_add(&f->dropped, 1);
+        metric_add(f->dropped, 1);
         return false;
     }
     if (twice) {
         hold(f, due, incoming, peer, packet);
-        atomic_fetch_add(&f->doubled, 1);
+        metric_add(f->doubled, 1);
     }
     if (bad) {
         struct packet changed = *packet;
@@ -152,10 +162,10 @@ static bool evaluate(struct fault *f, bool incoming, transport_peer peer,
     }
     if (late) {
         hold(f, due, incoming, peer, packet);
-        atomic_fetch_add(&f->delayed, 1);
+        metric_add(f->delayed, 1);
         return false;
     }
-    atomic_fetch_add(&f->passed, 1);
+    metric_add(f->passed, 1);
     return true;
 }
 
@@ -245,10 +255,11 @@ static bool fault_has_ended(struct transport *t, transport_peer peer)
     return f->inner->kind->has_ended && f->inner->kind->has_ended(f->inner, peer);
 }
 
-static void fault_stats_of_inner(struct transport *t, struct transport_stats *out)
+static const char *fault_last_unauthenticated(struct transport *t)
 {
     struct fault *f = (struct fault *)t;
-    f->inner->kind->stats(f->inner, out);
+    return f->inner->kind->last_unauthenticated ? f->inner->kind->last_unauthenticated(f->inner)
+                                                : "";
 }
 
 static void fault_close(struct transport *t)
@@ -312,16 +323,6 @@ void fault_cut(struct transport *t, bool cut)
     atomic_store(&((struct fault *)t)->cut, cut);
 }
 
-void fault_count(struct transport *t, struct fault_stats *out)
-{
-    struct fault *f = (struct fault *)t;
-    *out = (struct fault_stats){.passed = atomic_load(&f->passed),
-                                .dropped = atomic_load(&f->dropped),
-                                .doubled = atomic_load(&f->doubled),
-                                .delayed = atomic_load(&f->delayed),
-                                .corrupted = atomic_load(&f->corrupted)};
-}
-
 extern const struct transport_kind transport_fault;
 const struct transport_kind transport_fault = {
     .name = "fault",
@@ -338,6 +339,6 @@ const struct transport_kind transport_fault = {
     .describe = fault_describe,
     .refused = fault_refused,
     .has_ended = fault_has_ended,
-    .stats = fault_stats_of_inner,
+    .last_unauthenticated = fault_last_unauthenticated,
     .close = fault_close,
 };

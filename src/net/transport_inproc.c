@@ -45,7 +45,7 @@ struct inproc {
     pthread_cond_t arrived;
     bool woken;
     size_t body_max, peer_bytes;
-    struct transport_stats stats;
+    struct transport_counts counts;
 };
 
 struct inproc_hub {
@@ -84,6 +84,7 @@ static enum skiff_status inproc_open(const struct transport_options *options,
     t->body_max = options->body_max ? options->body_max : (size_t)16 << 20;
     t->peer_bytes = options->peer_bytes ? options->peer_bytes : (size_t)64 << 20;
     t->last = &t->first;
+    transport_counts_init(&t->counts, options->metrics);
     pthread_mutex_lock(&t->hub->lock);
     t->next = t->hub->endpoints;
     t->hub->endpoints = t;
@@ -160,7 +161,7 @@ static void channel_drop(struct channel *c)
     forget_account(c->client, &c->to_client);
     if (c->server) {
         forget_account(c->server, &c->to_server);
-        c->server->stats.lost++;
+        metric_add(c->server->counts.lost, 1);
     }
     free(c);
 }
@@ -198,7 +199,7 @@ static bool find_server(struct channel *c)
     if (!c->server)
         return false;
     c->server_peer = c->client->hub->next_peer++;
-    c->server->stats.accepted++;
+    metric_add(c->server->counts.accepted, 1);
     return true;
 }
 
@@ -231,13 +232,13 @@ static enum transport_sent inproc_send(struct transport *base, transport_peer pe
         else if (packet->len <= c->server->body_max)
             deliver(c->server, c->server_peer, &c->to_server, packet);
         else
-            c->server->stats.malformed++;
+            metric_add(c->server->counts.malformed, 1);
     } else if (c->to_client > t->peer_bytes) {
         sent = TRANSPORT_FULL;
     } else if (packet->len <= c->client->body_max) {
         deliver(c->client, c->client_peer, &c->to_client, packet);
     } else {
-        c->client->stats.malformed++;
+        metric_add(c->client->counts.malformed, 1);
     }
     pthread_mutex_unlock(&t->hub->lock);
     return sent;
@@ -311,14 +312,6 @@ static void inproc_describe(struct transport *base, transport_peer peer, char *o
     snprintf(out, capacity, "%s", text);
 }
 
-static void inproc_stats(struct transport *base, struct transport_stats *out)
-{
-    struct inproc *t = (struct inproc *)base;
-    pthread_mutex_lock(&t->hub->lock);
-    *out = t->stats;
-    pthread_mutex_unlock(&t->hub->lock);
-}
-
 /* Channels to this endpoint lose their server; its own are dropped. */
 static void leave_hub(struct inproc *t)
 {
@@ -334,7 +327,7 @@ static void leave_hub(struct inproc *t)
                 c->to_server = 0;
                 forget_account(c->client, &c->to_client);
                 c->to_client = 0;
-                e->stats.lost++;
+                metric_add(e->counts.lost, 1);
             }
     while (t->channels) {
         struct channel *c = t->channels;
@@ -377,6 +370,5 @@ const struct transport_kind transport_inproc = {
     .wake = inproc_wake,
     .backlog = inproc_backlog,
     .describe = inproc_describe,
-    .stats = inproc_stats,
     .close = inproc_close,
 };

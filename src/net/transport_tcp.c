@@ -67,6 +67,7 @@ static enum skiff_status open_as(const char *name, const struct transport_option
     t->ready_end = &t->ready;
     pake_base(t->options.key, t->pake_base);
     gate_init(t);
+    transport_counts_init(&t->counts, options->metrics);
     *out = &t->base;
     return SKIFF_OK;
 }
@@ -326,9 +327,9 @@ static bool has_ended_tcp(struct transport *base, transport_peer peer)
     return d && d->was_up && d->closed >= CLOSED_TRIES;
 }
 
-static void stats_tcp(struct transport *base, struct transport_stats *out)
+static const char *last_unauthenticated_tcp(struct transport *base)
 {
-    *out = ((struct tcp *)base)->stats;
+    return ((struct tcp *)base)->last_unauthenticated;
 }
 
 /* Gives queued packets some time to be sent. */
@@ -389,7 +390,8 @@ const struct options transport_tcp_settings = {.what = "setting of the transport
     .sealed = true, .settings = &transport_tcp_settings, .listen = listen_tcp,                  \
     .connect = connect_tcp, .disconnect = disconnect_tcp, .send = send_tcp,                     \
     .receive = receive_tcp, .wake = wake_tcp, .backlog = backlog_tcp, .describe = describe_tcp, \
-    .refused = refused_tcp, .has_ended = has_ended_tcp, .stats = stats_tcp, .close = close_tcp
+    .refused = refused_tcp, .has_ended = has_ended_tcp,                                         \
+    .last_unauthenticated = last_unauthenticated_tcp, .close = close_tcp
 
 extern const struct transport_kind transport_tcp, transport_ipc;
 const struct transport_kind transport_tcp = {

@@ -103,18 +103,18 @@ static void copy_options(struct server *s, const struct server_options *o)
 
 static void name_counts(struct server *s)
 {
-    s->stats = stats_create();
-    s->counts = (struct server_counters){
-        .pushes = stats_counter(s->stats, "server_pushes", "gradients received"),
-        .pulls = stats_counter(s->stats, "server_pulls", "parameters requested"),
-        .rows_pushed = stats_counter(s->stats, "server_rows_pushed", "rows of gradients"),
-        .rows_pulled = stats_counter(s->stats, "server_rows_pulled", "rows requested"),
-        .steps = stats_counter(s->stats, "server_steps", "sync steps finished"),
-        .bytes_in = stats_counter(s->stats, "server_bytes_in", "bytes of gradients received"),
-        .bytes_out = stats_counter(s->stats, "server_bytes_out", "bytes of parameters sent"),
-        .here = stats_gauge(s->stats, "server_trainers_here", "trainers in the job"),
-        .gone = stats_gauge(s->stats, "server_trainers_gone", "trainers that have finished"),
-        .dead = stats_gauge(s->stats, "server_trainers_dead", "trainers that have died")};
+    s->metrics = metrics_create("server", s->index);
+    s->counts =
+        (struct server_counters){.pushes = metrics_get(s->metrics, METRIC_SERVER_PUSHES),
+                                 .pulls = metrics_get(s->metrics, METRIC_SERVER_PULLS),
+                                 .rows_pushed = metrics_get(s->metrics, METRIC_SERVER_ROWS_PUSHED),
+                                 .rows_pulled = metrics_get(s->metrics, METRIC_SERVER_ROWS_PULLED),
+                                 .steps = metrics_get(s->metrics, METRIC_SERVER_STEPS),
+                                 .bytes_in = metrics_get(s->metrics, METRIC_SERVER_BYTES_IN),
+                                 .bytes_out = metrics_get(s->metrics, METRIC_SERVER_BYTES_OUT),
+                                 .here = metrics_get(s->metrics, METRIC_SERVER_TRAINERS_HERE),
+                                 .gone = metrics_get(s->metrics, METRIC_SERVER_TRAINERS_GONE),
+                                 .dead = metrics_get(s->metrics, METRIC_SERVER_TRAINERS_DEAD)};
 }
 
 /* Logs what limits and disks have done to sparse tables. */
@@ -135,10 +135,13 @@ static void log_tables(struct server *s)
 static void log_counts(struct server *s)
 {
     char text[320];
+    struct metrics_snapshot now = {0};
     struct buf counts = BUF_INIT;
-    stats_text(s->stats, &counts);
+    snapshot_add(&now, s->metrics);
+    snapshot_text(&now, &counts);
     log_tables(s);
     server_log(s, "%s: %s", server_text(s, text), counts.data ? counts.data : "no process joined");
+    snapshot_deinit(&now);
     buf_deinit(&counts);
 }
 
@@ -199,7 +202,7 @@ void server_destroy(struct server *s)
     free((char *)s->options.secret);
     free((char *)s->options.listen);
     free((char *)s->options.transport);
-    stats_destroy(s->stats);
+    metrics_destroy(s->metrics);
     free(s);
 }
 
@@ -268,7 +271,7 @@ static enum skiff_status open_node(struct server *s, struct skiff_error *err)
                                .insecure = o->insecure,
                                .transport = o->transport,
                                .hub = o->hub,
-                               .stats = s->stats,
+                               .metrics = s->metrics,
                                .on_log = node_says,
                                .user = s};
     const char *address = o->listen ? o->listen : s->plan->endpoints[s->index];
@@ -382,7 +385,7 @@ out:
     return status;
 }
 
-struct stats *server_stats(const struct server *s)
+struct metrics *server_metrics(const struct server *s)
 {
-    return s->stats;
+    return s->metrics;
 }

@@ -75,6 +75,6 @@ void server_destroy(struct server *s); /* NULL is a no-op */
 
 /* The server's metrics, from server_create to server_destroy: server_steps and so on, and those of
  * its network (net_..., rpc_...). */
-struct stats *server_stats(const struct server *s);
+struct metrics *server_metrics(const struct server *s);
 
 #endif

@@ -89,9 +89,9 @@ static void the_rest_goes_on(void **state)
     fixture_join(&k, SKIFF_OK);
     if (!strstr(k.output, "worker 1") || !strstr(k.output, "the others continue without it"))
         fail_msg("%s", k.output);
-    struct stats *stats = server_stats(k.server[1]);
-    assert_int_equal(stats_value(stats, "server_steps"), 4);
-    assert_int_equal(stats_value(stats, "server_trainers_dead"), 1);
+    struct metrics *metrics = server_metrics(k.server[1]);
+    assert_int_equal(metrics_value(metrics, METRIC_SERVER_STEPS), 4);
+    assert_int_equal(metrics_value(metrics, METRIC_SERVER_TRAINERS_DEAD), 1);
     trainer_deinit(&t);
     fixture_close(&k);
 }

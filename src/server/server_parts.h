@@ -140,7 +140,6 @@ struct server_shard {
 struct server_counters {
     struct metric *pushes, *pulls, *rows_pushed, *rows_pulled, *steps, *bytes_in, *bytes_out;
     struct metric *here, *gone, *dead; /* trainers */
-    struct metric *tables[6];          /* of all sparse tables (sparse.c); NULL: none */
 };
 
 struct server_member {
@@ -177,8 +176,8 @@ struct server {
     /* variables that the startup program must not create: rows, backups */
     struct str_map elsewhere;
     pthread_rwlock_t rate;
-    uint64_t rate_steps; /* sync: how often the rate's block has run */
-    struct stats *stats; /* its own, its node's and their rpc's */
+    uint64_t rate_steps;     /* sync: how often the rate's block has run */
+    struct metrics *metrics; /* its own, its node's and their rpc's */
     struct server_counters counts;
 
     pthread_mutex_t members;

@@ -565,9 +565,12 @@ static void numbers_stand_in_the_registry(void **state)
     fk_push_one(&k, s, 2, 9, 0, 1);
     fk_push_one(&k, s, 3, 9, 0, 1);
     struct ps_table_state stat = fk_all(&k, s, PS_TABLE_SHRINK);
+    struct metrics_snapshot now = {0};
     struct buf text = BUF_INIT;
     char bytes[64];
-    stats_text(server_stats(k.server[0]), &text);
+    snapshot_add(&now, server_metrics(k.server[0]));
+    snapshot_text(&now, &text);
+    snapshot_deinit(&now);
     snprintf(bytes, sizeof bytes, "table_bytes=%llu ", (unsigned long long)stat.bytes);
     assert_non_null(strstr(text.data, "table_rows=2 "));
     assert_non_null(strstr(text.data, bytes));

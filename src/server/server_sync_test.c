@@ -24,10 +24,11 @@ static void run_job(const struct fixture_options *o, struct params **first, stru
         assert_true(params_same(t[0].last, t[i].last));
         trainer_deinit(&t[i]);
     }
-    struct stats *stats = server_stats(k.server[0]);
-    assert_int_equal(stats_value(stats, "server_steps"), STEPS);
-    assert_int_equal(stats_value(stats, "server_trainers_gone"), o->trainers);
-    assert_true(stats_value(stats, "rpc_requests") > 0 && stats_value(stats, "net_bytes_in") > 0);
+    struct metrics *metrics = server_metrics(k.server[0]);
+    assert_int_equal(metrics_value(metrics, METRIC_SERVER_STEPS), STEPS);
+    assert_int_equal(metrics_value(metrics, METRIC_SERVER_TRAINERS_GONE), o->trainers);
+    assert_true(metrics_value(metrics, METRIC_RPC_REQUESTS) > 0 &&
+                metrics_value(metrics, METRIC_NET_BYTES_IN) > 0);
     *first = t[0].first;
     *last = t[0].last;
     fixture_close(&k);

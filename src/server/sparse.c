@@ -21,32 +21,24 @@
 
 /* ---- metrics ---- */
 
-static void name_counts(struct server *s)
+static void name_counts(struct server *s, struct param_slice *u)
 {
-    static const char *const names[FEATURE_COUNTS][2] = {
-        {"table_rows", "rows of sparse tables"},
-        {"table_bytes", "memory of sparse tables"},
-        {"table_admitted", "rows created"},
-        {"table_refused", "ids refused by admission"},
-        {"table_expired", "rows removed by shrinks"},
-        {"table_evicted", "rows evicted at the memory limit"}};
-    for (int i = 0; i < FEATURE_COUNTS; i++)
-        s->counts.tables[i] = stats_gauge(s->stats, names[i][0], names[i][1]);
+    for (int i = 0; i < TABLE_COUNTS; i++)
+        u->sparse_table->metrics[i] =
+            metrics_get(s->metrics, (enum metric_id)(METRIC_TABLE_ROWS + i), u->param);
 }
 
-void sparse_describe(struct server *s, struct param_slice *u)
+void sparse_describe(struct param_slice *u)
 {
     const struct table_counts *c = &u->table->counts; /* table_stats would ask the disk, too */
-    const uint64_t now[FEATURE_COUNTS] = {table_count(u->table),
-                                          table_bytes(u->table),
-                                          c->admitted,
-                                          c->refused,
-                                          c->expired,
-                                          c->evicted};
-    for (int i = 0; i < FEATURE_COUNTS; i++) {
-        metric_add(s->counts.tables[i], (int64_t)now[i] - u->sparse_table->reported[i]);
-        u->sparse_table->reported[i] = (int64_t)now[i];
-    }
+    const uint64_t now[TABLE_COUNTS] = {table_count(u->table),
+                                        table_bytes(u->table),
+                                        c->admitted,
+                                        c->refused,
+                                        c->expired,
+                                        c->evicted};
+    for (int i = 0; i < TABLE_COUNTS; i++)
+        metric_set(u->sparse_table->metrics[i], (int64_t)now[i]);
 }
 
 /* ---- lifecycle ---- */
@@ -169,8 +161,7 @@ enum skiff_status sparse_create(struct server *s, struct param_slice *u, const c
     u->shape = SHAPE(-1, c->dim);
     u->sparse = true;
     f->rows = mem_alloc_or_die(PUSH_ROWS * (size_t)u->pushed * sizeof *f->rows);
-    if (!s->counts.tables[0])
-        name_counts(s);
+    name_counts(s, u);
     return sparse_table(s, u, false, &u->table, err);
 }
 
@@ -276,7 +267,7 @@ enum skiff_status sparse_push(struct server *s, struct param_slice *u, const str
         if (status < 0)
             return error_prefix(err, status, "update of %s", u->param);
     }
-    sparse_describe(s, u);
+    sparse_describe(u);
     return SKIFF_OK;
 }
 

@@ -10,19 +10,19 @@ struct rpc_request;
 struct table_save; /* sparse_save.c */
 struct table_load; /* sparse_load.c */
 
-#define FEATURE_COUNTS 6
+#define TABLE_COUNTS (METRIC_TABLE_EVICTED - METRIC_TABLE_ROWS + 1)
 
 struct sparse_table {
     struct table_config config;
-    int first_shard, nshards;         /* shards of the table that are on this server */
-    float *rows;                      /* scratch: pushed rows, aligned */
-    int64_t reported[FEATURE_COUNTS]; /* what the metrics registry has counted */
-    struct table_save *save;          /* written, not committed; owned by the maintenance thread */
-    struct table_load *load;          /* read, not committed; owned by the maintenance thread */
+    int first_shard, nshards; /* shards of the table that are on this server */
+    float *rows;              /* scratch: pushed rows, aligned */
+    struct metric *metrics[TABLE_COUNTS];
+    struct table_save *save; /* written, not committed; owned by the maintenance thread */
+    struct table_load *load; /* read, not committed; owned by the maintenance thread */
 };
 
 /* The shard's lock is held. Brings the metrics up to date with the table. */
-void sparse_describe(struct server *s, struct param_slice *u);
+void sparse_describe(struct param_slice *u);
 /* Creates a table from the slice's settings; stage: a second table for rows that are being
  * loaded. */
 enum skiff_status sparse_table(struct server *s, struct param_slice *u, bool stage,

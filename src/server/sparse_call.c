@@ -74,7 +74,7 @@ void sparse_state(struct server *s, struct param_slice *u, struct ps_table_state
     struct table_stats t = {0};
     table_stats(u->table, &t);
     if (u->sparse_table)
-        sparse_describe(s, u);
+        sparse_describe(u);
     out->limit = u->table->options.limit.bytes;
     pthread_mutex_unlock(&h->lock);
     out->shards = u->sparse_table ? (uint64_t)u->sparse_table->nshards : 0;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/stats.h"
+#include "metrics/metrics.h"
 #include "comm/session.h"
 #include "data/stream.h"
 #include "net/host.h"

@@ -46,16 +46,18 @@ struct kept {
 };
 static struct {
     struct transport *t;
+    struct metrics *metrics;
     struct kept kept[1000];
     size_t first, n;
 } opened[16];
 
-static void remember(struct transport *t)
+static void remember(struct transport *t, struct metrics *metrics)
 {
     size_t i = 0;
     while (opened[i].t)
         assert_true(++i < sizeof opened / sizeof *opened);
     opened[i].t = t;
+    opened[i].metrics = metrics;
     opened[i].first = opened[i].n = 0;
 }
 
@@ -66,7 +68,8 @@ static struct transport *open_with(size_t body_max, size_t peer_bytes)
                                   .linger_ms = 200,
                                   .encrypt = now_testing->encrypt,
                                   .hub = hub,
-                                  .faults = plan};
+                                  .faults = plan,
+                                  .metrics = metrics_create(NULL, 0)};
     memset(o.key, 7, sizeof o.key);
     if (now_testing->inner)
         o.inner = transport_find(now_testing->inner);
@@ -74,7 +77,7 @@ static struct transport *open_with(size_t body_max, size_t peer_bytes)
     struct skiff_error err = {0};
     if (transport_find(now_testing->kind)->open(&o, &t, &err) < 0)
         fail_msg("%s: %s", now_testing->name, err.message);
-    remember(t);
+    remember(t, o.metrics);
     return t;
 }
 
@@ -83,15 +86,25 @@ static struct transport *open_one(void)
     return open_with(0, 0);
 }
 
+/* How many packets the transport fault has treated so. */
+static inline int64_t faults_of(const struct transport *t, const char *fault)
+{
+    size_t i = 0;
+    while (opened[i].t != t)
+        i++;
+    return metric_value(metrics_get(opened[i].metrics, METRIC_NET_FAULTS, fault));
+}
+
 static void close_one(struct transport *t)
 {
-    for (size_t i = 0; i < sizeof opened / sizeof *opened; i++)
-        if (opened[i].t == t) {
-            while (opened[i].first < opened[i].n)
-                packet_deinit(&opened[i].kept[opened[i].first++].packet);
-            opened[i].t = NULL;
-        }
+    size_t i = 0;
+    while (opened[i].t != t)
+        i++;
+    while (opened[i].first < opened[i].n)
+        packet_deinit(&opened[i].kept[opened[i].first++].packet);
+    opened[i].t = NULL;
     t->kind->close(t);
+    metrics_destroy(opened[i].metrics);
 }
 
 /* The others work for a moment. */

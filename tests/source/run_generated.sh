@@ -52,8 +52,14 @@ echo "a line" >>"$pages/train.md"
 same_pages >/dev/null && fault "an old page is not noticed"
 grep -F '| `--encrypt on\|off\|auto` |' docs/reference/commands/launch.md >/dev/null || fault "docs/reference/commands/launch.md: --encrypt"
 grep -F '([docs/guide/distributed.md](../../guide/distributed.md))' docs/reference/commands/train.md >/dev/null || fault "docs/reference/commands/train.md: no link"
+# so is the list of metrics at the end of docs/reference/metrics.md
+"$skiff" _generate metrics "$pages" || fault "no list of metrics"
+same_metrics() { diff <(sed -n '/^| metric | type/,$p' docs/reference/metrics.md) "$pages/metrics.md"; }
+same_metrics || fault "the list in docs/reference/metrics.md is old: make docs"
+sed -i 2d "$pages/metrics.md"
+same_metrics >/dev/null && fault "an old list of metrics is not noticed"
 said=$("$skiff" _generate html "$pages" 2>&1)
-[ $? -eq 2 ] && [[ $said == *"expected man, markdown or completions, found html"* ]] || fault "_generate html: $said"
+[ $? -eq 2 ] && [[ $said == *"expected man, markdown, completions or metrics, found html"* ]] || fault "_generate html: $said"
 
 if command -v groff >/dev/null; then
     for page in "$man"/skiff*.1; do
