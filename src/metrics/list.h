@@ -28,10 +28,12 @@ METRIC(SERVER_TRAINERS_DEAD, GAUGE, "skiff_server_trainers_dead", "workers",
 METRIC(TABLE_ROWS, GAUGE, "skiff_table_rows", "rows", "rows of sparse tables", "table")
 METRIC(TABLE_BYTES, GAUGE, "skiff_table_bytes", "bytes", "memory of sparse tables", "table")
 METRIC(TABLE_ADMITTED, COUNTER, "skiff_table_admitted_total", "rows", "rows created", "table")
-METRIC(TABLE_REFUSED, COUNTER, "skiff_table_refused_total", "ids", "ids refused by admission", "table")
-METRIC(TABLE_EXPIRED, COUNTER, "skiff_table_expired_total", "rows", "rows removed by shrinks", "table")
-METRIC(TABLE_EVICTED, COUNTER, "skiff_table_evicted_total", "rows", "rows evicted at the memory limit",
+METRIC(TABLE_REFUSED, COUNTER, "skiff_table_refused_total", "ids", "ids refused by admission",
        "table")
+METRIC(TABLE_EXPIRED, COUNTER, "skiff_table_expired_total", "rows", "rows removed by shrinks",
+       "table")
+METRIC(TABLE_EVICTED, COUNTER, "skiff_table_evicted_total", "rows",
+       "rows evicted at the memory limit", "table")
 
 /* ---- network: frames and links ---- */
 METRIC(NET_FRAMES_IN, COUNTER, "skiff_net_frames_in_total", "frames", "frames received", "")

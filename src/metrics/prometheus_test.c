@@ -166,8 +166,9 @@ static void every_metric_is_readable(void **state)
 
 static void the_parser_refuses(void **state)
 {
-    static const char *const bad[] = {"a{b=\"c} 1\n", "a{b=c} 1\n", "a{b=\"\\x\"} 1\n", "a{} 1\n",
-                                      "a\n", "a x\n", "1a 1\n", "a{b=\"c\"}1\n"};
+    static const char *const bad[] = {"a{b=\"c} 1\n", "a{b=c} 1\n",   "a{b=\"\\x\"} 1\n",
+                                      "a{} 1\n",      "a\n",          "a x\n",
+                                      "1a 1\n",       "a{b=\"c\"}1\n"};
     const char *end;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (is_sample(bad[i], &end))

@@ -28,9 +28,8 @@ static struct metric_sample *place_for(struct metrics_snapshot *s, const struct 
     s->samples = mem_grow_or_die(s->samples, (s->n + 1) * sizeof *s->samples);
     memmove(s->samples + i + 1, s->samples + i, (s->n - i) * sizeof *s->samples);
     s->n++;
-    s->samples[i] = (struct metric_sample){.id = m->id,
-                                           .labels = mem_strdup_or_die(m->labels),
-                                           .first = mem_strdup_or_die(m->first)};
+    s->samples[i] = (struct metric_sample){
+        .id = m->id, .labels = mem_strdup_or_die(m->labels), .first = mem_strdup_or_die(m->first)};
     if (m->spread)
         s->samples[i].buckets = mem_alloc_or_die(METRIC_BUCKETS * sizeof *s->samples[i].buckets);
     return &s->samples[i];
