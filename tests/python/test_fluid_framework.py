@@ -399,11 +399,13 @@ class Core(unittest.TestCase):
             fluid.release_memory(fluid.Program())
 
     def test_import_is_fast(self):
+        """Measured against NumPy's own import, in processor time, so that a busy machine does not count."""
         import subprocess
         import sys
-        code = "import time; s = time.time(); import paddle.fluid as fluid; fluid.layers.fc; print(time.time() - s)"
+        code = ("from time import process_time as t; a = t(); import numpy; b = t(); "
+                "import paddle.fluid as fluid; fluid.layers.fc; print((t() - b) / (b - a))")
         best = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
-        self.assertLess(best, 0.4)
+        self.assertLess(best, 3)
 
 
 if __name__ == "__main__":
