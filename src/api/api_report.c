@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "data/dataset.h"
 #include "fleet/report.h"
+#include "program/op_kind.h"
 #include "tensor/auc.h"
 
 /* What this process has trained in all its passes: a process has one launcher. */
@@ -49,7 +50,7 @@ static const struct tensor *buckets(const struct skiff_scope *scope, const struc
 static bool is_global(const struct skiff_op *op)
 {
     const struct op_attr_value *steps = op_attr(op, "slide_steps");
-    return !strcmp(op->type, "auc") && steps && steps->type == ATTR_INT && steps->value.i == 0;
+    return op_is(op, CLASS_AUC) && steps && steps->type == ATTR_INT && steps->value.i == 0;
 }
 
 static double auc_of(const struct skiff_program *p, const struct skiff_scope *scope)

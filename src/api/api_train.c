@@ -14,6 +14,7 @@
 #include "data/dataset.h"
 #include "executor/metrics.h"
 #include "executor/trainer.h"
+#include "program/op_kind.h"
 
 struct skiff_dataset {
     struct dataset_config config;
@@ -343,7 +344,7 @@ static void names_find(const struct skiff_program *p, struct eval_metrics_names 
         const char *loss = is_loss ? only(op_out(op, "Out")) : NULL;
         if (is_of(b, loss, DTYPE_FP32, -1))
             out->loss = loss;
-        if (out->predict || strcmp(op->type, "auc") != 0)
+        if (out->predict || !op_is(op, CLASS_AUC))
             continue;
         const char *predict = only(op_in(op, "Predict")), *label = only(op_in(op, "Label"));
         if (is_of(b, predict, DTYPE_FP32, 2) && is_of(b, label, DTYPE_INT64, -1)) {

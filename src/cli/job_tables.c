@@ -14,6 +14,7 @@
 #include "cli/checkpoint.h"
 #include "fleet/epochs.h"
 #include "net/ps.h"
+#include "program/op_kind.h"
 #include "store/file.h"
 #include "store/folder_save.h"
 #include "store/save_retry.h"
@@ -133,8 +134,7 @@ static int find_feeds(struct train_job *j, struct task *task, const struct io_in
             feeds[n++] = feeds[i];
     }
     for (int k = 0; k < b->nops && n < SKIFF_MODEL_MAX_INPUTS; k++)
-        if (!strncmp(b->ops[k]->type, "lookup_table", 12) && !strstr(b->ops[k]->type, "grad") &&
-            is_table(j->fleet, op_in1(b->ops[k], "W")))
+        if (op_is(b->ops[k], CLASS_LOOKUP) && is_table(j->fleet, op_in1(b->ops[k], "W")))
             feeds[n++] = op_out1(b->ops[k], "Out");
     return n;
 }

@@ -184,7 +184,7 @@ static enum skiff_status make_steps(struct skiff_eager_replay *r, struct skiff_b
     for (int i = 0; i < b->nops; i++) {
         const struct skiff_op *op = b->ops[i];
         struct replay_step *s = &r->steps[r->nsteps];
-        if (!strcmp(op->type, "feed") || !strcmp(op->type, "fetch"))
+        if (op_is(op, CLASS_FEED) || op_is(op, CLASS_FETCH))
             continue;
         if (!(s->call = bind_op(r, b, op, err)))
             return err->code;

@@ -487,7 +487,7 @@ static void count_members(const struct skiff_eager_optimizer *opt, struct update
 static enum skiff_status check_decay(const struct skiff_eager_optimizer *opt,
                                      struct skiff_error *err)
 {
-    bool refuses = !strcmp(opt->kind->info.type, "adam") && opt->o.regularization.kind;
+    bool refuses = opt->kind->flags & OPTIMIZER_NO_SPARSE_DECAY && opt->o.regularization.kind;
     for (int i = 0; refuses && i < opt->nparams; i++)
         if (opt->signature[i] == ROWS)
             return error_set(err, SKIFF_STATE,

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "program/op_kind.h"
 
 struct carrier {
     int slot;
@@ -26,17 +27,6 @@ static void carry(struct following *f, const char *variable, int slot)
     struct carrier *c = arena_alloc(&f->arena, sizeof *c);
     *c = (struct carrier){slot, str_map_get(&f->carriers, variable)};
     str_map_put(&f->carriers, variable, c);
-}
-
-static bool only_moves(const char *type)
-{
-    static const char *const types[] = {"reshape",   "reshape2",   "squeeze", "squeeze2",
-                                        "unsqueeze", "unsqueeze2", "flatten", "flatten2",
-                                        "concat",    "assign",     "cast",    NULL};
-    for (int i = 0; types[i]; i++)
-        if (!strcmp(types[i], type))
-            return true;
-    return false;
 }
 
 static void follow_move(struct following *f, const struct skiff_op *op)
@@ -86,7 +76,7 @@ static void follow_lookup(struct following *f, const struct skiff_op *op)
 
 static void follow_entropy(struct following *f, const struct skiff_op *op)
 {
-    const char *x = op_in1(op, strcmp(op->type, "softmax_with_cross_entropy") ? "X" : "Logits");
+    const char *x = op_in1(op, op->kind->ins[0].name);
     const struct skiff_var *v = x ? block_find_var(f->block, x) : NULL;
     const struct op_attr_value *soft = op_attr(op, "soft_label");
     char why[160];
@@ -101,12 +91,11 @@ static void follow_entropy(struct following *f, const struct skiff_op *op)
 
 static void follow(struct following *f, const struct skiff_op *op)
 {
-    if (only_moves(op->type))
+    if (op_has(op, OP_MOVES))
         follow_move(f, op);
-    else if (!strcmp(op->type, "lookup_table") || !strcmp(op->type, "lookup_table_v2"))
+    else if (op_is(op, CLASS_LOOKUP))
         follow_lookup(f, op);
-    else if (!strcmp(op->type, "cross_entropy") || !strcmp(op->type, "cross_entropy2") ||
-             !strcmp(op->type, "softmax_with_cross_entropy"))
+    else if (op_has(op, OP_CLASS_LABELS))
         follow_entropy(f, op);
 }
 

@@ -241,7 +241,7 @@ static bool sends_gradients(const struct plan *plan)
 {
     const struct plan_block *b = &plan->blocks[plan->root];
     for (int i = 0; i < b->nsteps; i++)
-        if (b->steps[i].kernel.kind->fuse == FUSE_SEND)
+        if (b->steps[i].kernel.kind->class == CLASS_SEND)
             return true;
     return false;
 }

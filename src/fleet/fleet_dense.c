@@ -20,6 +20,8 @@
 #include "base/print_g.h"
 #include "data/stream.h"
 #include "fs/fs.h"
+#include "program/op_kind.h"
+#include "rules/optimizer.h"
 #include "store/file.h"
 #include "store/folder_commit.h"
 #include "store/folder_save.h"
@@ -111,6 +113,14 @@ static void add_states(const struct skiff_program *program, const struct skiff_o
     }
 }
 
+static enum column_kind column_kind(const struct optimizer_kind *kind, const char *in)
+{
+    for (const struct optimizer_accumulator *a = kind->accumulators; a->name; a++)
+        if (!strcmp(a->in, in))
+            return a->scalar ? COLUMN_SCALAR : COLUMN_VALUES;
+    return COLUMN_ZERO;
+}
+
 static void list_columns(const struct skiff_program *program, const char *name,
                          struct dense_param *p)
 {
@@ -118,17 +128,13 @@ static void list_columns(const struct skiff_program *program, const char *name,
     add_column(p, COLUMN_VALUES, name);
     if (!op)
         return;
-    if (!strcmp(op->type, "adam")) {
-        add_column(p, COLUMN_VALUES, op_in1(op, "Moment1"));
-        add_column(p, COLUMN_VALUES, op_in1(op, "Moment2"));
-    } else if (!strcmp(op->type, "adam_d2sum")) {
-        add_column(p, COLUMN_ZERO, NULL);
-        add_column(p, COLUMN_SCALAR, op_in1(op, "Beta1Pow"));
-        add_column(p, COLUMN_VALUES, op_in1(op, "Moment2"));
-        add_column(p, COLUMN_VALUES, op_in1(op, "Moment1"));
-    } else {
+    const struct optimizer_kind *kind =
+        op->kind ? optimizer_kind_find(op->type, (int)op->kind->generations) : NULL;
+    const char *const *columns = kind ? kind->columns : NULL;
+    if (!columns || !*columns)
         add_states(program, op, p);
-    }
+    for (; columns && *columns; columns++)
+        add_column(p, column_kind(kind, *columns), op_in1(op, *columns));
 }
 
 static void dense_deinit(struct dense *d)

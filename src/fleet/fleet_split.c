@@ -195,7 +195,7 @@ static bool has_tables(const struct skiff_program *p)
 {
     const struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops; i++)
-        if (!strcmp(b->ops[i]->type, "lookup_table") && is_true(b->ops[i], "is_distributed"))
+        if (op_has(b->ops[i], OP_TRANSPILED_LOOKUP) && is_true(b->ops[i], "is_distributed"))
             return true;
     return false;
 }

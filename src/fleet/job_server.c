@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "fleet/report_member.h"
+#include "program/op_kind.h"
 #include "server/server.h"
 
 struct server_job {
@@ -82,7 +83,7 @@ static bool is_main(const struct skiff_program *p)
 {
     const struct skiff_block *root = program_root(p);
     for (int i = 0; i < root->nops; i++)
-        if (!strcmp(root->ops[i]->type, "listen_and_serv"))
+        if (op_is(root->ops[i], CLASS_SERVE))
             return true;
     return false;
 }

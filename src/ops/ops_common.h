@@ -121,6 +121,11 @@ int64_t dims_product(const struct shape *s, int from, int to);
  * rows), where both are there. Several pairs: call it several times. */
 enum skiff_status infer_grad_of(struct infer *c, int in_slot, int out_slot,
                                 struct skiff_error *err);
+/* The shape of a single number, as the op's row has it (OP_ONE_DIM). */
+static inline struct shape infer_one_number(const struct infer *c)
+{
+    return (struct shape){.ndim = c->kind->flags & OP_ONE_DIM ? 1 : 0, .dims = {1}};
+}
 /* Output dtype and shape = those of an input, no lod. */
 enum skiff_status infer_like(struct infer *c, int in_slot, int out_slot, struct skiff_error *err);
 /* Out of the *_batch_size_like ops: the attribute's dims, with dim `to` as dim `from` of Input; an

@@ -276,7 +276,7 @@ static bool reads_missing_grads_only(const struct skiff_block *block, const stru
  * dropped. */
 static void drop_missing_pieces(const struct skiff_block *block, struct skiff_op *op)
 {
-    if (strcmp(op->type, "sum") != 0)
+    if (!op_is(op, CLASS_SUM))
         return;
     struct op_arg *x = &op->ins[0];
     int n = 0;

@@ -167,17 +167,14 @@ static void sum_gradients(struct skiff_program *p)
 /* batch_norm and its gradient over all ranks. */
 static void sync_batch_norm(struct skiff_program *p)
 {
-    static const char *const types[][2] = {{"batch_norm", "sync_batch_norm"},
-                                           {"batch_norm_grad", "sync_batch_norm_grad"}};
     for (int b = 0; b < p->nblocks; b++)
-        for (int i = 0; i < p->blocks[b]->nops; i++)
-            for (int t = 0; t < 2; t++) {
-                struct skiff_op *op = p->blocks[b]->ops[i];
-                if (strcmp(op->type, types[t][0]))
-                    continue;
-                op->kind = op_kind_find(types[t][1], p->generation);
-                op->type = op->kind->type;
-            }
+        for (int i = 0; i < p->blocks[b]->nops; i++) {
+            struct skiff_op *op = p->blocks[b]->ops[i];
+            if (!op->kind || !op->kind->over_ranks)
+                continue;
+            op->kind = op_kind_find(op->kind->over_ranks, p->generation);
+            op->type = op->kind->type;
+        }
 }
 
 /* ---- startup ---- */
@@ -252,7 +249,7 @@ static enum skiff_status check(const struct skiff_program *main, const struct co
 {
     const struct skiff_block *b = program_root(main);
     const struct skiff_block *merged = merge_grad_block(main);
-    bool done = merged && merged->nops && merged->ops[0]->kind->fuse == FUSE_SUM_RANKS;
+    bool done = merged && merged->nops && merged->ops[0]->kind->class == CLASS_SUM_RANKS;
     if (o->nranks < 1 || o->rank < 0 || o->rank >= o->nranks)
         return error_set(err, SKIFF_RANGE, "collective: rank %d of %d; ranks go from 0 to %d",
                          o->rank, o->nranks, o->nranks - 1);
@@ -261,7 +258,7 @@ static enum skiff_status check(const struct skiff_program *main, const struct co
                          "collective: the program has no gradients of parameters; call minimize "
                          "before it is made collective");
     for (int i = 0; i < b->nops; i++)
-        done |= b->ops[i]->kind && b->ops[i]->kind->fuse == FUSE_SUM_RANKS &&
+        done |= b->ops[i]->kind && b->ops[i]->kind->class == CLASS_SUM_RANKS &&
                 op_role_of(b->ops[i]) == ROLE_BACKWARD;
     if (done)
         return error_set(err, SKIFF_STATE,
@@ -355,7 +352,7 @@ static bool is_kept(const struct skiff_op *op, bool local, bool in_means)
 {
     if (has_role(op, ROLE_LRSCHED) || local)
         return has_role(op, ROLE_LRSCHED) || in_means;
-    return has_role(op, ROLE_OPTIMIZE) || (op->kind && op->kind->fuse == FUSE_SUM_RANKS);
+    return has_role(op, ROLE_OPTIMIZE) || (op->kind && op->kind->class == CLASS_SUM_RANKS);
 }
 
 enum skiff_status collective_idle(const struct skiff_program *main, struct skiff_program **out,
@@ -369,7 +366,7 @@ enum skiff_status collective_idle(const struct skiff_program *main, struct skiff
         if (!is_kept(b->ops[i], local, i >= means))
             block_remove_ops(b, i, 1);
     for (int i = 0; i < b->nops; i++) {
-        if (b->ops[i]->kind->fuse != FUSE_SUM_RANKS)
+        if (b->ops[i]->kind->class != CLASS_SUM_RANKS)
             continue;
         const char *grad = op_in1(b->ops[i], "X");
         const struct skiff_var *g = block_find_var(b, grad), *param = param_of(main, grad);
@@ -437,7 +434,7 @@ static bool sets_number(const struct skiff_op *op)
     static const char *const names[] = {"learning_rate", "gradient_merge_k", "local_sgd_"};
     const char *to = op_out1(op, "Out");
     for (size_t i = 0; to && i < sizeof names / sizeof *names; i++)
-        if (!strcmp(op->type, "fill_constant") && !strncmp(to, names[i], strlen(names[i])))
+        if (op_is(op, CLASS_CONSTANT) && !strncmp(to, names[i], strlen(names[i])))
             return true;
     return false;
 }

@@ -93,14 +93,14 @@ static bool table_fits(const struct graph *g, const struct skiff_op *lookup)
 static void match_piece(const struct graph *g, const char *name, struct lookup_piece *p)
 {
     *p = (struct lookup_piece){.kind = PIECE_DENSE, .name = name, .padding = -1};
-    struct skiff_op *middle = graph_writer(g, name, FUSE_POOL);
+    struct skiff_op *middle = graph_writer(g, name, CLASS_POOL);
     int kind = PIECE_LOOKUP;
     if (middle && pool_fits(g, middle))
         kind = pool_kind(middle);
     else
-        middle = graph_writer(g, name, FUSE_RESHAPE);
+        middle = graph_writer(g, name, CLASS_RESHAPE);
     const char *e = middle ? op_in1(middle, "X") : name;
-    struct skiff_op *lookup = e ? graph_writer(g, e, FUSE_LOOKUP) : NULL;
+    struct skiff_op *lookup = e ? graph_writer(g, e, CLASS_LOOKUP) : NULL;
     if (!lookup || !table_fits(g, lookup) || !matrix_var(g, name))
         return;
     const struct skiff_var *w = block_find_var(g->block, op_in1(lookup, "W"));
@@ -129,14 +129,14 @@ static bool match_piece_grad(const struct graph *g, struct embedding_match *m, i
     struct lookup_piece *p = &m->pieces[i];
     const char *d = op_out(m->concat_grad, "X@GRAD")->names[i];
     if (p->middle) {
-        p->middle_grad =
-            graph_reader(g, d, "Out@GRAD",
-                         p->middle->kind->fuse == FUSE_POOL ? FUSE_POOL_GRAD : FUSE_RESHAPE_GRAD);
+        p->middle_grad = graph_reader(g, d, "Out@GRAD",
+                                      p->middle->kind->class == CLASS_POOL ? CLASS_POOL_GRAD
+                                                                           : CLASS_RESHAPE_GRAD);
         if (!p->middle_grad || !graph_private(g, d, &p->middle_grad, 1))
             return false;
         d = op_out1(p->middle_grad, "X@GRAD");
     }
-    p->lookup_grad = d ? graph_reader(g, d, "Out@GRAD", FUSE_LOOKUP_GRAD) : NULL;
+    p->lookup_grad = d ? graph_reader(g, d, "Out@GRAD", CLASS_LOOKUP_GRAD) : NULL;
     if (!p->lookup_grad || !graph_private(g, d, &p->lookup_grad, 1))
         return false;
     p->dw = op_out1(p->lookup_grad, "W@GRAD");
@@ -185,7 +185,7 @@ static void piece_make_dense(struct lookup_piece *p)
 /* dW of a table: the sum op that collects the look-ups' parts, when there is one. */
 static struct skiff_op *collecting_sum(const struct graph *g, const char *dw)
 {
-    return graph_reader(g, dw, "X", FUSE_SUM);
+    return graph_reader(g, dw, "X", CLASS_SUM);
 }
 
 /* Rows that occur twice in a sparse gradient are one row in the fused one. Optimizers, sums (over
@@ -199,7 +199,7 @@ static bool read_as_sum(const struct graph *g, const char *dw)
         int role = op_role_of(op);
         bool optimizes = role != ROLE_UNSPECIFIED && (role & ROLE_OPTIMIZE);
         bool sums =
-            op->kind && ((op->kind->flags & OP_OPTIMIZER) || op->kind->fuse == FUSE_SUM_RANKS);
+            op->kind && ((op->kind->flags & OP_OPTIMIZER) || op->kind->class == CLASS_SUM_RANKS);
         if (!optimizes && !sums)
             return false;
     }
@@ -248,7 +248,7 @@ static struct skiff_op *gradient_of(const struct graph *g, const struct embeddin
     for (int i = 0; i < m->n; i++) {
         if (m->pieces[i].kind == PIECE_DENSE)
             continue;
-        struct skiff_op *op = graph_reader(g, m->pieces[i].name, "X", FUSE_CONCAT_GRAD);
+        struct skiff_op *op = graph_reader(g, m->pieces[i].name, "X", CLASS_CONCAT_GRAD);
         if (op && same_lists(op_in(op, "X"), op_in(m->concat, "X")))
             return op;
     }
@@ -477,7 +477,7 @@ int fuse_embedding(struct graph *g)
     for (int i = 0; i < g->block->nops; i++) {
         struct skiff_op *op = g->block->ops[i];
         struct embedding_match m;
-        if (!op || !op->kind || op->kind->fuse != FUSE_CONCAT || !match_concat(g, op, &m))
+        if (!op || !op->kind || op->kind->class != CLASS_CONCAT || !match_concat(g, op, &m))
             continue;
         replace(g, &m);
         fused++;

@@ -62,12 +62,12 @@ static bool match_forward(const struct graph *g, struct skiff_op *matmul, struct
     m->t0 = op_out1(matmul, "Out");
     if (!m->x || !m->w || !m->t0 || !(m->cols = plain_matmul(g, matmul)))
         return false;
-    m->add = graph_reader(g, m->t0, "X", FUSE_ADD);
+    m->add = graph_reader(g, m->t0, "X", CLASS_ADD);
     if (!m->add || !(m->bias = op_in1(m->add, "Y")) || !is_bias(g, m->add, m->cols, m->w))
         return false;
     m->any_number = !op_attr(matmul, "x_num_col_dims") && attr_int(m->add, "axis", -1) == -1;
     m->t1 = m->t2 = op_out1(m->add, "Out");
-    m->act = m->t1 ? graph_reader(g, m->t1, "X", FUSE_ACT) : NULL;
+    m->act = m->t1 ? graph_reader(g, m->t1, "X", CLASS_ACT) : NULL;
     if (m->act)
         m->t2 = op_out1(m->act, "Out");
     return m->t2 != NULL;
@@ -77,15 +77,15 @@ static bool match_forward(const struct graph *g, struct skiff_op *matmul, struct
 static void match_backward(const struct graph *g, struct fc_match *m)
 {
     m->act_grad = m->matmul_grad = NULL;
-    m->add_grad = graph_reader(g, m->t0, "X", FUSE_ADD_GRAD);
+    m->add_grad = graph_reader(g, m->t0, "X", CLASS_ADD_GRAD);
     if (!m->add_grad)
         return;
     const char *dt0 = op_out1(m->add_grad, "X@GRAD");
     if (dt0)
-        m->matmul_grad = graph_reader(g, dt0, "Out@GRAD", FUSE_MATMUL_GRAD);
+        m->matmul_grad = graph_reader(g, dt0, "Out@GRAD", CLASS_MATMUL_GRAD);
     m->dout = op_in1(m->add_grad, "Out@GRAD");
     if (m->act && m->dout)
-        m->act_grad = graph_writer(g, m->dout, FUSE_ACT_GRAD);
+        m->act_grad = graph_writer(g, m->dout, CLASS_ACT_GRAD);
     if (m->act_grad)
         m->dout = op_in1(m->act_grad, "Out@GRAD");
 }
@@ -100,7 +100,7 @@ static bool backward_complete(const struct graph *g, const struct fc_match *m)
         !same_name(op_in1(m->matmul_grad, "X"), m->x) ||
         !same_name(op_in1(m->matmul_grad, "Y"), m->w))
         return false;
-    if (m->act_grad && (m->act_grad->kind->fuse_arg != m->act->kind->fuse_arg ||
+    if (m->act_grad && (m->act_grad->kind->arg != m->act->kind->arg ||
                         !same_name(op_in1(m->act_grad, "Out"), m->t2)))
         return false;
     const char *dt0 = op_out1(m->add_grad, "X@GRAD"), *dt1 = op_in1(m->add_grad, "Out@GRAD");
@@ -173,7 +173,7 @@ static void set_one_out(struct graph *g, struct skiff_op *op, const char *slot, 
 static void set_attrs(struct graph *g, struct skiff_op *op, const struct fc_match *m, int role)
 {
     op_set_int(g->program, op, "x_num_col_dims", m->any_number ? -1 : m->cols);
-    op_set_int(g->program, op, "act", m->act ? m->act->kind->fuse_arg : 0);
+    op_set_int(g->program, op, "act", m->act ? m->act->kind->arg : 0);
     op_set_int(g->program, op, "op_role", role);
 }
 
@@ -214,7 +214,7 @@ int fuse_fc(struct graph *g)
     for (int i = 0; i < nops; i++) {
         struct skiff_op *op = g->block->ops[i];
         struct fc_match m;
-        if (!op || !op->kind || op->kind->fuse != FUSE_MATMUL || !match_forward(g, op, &m))
+        if (!op || !op->kind || op->kind->class != CLASS_MATMUL || !match_forward(g, op, &m))
             continue;
         match_backward(g, &m);
         if (m.act && !match_fits(g, &m)) {

@@ -1,6 +1,6 @@
 /* The fusing passes, in the order in which fuse.c runs them. Each works on the program of the
  * graph, replaces the patterns that it finds, and returns their number. A pass identifies ops by
- * role (op_kind.fuse), not by name. */
+ * role (op_kind.class), not by name. */
 #ifndef PASSES_FUSE_PARTS_H
 #define PASSES_FUSE_PARTS_H
 

@@ -21,7 +21,7 @@
 static bool is_sum(const struct skiff_op *op)
 {
     const struct op_arg *x = op_in(op, "X"), *out = op_out(op, "Out"), *cond = op_in(op, "Cond");
-    return op->kind && op->kind->fuse == FUSE_SUM_RANKS && x && out && x->n == 1 && out->n == 1 &&
+    return op->kind && op->kind->class == CLASS_SUM_RANKS && x && out && x->n == 1 && out->n == 1 &&
            !strcmp(x->names[0], out->names[0]) && !(cond && cond->n);
 }
 
@@ -29,7 +29,7 @@ static bool is_sum(const struct skiff_op *op)
 static bool is_idle(const struct skiff_op *op)
 {
     const struct op_arg *x = op_in(op, "X"), *out = op_out(op, "Out");
-    if (!op->kind || op->kind->fuse != FUSE_STREAM || !x || !out || x->n != out->n)
+    if (!op->kind || op->kind->class != CLASS_STREAM || !x || !out || x->n != out->n)
         return false;
     for (int i = 0; i < x->n; i++)
         if (strcmp(x->names[i], out->names[i]))

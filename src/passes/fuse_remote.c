@@ -113,7 +113,7 @@ static void replace_lookup(struct remote_lookup *r)
 /* The list of ids that a gradient op of this table belongs to; -1: not one of ours. */
 static int gradient_list(const struct remote_lookup *r, const struct skiff_op *op)
 {
-    if (!op->kind || op->kind->fuse != FUSE_LOOKUP_GRAD || !same_name(op_in1(op, "W"), r->w) ||
+    if (!op->kind || op->kind->class != CLASS_LOOKUP_GRAD || !same_name(op_in1(op, "W"), r->w) ||
         !attr_true(op, "is_sparse") || attr_long(op, "padding_idx", -1) != r->padding)
         return -1;
     for (int i = 0; i < r->ids->n; i++)
@@ -127,7 +127,7 @@ static bool is_local(const struct remote_lookup *r, const char *name)
 {
     for (int i = 0; i < r->b->nops; i++) {
         const struct skiff_op *op = r->b->ops[i];
-        if (op->kind && op->kind->fuse == FUSE_LOOKUP_GRAD &&
+        if (op->kind && op->kind->class == CLASS_LOOKUP_GRAD &&
             same_name(op_in1(op, "W"), r->table) && same_name(op_out1(op, "W@GRAD"), name))
             return true;
     }
@@ -142,7 +142,7 @@ static struct skiff_op *whole_sum(const struct remote_lookup *r, const char *par
         struct skiff_op *op = r->b->ops[i];
         if (!op_reads(op, part))
             continue;
-        if (sum || !op->kind || op->kind->fuse != FUSE_SUM)
+        if (sum || !op->kind || op->kind->class != CLASS_SUM)
             return NULL;
         sum = op;
     }
@@ -220,8 +220,8 @@ static int sends_after_products(struct skiff_block *b)
     int moved = 0;
     for (int i = 0; i + 1 < b->nops; i++) {
         struct skiff_op *send = b->ops[i], *next = b->ops[i + 1];
-        if (!send->kind || send->kind->fuse != FUSE_SEND || !next->kind ||
-            next->kind->fuse != FUSE_MATMUL_GRAD || !send_may_wait(send, next))
+        if (!send->kind || send->kind->class != CLASS_SEND || !next->kind ||
+            next->kind->class != CLASS_MATMUL_GRAD || !send_may_wait(send, next))
             continue;
         b->ops[i] = next;
         b->ops[i + 1] = send;
@@ -237,7 +237,7 @@ int fuse_remote(struct skiff_program *p)
     for (int i = 0; i < b->nops; i++) {
         struct skiff_op *op = b->ops[i];
         struct remote_lookup r;
-        if (!op->kind || op->kind->fuse != FUSE_REMOTE_LOOKUP || !remote_init(&r, p, op, n))
+        if (!op->kind || op->kind->class != CLASS_REMOTE_LOOKUP || !remote_init(&r, p, op, n))
             continue;
         replace_lookup(&r);
         move_gradients(&r);

@@ -67,11 +67,11 @@ static bool is_gradient_of(const struct skiff_op *grad, const struct skiff_op *x
 
 static bool match_grads(const struct graph *g, struct xent_match *m)
 {
-    m->softmax_grad = graph_reader(g, m->s, "Out", FUSE_SOFTMAX_GRAD);
+    m->softmax_grad = graph_reader(g, m->s, "Out", CLASS_SOFTMAX_GRAD);
     if (!m->softmax_grad)
         return true;
     const char *ds = op_in1(m->softmax_grad, "Out@GRAD");
-    m->xent_grad = ds ? graph_writer(g, ds, FUSE_XENT_GRAD) : NULL;
+    m->xent_grad = ds ? graph_writer(g, ds, CLASS_XENT_GRAD) : NULL;
     if (!m->xent_grad || !graph_private(g, ds, &m->softmax_grad, 1) ||
         !is_gradient_of(m->xent_grad, m->xent) || !op_out1(m->softmax_grad, "X@GRAD"))
         return false;
@@ -99,7 +99,7 @@ static bool match_xent(const struct graph *g, struct skiff_op *xent, struct xent
     m->s = op_in1(xent, "X");
     m->label = op_in1(xent, "Label");
     m->y = op_out1(xent, "Y");
-    m->softmax = m->s ? graph_writer(g, m->s, FUSE_SOFTMAX) : NULL;
+    m->softmax = m->s ? graph_writer(g, m->s, CLASS_SOFTMAX) : NULL;
     if (!m->softmax || !m->label || !m->y || !last_axis(m->softmax))
         return false;
     m->x = op_in1(m->softmax, "X");
@@ -141,7 +141,7 @@ int fuse_softmax_xent(struct graph *g)
     for (int i = 0; i < g->block->nops; i++) {
         struct skiff_op *op = g->block->ops[i];
         struct xent_match m;
-        if (!op || !op->kind || op->kind->fuse != FUSE_XENT || !match_xent(g, op, &m))
+        if (!op || !op->kind || op->kind->class != CLASS_XENT || !match_xent(g, op, &m))
             continue;
         replace(g, &m);
         fused++;

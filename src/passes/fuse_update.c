@@ -166,12 +166,12 @@ int fuse_update(struct graph *g)
     int fused = 0;
     for (int i = 0; i < g->block->nops; i++) {
         const struct skiff_op *op = g->block->ops[i];
-        if (op->kind && op->kind->fuse == FUSE_UPDATE)
+        if (op->kind && op->kind->class == CLASS_UPDATE)
             fused += move_up(g, i);
     }
     for (int i = 0; i < g->block->nops; i++) {
         struct skiff_op *op = g->block->ops[i];
-        if (!op || !op->kind || op->kind->fuse != FUSE_UPDATE || !joinable(op))
+        if (!op || !op->kind || op->kind->class != CLASS_UPDATE || !joinable(op))
             continue;
         int n = count_joinable(g, i);
         if (n > 1) {

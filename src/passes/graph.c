@@ -98,15 +98,15 @@ bool graph_kept(const struct graph *g, const char *name)
     return n && n->kept;
 }
 
-static bool usable(const struct graph *g, const struct skiff_op *op, enum op_fuse_class fuse)
+static bool usable(const struct graph *g, const struct skiff_op *op, enum op_class class)
 {
-    return op->kind && op->kind->fuse == fuse && graph_position(g, op) >= 0;
+    return op->kind && op->kind->class == class && graph_position(g, op) >= 0;
 }
 
-struct skiff_op *graph_writer(const struct graph *g, const char *name, enum op_fuse_class fuse)
+struct skiff_op *graph_writer(const struct graph *g, const char *name, enum op_class class)
 {
     const struct graph_name *n = str_map_get(&g->names, name);
-    if (!n || n->writers.n != 1 || !usable(g, n->writers.use[0].op, fuse))
+    if (!n || n->writers.n != 1 || !usable(g, n->writers.use[0].op, class))
         return NULL;
     return n->writers.use[0].op;
 }
@@ -121,13 +121,13 @@ static bool reads_through(const struct skiff_op *op, const char *slot, const cha
 }
 
 struct skiff_op *graph_reader(const struct graph *g, const char *name, const char *slot,
-                              enum op_fuse_class fuse)
+                              enum op_class class)
 {
     const struct graph_name *n = str_map_get(&g->names, name);
     struct skiff_op *found = NULL;
     for (int i = 0; n && i < n->readers.n; i++) {
         struct skiff_op *op = n->readers.use[i].op;
-        if (op == found || !usable(g, op, fuse) || !reads_through(op, slot, name))
+        if (op == found || !usable(g, op, class) || !reads_through(op, slot, name))
             continue;
         if (found)
             return NULL;

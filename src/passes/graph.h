@@ -37,12 +37,12 @@ struct graph {
 void graph_init(struct graph *g, struct skiff_program *p, const char *const *keep, int nkeep);
 void graph_deinit(struct graph *g);
 
-/* The only op that writes `name`, when it is of class `fuse` and still there; else NULL. */
-struct skiff_op *graph_writer(const struct graph *g, const char *name, enum op_fuse_class fuse);
-/* The only op of class `fuse` that reads `name` through input `slot` and is still there; NULL when
+/* The only op that writes `name`, when it is of `class` and still there; else NULL. */
+struct skiff_op *graph_writer(const struct graph *g, const char *name, enum op_class class);
+/* The only op of `class` that reads `name` through input `slot` and is still there; NULL when
  * there is none or more than one. */
 struct skiff_op *graph_reader(const struct graph *g, const char *name, const char *slot,
-                              enum op_fuse_class fuse);
+                              enum op_class class);
 /* Is `name` written by at most one op, not kept, and read by nobody but the n given ops (NULLs
  * allowed)? */
 bool graph_private(const struct graph *g, const char *name, struct skiff_op *const *readers, int n);

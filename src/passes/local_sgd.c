@@ -8,6 +8,7 @@
  * The snapshot is the last mean, bit-identical on all ranks, so the next mean is, too. */
 #include "passes/collective.h"
 #include "passes/merge_grad.h"
+#include "program/op_kind.h"
 
 #include <string.h>
 
@@ -83,7 +84,7 @@ int collective_local_at(const struct skiff_block *root)
 {
     for (int i = 0; i < root->nops; i++) {
         const char *x = op_in1(root->ops[i], "X");
-        if (x && !strcmp(root->ops[i]->type, "increment") && !strcmp(x, STEP))
+        if (x && op_is(root->ops[i], CLASS_COUNTER) && !strcmp(x, STEP))
             return i;
     }
     return root->nops;

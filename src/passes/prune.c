@@ -289,7 +289,7 @@ static void remove_old_feeds(struct skiff_block *b)
 {
     int read = -1;
     for (int i = b->nops - 1; i >= 0; i--)
-        if (!strcmp(b->ops[i]->type, "feed") || !strcmp(b->ops[i]->type, "fetch"))
+        if (op_is(b->ops[i], CLASS_FEED) || op_is(b->ops[i], CLASS_FETCH))
             block_remove_ops(b, i, 1);
     for (int i = 0; i < b->nops && read < 0; i++)
         if (!strcmp(b->ops[i]->type, "read"))

@@ -89,7 +89,7 @@ static void copy_op(struct replication *r, const struct skiff_op *from, int devi
 static bool is_update(const struct skiff_op *op)
 {
     int role = op_role_of(op);
-    if (op->kind && (op->kind->flags & OP_RANKS || op->kind->fuse == FUSE_STREAM))
+    if (op->kind && (op->kind->flags & OP_RANKS || op->kind->class == CLASS_STREAM))
         return true;
     return role != ROLE_UNSPECIFIED &&
            (role & (ROLE_OPTIMIZE | ROLE_LRSCHED | ROLE_RPC | ROLE_DIST));

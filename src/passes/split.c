@@ -94,7 +94,7 @@ static enum skiff_status sort_ops(struct skiff_split *s, struct skiff_error *err
 static bool is_table_lookup(const struct skiff_split *s, const struct skiff_op *op)
 {
     return op_is_lookup(op) &&
-           (!strcmp(op->type, "lookup_table") || split_wants_features(s, op_in1(op, "W")));
+           (op_has(op, OP_TRANSPILED_LOOKUP) || split_wants_features(s, op_in1(op, "W")));
 }
 
 /* All look-ups of a distributed table have the same settings. */
@@ -151,8 +151,7 @@ static bool only_looked_up(const struct skiff_split *s, const char *name, const 
         const struct skiff_block *b = s->main->blocks[k];
         for (int i = 0; i < b->nops; i++) {
             const struct skiff_op *op = b->ops[i];
-            if (!op_reads(op, name) || (!k && s->is_update[i]) ||
-                (op->kind && op->kind->fuse == FUSE_LOOKUP_GRAD))
+            if (!op_reads(op, name) || (!k && s->is_update[i]) || op_is(op, CLASS_LOOKUP_GRAD))
                 continue;
             if (k || !op_is_lookup(op) || !attr_bool(op, flag))
                 return false;
@@ -247,7 +246,9 @@ static void record_tables(struct skiff_split *s)
     const struct skiff_block *b = program_root(s->main);
     for (int i = 0; i < s->ntables; i++) {
         const struct split_table *t = &s->tables[i];
-        if (!t->sparse_table && !split_table_rule(s) && strcmp(t->update->type, "sgd"))
+        const struct optimizer_kind *kind = split_optimizer(t->update);
+        bool as_asked = kind && kind->flags & OPTIMIZER_LOOKUP_TABLE;
+        if (!t->sparse_table && !split_table_rule(s) && !as_asked)
             buf_printf(&s->notes,
                        "distribute lookup table only support sgd optimizer, change it's optimizer "
                        "to sgd instead of %s (table %s)\n",
@@ -268,7 +269,7 @@ static void record_tables(struct skiff_split *s)
 
 static bool is_counter_step(const struct skiff_op *op)
 {
-    return !strcmp(op->type, "increment") && op_out1(op, "Out");
+    return op_is(op, CLASS_COUNTER) && op_out1(op, "Out");
 }
 
 /* Counter of every trainer, started at 1; the sum starts at -trainers. */
@@ -277,7 +278,7 @@ static enum skiff_status start_counters(struct skiff_split *s, const struct skif
 {
     struct skiff_block *b = program_root(s->startup);
     for (int i = 0; i < b->nops; i++)
-        if (!strcmp(b->ops[i]->type, "fill_constant") && op_writes(b->ops[i], sum->name) &&
+        if (op_is(b->ops[i], CLASS_CONSTANT) && op_writes(b->ops[i], sum->name) &&
             !s->config.tables_only)
             op_set_float(s->startup, b->ops[i], "value", -(float)s->trainers);
     for (int k = 0; k < s->trainers; k++) {

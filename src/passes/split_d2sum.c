@@ -9,9 +9,10 @@ static bool takes(const struct skiff_block *b, const struct skiff_op *op)
 {
     const char *grad = op_in1(op, "Grad");
     const struct skiff_var *g = grad ? block_find_var(b, grad) : NULL;
-    return !strcmp(op->type, "adam") && g && g->kind != VAR_SELECTED_ROWS && op_in1(op, "Param") &&
-           op_in1(op, "LearningRate") && op_in1(op, "Moment1") && op_in1(op, "Moment2") &&
-           op_in1(op, "Beta1Pow");
+    const struct optimizer_kind *kind = split_optimizer(op);
+    return kind && kind->flags & OPTIMIZER_TO_D2SUM && g && g->kind != VAR_SELECTED_ROWS &&
+           op_in1(op, "Param") && op_in1(op, "LearningRate") && op_in1(op, "Moment1") &&
+           op_in1(op, "Moment2") && op_in1(op, "Beta1Pow");
 }
 
 static void copy_attr(struct skiff_program *p, struct skiff_op *to, const struct skiff_op *from,

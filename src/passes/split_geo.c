@@ -66,7 +66,7 @@ static void list_lookups(const struct skiff_split *s, struct skiff_block *b, str
             continue;
         const char *w = op_in1(op, "W"), *id = op_in1(op, "Ids");
         const struct split_param *p = split_find_param(s, w);
-        if (!strcmp(op->type, "lookup_table"))
+        if (op_has(op, OP_TRANSPILED_LOOKUP))
             op_set_bool(b->program, op, "remote_prefetch", false);
         if (p && p->looked_up)
             add_pair(b, id, w, ids, tables);

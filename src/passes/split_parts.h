@@ -149,8 +149,7 @@ static inline bool op_is_update(const struct skiff_op *op)
 }
 static inline bool op_is_lookup(const struct skiff_op *op)
 {
-    return op->kind && op->kind->fuse == FUSE_LOOKUP && op_in1(op, "W") && op_in1(op, "Ids") &&
-           op_out1(op, "Out");
+    return op_is(op, CLASS_LOOKUP) && op_in1(op, "W") && op_in1(op, "Ids") && op_out1(op, "Out");
 }
 
 static inline int64_t op_padding(const struct skiff_op *op) /* -1: none */

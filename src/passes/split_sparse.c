@@ -83,19 +83,20 @@ static enum skiff_status hint_rule(const struct skiff_split *s, const struct spl
                                    struct buf *text, struct skiff_error *err)
 {
     const struct skiff_op *op = t->update;
-    bool adam = !strcmp(op->type, "adam"), sgd = !strcmp(op->type, "sgd");
+    const struct optimizer_kind *kind = split_optimizer(op);
+    bool known = kind && kind->flags & OPTIMIZER_FEATURES;
     bool given = has_line(text->data, "accessor.embed_sgd_param.name") &&
                  has_line(text->data, "accessor.embedx_sgd_param.name");
-    if (!adam && !sgd && !given)
+    if (!known && !given)
         return error_set(err, SKIFF_INVALID,
                          "The dense optimizer in PS is only supported SGD or Adam! The program has "
                          "%s; table %s gets rules of its own by accessor.embed_sgd_param.name and "
                          "accessor.embedx_sgd_param.name",
                          op->type, t->name);
-    if (adam || sgd)
+    if (known)
         buf_printf(text, "hint.optimizer %s\n", op->type);
     hint_float(text, "learning_rate", writer_of(s->startup, op_in1(op, "LearningRate")), "value");
-    if (adam) {
+    if (known) {
         hint_float(text, "beta1", op, "beta1");
         hint_float(text, "beta2", op, "beta2");
         hint_float(text, "epsilon", op, "epsilon");
@@ -179,7 +180,7 @@ static bool has_cvm(const struct skiff_program *p)
 {
     const struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops; i++)
-        if (!strcmp(b->ops[i]->type, "cvm"))
+        if (op_is(b->ops[i], CLASS_CVM))
             return true;
     return false;
 }
@@ -295,8 +296,8 @@ enum skiff_status split_sparse(struct skiff_split *s, struct skiff_error *err)
 
 static bool is_gradient(const struct skiff_op *op, const char *table)
 {
-    return op->kind && op->kind->fuse == FUSE_LOOKUP_GRAD && op_in1(op, "W") &&
-           !strcmp(op_in1(op, "W"), table) && op_in1(op, "Ids") && op_in1(op, "Out@GRAD");
+    return op_is(op, CLASS_LOOKUP_GRAD) && op_in1(op, "W") && !strcmp(op_in1(op, "W"), table) &&
+           op_in1(op, "Ids") && op_in1(op, "Out@GRAD");
 }
 
 struct pushed { /* in the order of the gradients' ops, as in Paddle: the last look-up first */

@@ -16,7 +16,7 @@ static bool is_table(const struct skiff_split *s, const struct split_param *p)
 {
     const struct skiff_block *b = program_root(s->main);
     for (int i = 0; s->mode == SKIFF_SPLIT_GEO && i < b->nops; i++)
-        if (op_is_lookup(b->ops[i]) && !strcmp(b->ops[i]->type, "lookup_table") &&
+        if (op_is_lookup(b->ops[i]) && op_has(b->ops[i], OP_TRANSPILED_LOOKUP) &&
             attr_bool(b->ops[i], "is_sparse") && !strcmp(op_in1(b->ops[i], "W"), p->name))
             return true;
     return p->remote;

@@ -312,7 +312,7 @@ static enum skiff_status count_here(struct trainer_builder *t, struct skiff_erro
 {
     for (int i = 0; i < t->b->nops; i++) {
         const struct skiff_op *sum = t->b->ops[i];
-        if (!t->s->is_rate[i] || strcmp(sum->type, "sum") || !op_reads(sum, t->s->counter))
+        if (!t->s->is_rate[i] || !op_is(sum, CLASS_SUM) || !op_reads(sum, t->s->counter))
             continue;
         const char *name = op_out1(sum, "Out");
         block_remove_ops(t->b, i, 1);

@@ -63,22 +63,21 @@ bool optimizer_complete_options(struct skiff_net *net, const struct optimizer_ki
 
 /* ---- learning rate ---- */
 
-/* A float64 variable is filled with the number itself, not with the float32 of the op's `value`.
- * The powers of eager adam are an exception: Paddle multiplies them by a float64 beta there, the op
- * here by a float32 one, and 1 - beta2^t would no longer match 1 - beta2. */
+/* A float64 variable is filled with the number itself, not with the float32 of the op's `value`,
+ * but for the powers of eager adam (OPTIMIZER_ROUNDED_POWERS). */
 static void start_exactly(struct skiff_optimizer *opt, const struct skiff_var *v, double value)
 {
     struct skiff_program *startup = opt->net->frame->startup;
     struct skiff_block *b = program_root(startup);
-    bool adam = !strncmp(opt->kind->info.type, "adam", 4) && strcmp(opt->kind->info.type, "adamax");
+    bool rounded = opt->kind->flags & OPTIMIZER_ROUNDED_POWERS && opt->own_names.name;
     char text[40];
-    if (!v || v->dtype != DTYPE_FP64 || (adam && opt->own_names.name))
+    if (!v || v->dtype != DTYPE_FP64 || rounded)
         return;
     snprintf(text, sizeof text, "%.15g", value);
     if (strtod(text, NULL) != value)
         snprintf(text, sizeof text, "%.17g", value);
     for (int i = 0; i < b->nops; i++)
-        if (!strcmp(b->ops[i]->type, "fill_constant") && op_writes(b->ops[i], v->name))
+        if (op_is(b->ops[i], CLASS_CONSTANT) && op_writes(b->ops[i], v->name))
             op_set_string(startup, b->ops[i], "str_value", text);
 }
 

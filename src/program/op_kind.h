@@ -112,6 +112,13 @@ enum op_flag {
     /* a collective op: all ranks of a ring run it together, in the same order */
     OP_RANKS = 8192,
     OP_ZERO_GRAD = 16384, /* its gradient is zero by nature (sign, floor) */
+    OP_MOVES = 1 << 15, /* Out holds the values of X, unchanged, in another shape, type or order */
+    /* Label holds numbers of classes: below the last dimension of the first input */
+    OP_CLASS_LABELS = 1 << 16,
+    OP_ONE_DIM = 1 << 17, /* a single number has the dims [1], as in 1.x; else it has none */
+    OP_MINSTD = 1 << 18,  /* draws from minstd, started anew in each run, as in 1.x */
+    /* Fluid 1.8's transpiler knows the tables that it looks up */
+    OP_TRANSPILED_LOOKUP = 1 << 19,
 };
 
 #define OP_FILE_ATTRS      \
@@ -119,33 +126,42 @@ enum op_flag {
         "file_path", "dir" \
     }
 
-/* Roles that fusing passes look for, so that they need not know op names. */
-enum op_fuse_class {
-    FUSE_NONE,
-    FUSE_LOOKUP, /* row look-up: W, Ids -> Out */
-    FUSE_LOOKUP_GRAD,
-    FUSE_POOL, /* sequence_pool */
-    FUSE_POOL_GRAD,
-    FUSE_RESHAPE,
-    FUSE_RESHAPE_GRAD,
-    FUSE_CONCAT,
-    FUSE_CONCAT_GRAD,
-    FUSE_MATMUL, /* X [.., k] times Y [k, n] -> Out */
-    FUSE_MATMUL_GRAD,
-    FUSE_ADD, /* elementwise_add: may be a bias */
-    FUSE_ADD_GRAD,
-    FUSE_ACT, /* activation with a fused form; see fuse_arg */
-    FUSE_ACT_GRAD,
-    FUSE_SOFTMAX,
-    FUSE_SOFTMAX_GRAD,
-    FUSE_XENT, /* cross entropy of probabilities, hard label */
-    FUSE_XENT_GRAD,
-    FUSE_SUM,           /* sum of a list (gradient accumulation) */
-    FUSE_UPDATE,        /* optimizer op */
-    FUSE_REMOTE_LOOKUP, /* rows of a table that servers hold, for a list of Ids */
-    FUSE_SEND,          /* sends gradients to servers */
-    FUSE_SUM_RANKS,     /* sum over the ranks of a ring: X -> Out */
-    FUSE_STREAM,        /* waits for a stream: Out = X */
+/* Roles that other modules look for, so that they need not know op names. */
+enum op_class {
+    CLASS_NONE,
+    CLASS_LOOKUP, /* row look-up: W, Ids -> Out */
+    CLASS_LOOKUP_GRAD,
+    CLASS_POOL, /* sequence_pool */
+    CLASS_POOL_GRAD,
+    CLASS_RESHAPE,
+    CLASS_RESHAPE_GRAD,
+    CLASS_CONCAT,
+    CLASS_CONCAT_GRAD,
+    CLASS_MATMUL, /* X [.., k] times Y [k, n] -> Out */
+    CLASS_MATMUL_GRAD,
+    CLASS_ADD, /* elementwise_add: may be a bias */
+    CLASS_ADD_GRAD,
+    CLASS_ACT, /* activation with a fused form; arg: enum math_act */
+    CLASS_ACT_GRAD,
+    CLASS_SOFTMAX,
+    CLASS_SOFTMAX_GRAD,
+    CLASS_XENT, /* cross entropy of probabilities, hard label */
+    CLASS_XENT_GRAD,
+    CLASS_SUM,           /* sum of a list (gradient accumulation) */
+    CLASS_UPDATE,        /* optimizer op */
+    CLASS_REMOTE_LOOKUP, /* rows of a table that servers hold, for a list of Ids */
+    CLASS_MERGE_ROWS,    /* puts rows that several servers sent together, for each of its Ids */
+    CLASS_SEND,          /* sends gradients to servers */
+    CLASS_SUM_RANKS,     /* sum over the ranks of a ring: X -> Out */
+    CLASS_STREAM,        /* waits for a stream: Out = X */
+    CLASS_CONSTANT,      /* fills Out with `value` */
+    CLASS_COUNTER,       /* Out = X + `step`: counts steps */
+    CLASS_SCALE,         /* Out = X * `scale` + `bias` */
+    CLASS_CVM,           /* makes features of the shows and clicks at the head of rows */
+    CLASS_AUC,           /* counts for the AUC: Predict, Label */
+    CLASS_FEED,          /* from the feed list, */
+    CLASS_FETCH,         /* and to the fetch list */
+    CLASS_SERVE,         /* runs a server until its job ends */
 };
 
 struct infer;
@@ -157,8 +173,10 @@ struct op_kind {
     const char *type;
     unsigned generations; /* GEN_1X | GEN_2X; 0 means both */
     unsigned flags;
-    enum op_fuse_class fuse;
-    int fuse_arg; /* e.g. enum math_act of an activation */
+    enum op_class class;
+    int arg; /* of the family: what differs between its rows with the same functions */
+
+    const char *over_ranks; /* the op with the same slots that works over all ranks; NULL: none */
 
     const struct op_slot *ins, *outs; /* end with {0}; the kernel addresses slots by position */
     const struct op_attr_spec *attrs; /* ends with {0}; the kernel addresses them by position */
@@ -191,6 +209,16 @@ struct op_kind {
     /* VarDesc type of outputs while building, where it is not LOD_TENSOR (sparse gradients). */
     void (*infer_kind)(struct infer *c);
 };
+
+/* Questions about ops of any program: one whose type is unknown has no kind. */
+static inline bool op_is(const struct skiff_op *op, enum op_class class)
+{
+    return op->kind && op->kind->class == class;
+}
+static inline bool op_has(const struct skiff_op *op, enum op_flag flag)
+{
+    return op->kind && op->kind->flags & flag;
+}
 
 /* The registry (registry.c). Tables come from src/ops/op_list.c. */
 const struct op_kind *op_kind_find(const char *type, enum generation g); /* NULL: no such op */

@@ -52,7 +52,7 @@ static bool is_grad_name(const char *name)
 
 static bool is_joined(const struct verify *v, int n)
 {
-    return v->flags & VERIFY_FUSED && v->op->kind->fuse == FUSE_UPDATE && v->op->nins &&
+    return v->flags & VERIFY_FUSED && v->op->kind->class == CLASS_UPDATE && v->op->nins &&
            n == v->op->ins[0].n;
 }
 

@@ -18,6 +18,13 @@ enum optimizer_flag {
         8,                /* the op does L2 decay: regularization_method, regularization_coeff */
     OPTIMIZER_LISTS = 16, /* every slot of its op lists any number of variables */
     OPTIMIZER_SEED = 32,  /* the op draws numbers: attribute seed */
+    /* Paddle's eager mode multiplies float64 powers by betas of float64, the op here by float32
+     * ones: they start at the float32 value, or 1 - beta^t would no longer match 1 - beta */
+    OPTIMIZER_ROUNDED_POWERS = 64,
+    OPTIMIZER_NO_SPARSE_DECAY = 128, /* eager mode refuses weight decay with sparse gradients */
+    OPTIMIZER_TO_D2SUM = 256,        /* strategy.adam_d2sum puts adam_d2sum in its place */
+    OPTIMIZER_FEATURES = 512,        /* sparse tables take over its settings (hint.* lines) */
+    OPTIMIZER_LOOKUP_TABLE = 1024,   /* the distributed look-up tables of Fluid 1.8 run it */
 };
 
 /* No such field: of an accumulator that starts at 0, of an attribute that nobody sets. */
@@ -49,11 +56,15 @@ struct optimizer_attr {
 struct optimizer_kind {
     struct skiff_optimizer_info info;
     const struct rule *rule;
+    bool second_gen; /* for the rule: as Paddle 2.x defines it */
     unsigned flags;
     const char *no_server; /* why servers cannot run it; NULL: they can */
     const struct optimizer_accumulator *accumulators; /* ends with {0}: states of the rule in its
                                                          order, then its scalars */
     const struct optimizer_attr *attrs;               /* ends with {0} */
+    /* Inputs whose values follow a weight in the files of dense tables ("": zeros), ends with NULL.
+     * An empty list: those with an element for each of the parameter's. */
+    const char *const *columns;
 };
 
 /* All of a generation (1 or 2), also those that are only ops (class_name NULL); ends with {0}. */

@@ -40,6 +40,7 @@
  *     ATTR(spec)                                      one without effect: A_... of op_kind.h
  *
  * Slots beside Param, Grad, ParamOut and those of accumulators: IN(name, flags), OUT(name, flags).
+ * COLUMN(in): what follows a weight in the files of dense tables (struct optimizer_kind.columns).
  * BY(a, b): a in 1.x, b in 2.x. */
 
 #if OPTIMIZER_GENERATION == 1
@@ -116,6 +117,9 @@
 #ifndef OUT
 #define OUT(...)
 #endif
+#ifndef COLUMN
+#define COLUMN(...)
+#endif
 
 /* What 2.x has for half precision: there, and never used (everything is float32). */
 #define MASTER ONLY_2X(IN("MasterParam", SLOT_OPTIONAL) OUT("MasterParamOut", SLOT_OPTIONAL))
@@ -131,7 +135,8 @@
 
 /* clang-format off */
 
-OPTIMIZER(sgd, "SGD", rule_sgd, OPTIMIZER_SPARSE | OPTIMIZER_ROWS_ONCE, NULL,
+OPTIMIZER(sgd, "SGD", rule_sgd,
+    OPTIMIZER_SPARSE | OPTIMIZER_ROWS_ONCE | OPTIMIZER_FEATURES | OPTIMIZER_LOOKUP_TABLE, NULL,
     "parameter -= rate * gradient",
     BY("learning_rate parameter_list regularization grad_clip name",
        "learning_rate parameters weight_decay grad_clip multi_precision name"),
@@ -216,7 +221,9 @@ OPTIMIZER(decayed_adagrad, "DecayedAdagrad", rule_decayed_adagrad, 0, NULL,
     IN("Beta1Tensor", SLOT_OPTIONAL) IN("Beta2Tensor", SLOT_OPTIONAL) \
     ONLY_2X(IN("EpsilonTensor", SLOT_OPTIONAL))
 
-OPTIMIZER(adam, "Adam", rule_adam, OPTIMIZER_SPARSE | OPTIMIZER_EMPTY_IS_NOTHING, NULL,
+OPTIMIZER(adam, "Adam", rule_adam,
+    OPTIMIZER_SPARSE | OPTIMIZER_EMPTY_IS_NOTHING | OPTIMIZER_ROUNDED_POWERS |
+        OPTIMIZER_NO_SPARSE_DECAY | OPTIMIZER_TO_D2SUM | OPTIMIZER_FEATURES, NULL,
     "Adam. lazy_mode: only the rows of a batch move.",
     BY("learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip name lazy_mode",
        "learning_rate beta1 beta2 epsilon parameters weight_decay grad_clip lazy_mode "
@@ -225,11 +232,11 @@ OPTIMIZER(adam, "Adam", rule_adam, OPTIMIZER_SPARSE | OPTIMIZER_EMPTY_IS_NOTHING
     OPTION(learning_rate, 0.001)
     BETAS(SHARE, 1e-8f, 1e-8, NOT_NEGATIVE)
     ADAM_COMMON,
-    ADAM_SLOTS)
+    ADAM_SLOTS COLUMN("Moment1") COLUMN("Moment2"))
 
 /* The rate of a parameter is multiplied by lr_ratio before the op (as kernels for GPUs do); its own
  * attribute of that name, which on CPUs acts on the decay only, stays 1. */
-ONLY_2X(OPTIMIZER(adamw, "AdamW", rule_adamw, 0, NULL,
+ONLY_2X(OPTIMIZER(adamw, "AdamW", rule_adamw, OPTIMIZER_ROUNDED_POWERS, NULL,
     "Adam whose weight decay is apart from the gradient: parameter *= 1 - rate * weight_decay.",
     "learning_rate beta1 beta2 epsilon parameters weight_decay lr_ratio apply_decay_param_fun "
     "grad_clip lazy_mode multi_precision name",
@@ -323,7 +330,7 @@ OPTIMIZER(adam_d2sum, NULL, rule_adam_d2sum, 0, NULL, NULL, NULL,
     NUMBER(beta1, "mom_decay_rate", beta1, 0.99f, 0.99, ANY)
     NUMBER(decay, "ada_decay_rate", decay, 0.9999f, 0.9999, ANY)
     NUMBER(epsilon, "ada_epsilon", epsilon, 1e-8f, 1e-8, ANY),
-    RATE)
+    RATE COLUMN("") COLUMN("Beta1Pow") COLUMN("Moment2") COLUMN("Moment1"))
 
 OPTIMIZER(dpsgd, "Dpsgd", rule_dpsgd, OPTIMIZER_SEED, "which Paddle's transpiler does not know",
     "Gradient descent with clipped gradients and Gaussian noise (differential privacy).",
@@ -378,6 +385,7 @@ ONLY_1X(OPTIMIZER(proximal_adagrad, NULL, rule_proximal_adagrad, 0,
 #undef POWER_READ
 #undef POWER_SCALED
 #undef OPTION
+#undef COLUMN
 #undef NUMBER
 #undef OR_DIE
 #undef NUMBER_UNLESS

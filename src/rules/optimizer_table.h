@@ -22,17 +22,20 @@
 /* ---- rows ---- */
 
 #define OPTIMIZER_GENERATION GENERATION
-#define OPTIMIZER(t, class, r, f, server, text, args, accs, sets, ...)        \
+#define OPTIMIZER(t, class, r, f, server, text, args, accs, sets, slots)      \
     {.info = {.type = #t,                                                     \
               .class_name = class,                                            \
               .about = text,                                                  \
               .arguments = args,                                              \
               .settings = (const struct skiff_optimizer_setting[]){sets{0}}}, \
      .rule = &r,                                                              \
+     .second_gen = OPTIMIZER_GENERATION == 2,                                 \
      .flags = f,                                                              \
      .no_server = server,                                                     \
      .accumulators = (const struct optimizer_accumulator[]){accs{0}},         \
-     .attrs = ATTRS_OF(t)},
+     .attrs = ATTRS_OF(t),                                                    \
+     .columns = (const char *const[]){slots NULL}},
+#define COLUMN(in) in,
 #define STATE(name, in, out, flags) {name, in, out, .start = NO_FIELD},
 #define STATE_FROM(name, in, out, from) {name, in, out, .start = FIELD(from)},
 #define POWER(name, in, out, from) \

@@ -5,6 +5,8 @@
 
 #include "task/task.h"
 
+#include "program/op_kind.h"
+
 #define SECTION "table_parameters."
 #define KIND "show_click_entry:"
 
@@ -49,8 +51,7 @@ static const char *own_entry(struct task *j, const char *table)
 static bool is_distributed(const struct skiff_op *op)
 {
     const struct op_attr_value *a = op_attr(op, "is_distributed");
-    return !strncmp(op->type, "lookup_table", 12) && op_in1(op, "W") && a &&
-           a->type == ATTR_BOOLEAN && a->value.b;
+    return op_is(op, CLASS_LOOKUP) && op_in1(op, "W") && a && a->type == ATTR_BOOLEAN && a->value.b;
 }
 
 enum skiff_status task_count_clicks(struct task *j, struct skiff_error *err)

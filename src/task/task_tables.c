@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/options.h"
+#include "program/op_kind.h"
 #include "table/table_config.h"
 
 #define SECTION "table_parameters."
@@ -40,7 +41,7 @@ struct tables_found {
 
 static bool is_lookup(const struct skiff_op *op)
 {
-    return !strcmp(op->type, "lookup_table") || !strcmp(op->type, "lookup_table_v2");
+    return op_is(op, CLASS_LOOKUP);
 }
 
 static struct table_found *table_named(struct tables_found *f, const char *name)

@@ -370,7 +370,7 @@ static const struct op_attr_spec assign_value_attrs[] = {
 
 const struct op_kind ops_fill[] = {
     KIND("fill_constant", fill_constant_in, fill_constant_attrs, fill_constant_infer,
-         fill_constant_run, .flags = OP_NO_GRAD_NEEDED | OP_OWN_SHAPE),
+         fill_constant_run, .class = CLASS_CONSTANT, .flags = OP_NO_GRAD_NEEDED | OP_OWN_SHAPE),
     KIND("fill_constant_batch_size_like", input_shape_in, batch_like_attrs, batch_like_infer,
          batch_like_run, NO_GRAD),
     KIND("fill_zeros_like", x_shape_in, none, NULL, zeros_run, NO_GRAD),

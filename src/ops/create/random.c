@@ -366,7 +366,7 @@ static enum skiff_status randint_run(struct kernel *k, struct skiff_error *err)
     if (low >= high)
         return kernel_fail(k, SKIFF_INVALID, err, "low is %lld, must be below high %lld",
                            (long long)low, (long long)high);
-    if (k->kind->generations == GEN_1X && high - low > 2147483645)
+    if (k->kind->flags & OP_MINSTD && high - low > 2147483645)
         return kernel_fail(k, SKIFF_RANGE, err, "the range [%lld, %lld) is too wide",
                            (long long)low, (long long)high);
     if (!dtype_is_index((enum dtype)k->attr[RI_DTYPE].i))
@@ -607,8 +607,8 @@ static const struct op_attr_spec sampling_attrs[] = {
         .type = name, .generations = gen, .flags = OP_RANDOM | OP_NO_GRAD_NEEDED | (more),   \
         .ins = in_table, .outs = out_outs, .attrs = attr_table, .infer = rule, .run = kernel \
     }
-#define RANDOM_ROWS(name, more, in_table, attr_table, rule, kernel)     \
-    RANDOM_ROW(name, GEN_1X, more, in_table, attr_table, rule, kernel), \
+#define RANDOM_ROWS(name, more, in_table, attr_table, rule, kernel)                   \
+    RANDOM_ROW(name, GEN_1X, (more) | OP_MINSTD, in_table, attr_table, rule, kernel), \
         RANDOM_ROW(name, GEN_2X, more, in_table, attr_table, rule, kernel)
 
 const struct op_kind ops_random[] = {
@@ -620,9 +620,9 @@ const struct op_kind ops_random[] = {
                 truncated_run),
     RANDOM_ROWS("randint", OP_OWN_SHAPE, shape_ins, randint_attrs, randint_infer, randint_run),
     RANDOM_ROWS("randperm", 0, no_ins, randperm_attrs, randperm_infer, randperm_run),
-    RANDOM_ROW("uniform_random_batch_size_like", GEN_1X, 0, like_ins, uniform_like_attrs,
+    RANDOM_ROW("uniform_random_batch_size_like", GEN_1X, OP_MINSTD, like_ins, uniform_like_attrs,
                uniform_like_infer, uniform_like_run),
-    RANDOM_ROW("gaussian_random_batch_size_like", GEN_1X, 0, like_ins, gaussian_like_attrs,
+    RANDOM_ROW("gaussian_random_batch_size_like", GEN_1X, OP_MINSTD, like_ins, gaussian_like_attrs,
                gaussian_like_infer, gaussian_fill),
     RANDOM_ROW("multinomial", GEN_2X, 0, x_ins, multinomial_attrs, multinomial_infer,
                multinomial_run),

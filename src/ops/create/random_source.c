@@ -8,7 +8,7 @@ void random_source_minstd(struct random_source *r, int32_t seed)
 
 void random_source_init(struct random_source *r, const struct kernel *k, int32_t seed)
 {
-    if (k->kind->generations == GEN_1X) {
+    if (k->kind->flags & OP_MINSTD) {
         random_source_minstd(r, seed ? seed : (int32_t)rng_entropy());
         return;
     }

@@ -14,7 +14,7 @@ struct random_source {
     struct mt64 own;
 };
 
-/* By the generation of the kernel's kind. */
+/* By OP_MINSTD of the kernel's kind. */
 void random_source_init(struct random_source *r, const struct kernel *k, int32_t seed);
 /* 1.x where a seed of 0 is a seed like any other (dropout with fix_seed). */
 void random_source_minstd(struct random_source *r, int32_t seed);

@@ -166,7 +166,7 @@ static enum collective_op reduction_of(const struct kernel *k)
 {
     static const enum collective_op by_type[] = {COLLECTIVE_SUM, COLLECTIVE_PROD, COLLECTIVE_MAX,
                                                  COLLECTIVE_MIN}; /* allreduce's reduce_type */
-    return by_type[k->kind->fuse_arg & 3];
+    return by_type[k->kind->arg & 3];
 }
 
 static enum skiff_status refuse_rows(const struct kernel *k, struct skiff_error *err)
@@ -666,36 +666,36 @@ static const struct op_attr_spec init_all_attrs[] = {A_INTS("devices"), RING, {0
 /* Outputs have data-dependent sizes (rows), or are the same variable as the input. */
 #define FLAGS (OP_RANKS | OP_OWN_SHAPE | OP_ROWS_OK)
 #define ROWS_OF(kernel) .prepare = rows_prepare, .release = rows_release, .run = kernel
-#define REDUCE(t, class, code, grad, slots)                                                        \
-    {                                                                                              \
-        .type = t, .flags = FLAGS, .fuse = class, .fuse_arg = code, .ins = slots, .outs = out_one, \
-        .attrs = sum_attrs, .make_grad = grad, .infer = same_infer, ROWS_OF(all_reduce_run)        \
+#define REDUCE(t, role, code, grad, slots)                                                    \
+    {                                                                                         \
+        .type = t, .flags = FLAGS, .class = role, .arg = code, .ins = slots, .outs = out_one, \
+        .attrs = sum_attrs, .make_grad = grad, .infer = same_infer, ROWS_OF(all_reduce_run)   \
     }
 #define MOVE(t, f, i, o, a, grad, rule, kernel)                                                   \
     {                                                                                             \
         .type = t, .flags = f, .ins = i, .outs = o, .attrs = a, .make_grad = grad, .infer = rule, \
         .run = kernel                                                                             \
     }
-#define TO_ROOT(t, code)                                                               \
-    {                                                                                  \
-        .type = t, .flags = FLAGS | OP_NO_GRAD_NEEDED, .fuse_arg = code, .ins = x_one, \
-        .outs = out_one, .attrs = reduce_attrs, .infer = same_infer, .run = reduce_run \
+#define TO_ROOT(t, code)                                                                           \
+    {                                                                                              \
+        .type = t, .flags = FLAGS | OP_NO_GRAD_NEEDED, .arg = code, .ins = x_one, .outs = out_one, \
+        .attrs = reduce_attrs, .infer = same_infer, .run = reduce_run                              \
     }
-#define WAITS(t, a)                                                                            \
-    {                                                                                          \
-        .type = t, .flags = OP_OWN_SHAPE | OP_ROWS_OK | OP_EMPTY_OK | OP_NO_GRAD_NEEDED,       \
-        .fuse = FUSE_STREAM, .ins = x_list, .outs = out_list, .attrs = a, .infer = list_infer, \
-        .run = identity_run                                                                    \
+#define WAITS(t, a)                                                                              \
+    {                                                                                            \
+        .type = t, .flags = OP_OWN_SHAPE | OP_ROWS_OK | OP_EMPTY_OK | OP_NO_GRAD_NEEDED,         \
+        .class = CLASS_STREAM, .ins = x_list, .outs = out_list, .attrs = a, .infer = list_infer, \
+        .run = identity_run                                                                      \
     }
 #define OPENS(t, i, o, a, kernel) \
     MOVE(t, OP_OWN_SHAPE | OP_EMPTY_OK | OP_NO_GRAD_NEEDED, i, o, a, NULL, nothing_infer, kernel)
 
 const struct op_kind ops_collective[] = {
-    REDUCE("c_allreduce_sum", FUSE_SUM_RANKS, 0, sum_make_grad, x_cond),
-    REDUCE("c_allreduce_prod", FUSE_NONE, 1, NULL, x_one),
-    REDUCE("c_allreduce_max", FUSE_NONE, 2, NULL, x_one),
-    REDUCE("c_allreduce_min", FUSE_NONE, 3, NULL, x_one),
-    REDUCE("mp_allreduce_sum", FUSE_NONE, 0, mp_make_grad, x_one),
+    REDUCE("c_allreduce_sum", CLASS_SUM_RANKS, 0, sum_make_grad, x_cond),
+    REDUCE("c_allreduce_prod", CLASS_NONE, 1, NULL, x_one),
+    REDUCE("c_allreduce_max", CLASS_NONE, 2, NULL, x_one),
+    REDUCE("c_allreduce_min", CLASS_NONE, 3, NULL, x_one),
+    REDUCE("mp_allreduce_sum", CLASS_NONE, 0, mp_make_grad, x_one),
     {.type = "allreduce",
      .generations = GEN_1X,
      .flags = FLAGS | OP_NO_GRAD_NEEDED,

@@ -18,6 +18,7 @@ enum {
 };
 enum { RECV_EPMAP, RECV_TRAINER, RECV_BARRIER, RECV_VARNAMES, RECV_NAMES, RECV_SKIP };
 enum { NOTIFY_EPMAP, NOTIFY_DIR, NOTIFY_TABLE };
+enum { REPLACES_LOOKUP = 1 }; /* op_kind.arg: stands in the place of a look-up that names a table */
 enum {
     SAVE_DTYPE,
     SAVE_OVERWRITE,

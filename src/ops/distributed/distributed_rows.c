@@ -141,7 +141,7 @@ static const struct skiff_op *table_gradient(const struct kernel *k, const char 
     const struct skiff_block *b = program_root(k->env->program);
     for (int i = 0; i < b->nops; i++) {
         const struct skiff_op *op = b->ops[i];
-        if (op->kind && op->kind->fuse == FUSE_LOOKUP_GRAD && is_true(op, "is_distributed") &&
+        if (op_is(op, CLASS_LOOKUP_GRAD) && is_true(op, "is_distributed") &&
             (!ids || !strcmp(op_in1(op, "Ids"), ids)))
             return op;
     }
@@ -154,7 +154,7 @@ static const struct skiff_op *replaced_gradient(const struct kernel *k)
     const struct skiff_block *b = program_root(k->env->program);
     const struct op_arg *ids = op_in(k->op, "Ids");
     for (int i = 0; !ids && i < b->nops; i++)
-        if (!strcmp(b->ops[i]->type, "merge_ids") && op_reads(b->ops[i], kernel_out_name(k, 0, 0)))
+        if (op_is(b->ops[i], CLASS_MERGE_ROWS) && op_reads(b->ops[i], kernel_out_name(k, 0, 0)))
             ids = op_in(b->ops[i], "Ids");
     return ids && ids->n ? table_gradient(k, ids->names[0]) : NULL;
 }
@@ -162,9 +162,8 @@ static const struct skiff_op *replaced_gradient(const struct kernel *k)
 /* Look-ups name their table (W); prefetch and merge_ids replace a look-up that does. */
 void remote_init(struct remote *r, const struct kernel *k)
 {
-    bool replaces = !strcmp(k->op->type, "prefetch") || !strcmp(k->op->type, "merge_ids");
     id_map_init(&r->map);
-    r->grad = replaces ? replaced_gradient(k) : NULL;
+    r->grad = k->kind->arg == REPLACES_LOOKUP ? replaced_gradient(k) : NULL;
     r->name = op_in1(r->grad ? r->grad : k->op, "W");
     if (r->name)
         r->table = block_find_var(program_root(k->env->program), r->name);

@@ -230,16 +230,16 @@ static const struct op_attr_spec recv_save_attrs[] = {A_INT("dtype", 5),
     {                                                                                        \
         .type = t, .flags = f, .ins = i, .outs = o, .attrs = a, .infer = rule, .run = kernel \
     }
-#define JOB_IDS(t, f, i, o, a, rule, kernel)                                   \
-    {                                                                          \
-        .type = t, .flags = f, .ins = i, .outs = o, .attrs = a, .infer = rule, \
-        .prepare = remote_prepare, .release = remote_destroy, .run = kernel    \
+#define JOB_IDS(t, f, i, o, a, rule, kernel, ...)                                        \
+    {                                                                                    \
+        .type = t, .flags = f, .ins = i, .outs = o, .attrs = a, .infer = rule,           \
+        .prepare = remote_prepare, .release = remote_destroy, .run = kernel, __VA_ARGS__ \
     }
 
 const struct op_kind ops_distributed[] = {
     {.type = "send",
      .flags = JOB_FLAGS,
-     .fuse = FUSE_SEND,
+     .class = CLASS_SEND,
      .ins = x_list,
      .outs = out_list,
      .attrs = send_attrs,
@@ -250,14 +250,21 @@ const struct op_kind ops_distributed[] = {
         send_barrier_run),
     JOB("fetch_barrier", JOB_FLAGS, x_list, out_list, fetch_barrier_attrs, no_shapes,
         fetch_barrier_run),
-    JOB("listen_and_serv", JOB_FLAGS, x_list, nothing, serve_attrs, no_shapes, serve_run),
+    {.type = "listen_and_serv",
+     .class = CLASS_SERVE,
+     .flags = JOB_FLAGS,
+     .ins = x_list,
+     .outs = nothing,
+     .attrs = serve_attrs,
+     .infer = no_shapes,
+     .run = serve_run},
     JOB("split_byref", PART_FLAGS, x_one, out_list, byref_attrs, split_byref_infer,
         split_byref_run),
     JOB("split_selected_rows", PART_FLAGS, x_one, out_list, split_rows_attrs, split_rows_infer,
         split_rows_run),
     {.type = "distributed_lookup_table",
      .flags = JOB_FLAGS,
-     .fuse = FUSE_REMOTE_LOOKUP,
+     .class = CLASS_REMOTE_LOOKUP,
      .ins = table_ins,
      .outs = table_outs,
      .attrs = table_attrs,
@@ -265,11 +272,13 @@ const struct op_kind ops_distributed[] = {
      .prepare = remote_prepare,
      .release = remote_destroy,
      .run = table_run},
-    JOB_IDS("split_ids", PART_FLAGS, ids_list, out_list, no_attrs, no_shapes, split_ids_run),
-    JOB_IDS("prefetch", JOB_FLAGS, x_list, out_list, prefetch_attrs, no_shapes, prefetch_run),
-    JOB_IDS("merge_ids", PART_FLAGS, merge_ins, out_list, no_attrs, no_shapes, merge_ids_run),
+    JOB_IDS("split_ids", PART_FLAGS, ids_list, out_list, no_attrs, no_shapes, split_ids_run, ),
+    JOB_IDS("prefetch", JOB_FLAGS, x_list, out_list, prefetch_attrs, no_shapes, prefetch_run,
+            .arg = REPLACES_LOOKUP),
+    JOB_IDS("merge_ids", PART_FLAGS, merge_ins, out_list, no_attrs, no_shapes, merge_ids_run,
+            .arg = REPLACES_LOOKUP, .class = CLASS_MERGE_ROWS),
     JOB_IDS("distributed_push_sparse", PART_FLAGS, push_ins, out_one, push_attrs, no_shapes,
-            push_sparse_run),
+            push_sparse_run, ),
     JOB("lookup_sparse_table", PART_FLAGS, sparse_table_ins, out_one, sparse_table_attrs,
         sparse_table_infer, servers_only),
     JOB("fake_init", PART_FLAGS, nothing, out_one, fake_init_attrs, fake_init_infer, fake_init_run),

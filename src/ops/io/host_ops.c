@@ -133,6 +133,8 @@ static void text_2x(struct buf *b, const char *name, const struct tensor *t,
     buf_str(b, "]\n");
 }
 
+enum { TEXT_1X = 1 }; /* op_kind.arg */
+
 static void report(struct kernel *k, const char *name, const struct tensor *t,
                    const struct print_format *w)
 {
@@ -140,7 +142,7 @@ static void report(struct kernel *k, const char *name, const struct tensor *t,
     struct buf text = BUF_INIT;
     if (!host || !host->print)
         return;
-    if (k->env->program->generation == GEN_1X)
+    if (k->kind->arg == TEXT_1X)
         text_1x(&text, name, t, w);
     else
         text_2x(&text, name, t, w);
@@ -314,23 +316,27 @@ static const struct op_attr_spec func_attrs[] = {A_INT("forward_callable_id", 0)
                                                  A_STRS("backward_skip_vars"),
                                                  {0}};
 
+#define PRINTING(gen, text)                                                                      \
+    {.type = "print",                                                                            \
+     .generations = gen,                                                                         \
+     .flags = OP_OWN_SHAPE,                                                                      \
+     .arg = text,                                                                                \
+     .ins = print_ins,                                                                           \
+     .outs = print_outs,                                                                         \
+     .attrs = print_attrs,                                                                       \
+     .make_grad = print_grad,                                                                    \
+     .prepare = print_prepare,                                                                   \
+     .release = print_release,                                                                   \
+     .run = print_run},                                                                          \
+    {                                                                                            \
+        .type = "assert", .generations = gen,                                                    \
+        .flags = OP_OWN_SHAPE | OP_NO_GRAD_NEEDED | OP_EMPTY_OK, .arg = text, .ins = assert_ins, \
+        .outs = no_outs, .attrs = assert_attrs, .infer = control_no_shapes, .run = assert_run    \
+    }
+
 const struct op_kind ops_host[] = {
-    {.type = "print",
-     .flags = OP_OWN_SHAPE,
-     .ins = print_ins,
-     .outs = print_outs,
-     .attrs = print_attrs,
-     .make_grad = print_grad,
-     .prepare = print_prepare,
-     .release = print_release,
-     .run = print_run},
-    {.type = "assert",
-     .flags = OP_OWN_SHAPE | OP_NO_GRAD_NEEDED | OP_EMPTY_OK,
-     .ins = assert_ins,
-     .outs = no_outs,
-     .attrs = assert_attrs,
-     .infer = control_no_shapes,
-     .run = assert_run},
+    PRINTING(GEN_1X, TEXT_1X),
+    PRINTING(GEN_2X, 0),
     {.type = "py_func",
      .flags = OP_OWN_SHAPE | OP_SIDE_EFFECT | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK,
      .ins = func_ins,

@@ -179,13 +179,6 @@ static bool kl_reduces(const struct attr_value *attr)
     return attr[0].s && strcmp(attr[0].s, "none");
 }
 
-/* A reduced loss is [1] in 1.x and has no dimensions in 2.x. */
-static struct shape one_number(const struct infer *c)
-{
-    struct shape s = {.ndim = c->kind->generations == GEN_2X ? 0 : 1, .dims = {1}};
-    return s;
-}
-
 static enum skiff_status kl_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(infer_want_floats_alike(c, 2, err));
@@ -195,7 +188,7 @@ static enum skiff_status kl_infer(struct infer *c, struct skiff_error *err)
         return error_set(err, SKIFF_INVALID,
                          "op kldiv_loss: reduction is '%s', must be none, mean, sum or batchmean",
                          r ? r : "");
-    struct shape s = kl_reduces(c->attr) ? one_number(c) : *infer_in(c, 0, 0);
+    struct shape s = kl_reduces(c->attr) ? infer_one_number(c) : *infer_in(c, 0, 0);
     return infer_out(c, 0, 0, infer_in_dtype(c, 0, 0), &s, err);
 }
 
@@ -338,11 +331,11 @@ static const struct op_slot huber_grad_ins[] = {{"Residual", 0}, {"Out@GRAD", 0}
 static const struct op_slot huber_grad_outs[] = {{"X@GRAD", 0}, {"Y@GRAD", 0}, {0}};
 static const struct op_attr_spec huber_attrs[] = {A_REQ("delta", ATTR_FLOAT), {0}};
 
-#define KL_ROW(gen)                                                                     \
-    {                                                                                   \
-        .type = "kldiv_loss", .generations = gen, .ins = kl_ins, .outs = log_loss_outs, \
-        .attrs = kl_attrs, .grad = "X Target Loss@GRAD -> X@GRAD", .infer = kl_infer,   \
-        .run = kl_run                                                                   \
+#define KL_ROW(gen, dims)                                                                 \
+    {                                                                                     \
+        .type = "kldiv_loss", .generations = gen, .flags = dims, .ins = kl_ins,           \
+        .outs = log_loss_outs, .attrs = kl_attrs, .grad = "X Target Loss@GRAD -> X@GRAD", \
+        .infer = kl_infer, .run = kl_run                                                  \
     }
 
 const struct op_kind ops_loss_binary[] = {{.type = "sigmoid_cross_entropy_with_logits",
@@ -384,8 +377,8 @@ const struct op_kind ops_loss_binary[] = {{.type = "sigmoid_cross_entropy_with_l
                                            .attrs = no_attrs,
                                            .infer = loss_grad_infer,
                                            .run = bce_grad_run},
-                                          KL_ROW(GEN_1X),
-                                          KL_ROW(GEN_2X),
+                                          KL_ROW(GEN_1X, OP_ONE_DIM),
+                                          KL_ROW(GEN_2X, 0),
                                           {.type = "kldiv_loss_grad",
                                            .ins = kl_grad_ins,
                                            .outs = x_grad_outs,

@@ -369,7 +369,7 @@ static enum skiff_status nll_check(const struct infer *c, struct skiff_error *er
 static enum skiff_status nll_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(nll_check(c, err));
-    struct shape one = {.ndim = c->kind->generations == GEN_2X ? 0 : 1, .dims = {1}};
+    struct shape one = infer_one_number(c);
     struct shape out = strcmp(c->attr[NLL_REDUCTION].s, "none") ? one : *infer_in(c, NLL_LABEL, 0);
     TRY(infer_out(c, 0, 0, infer_in_dtype(c, NLL_X, 0), &out, err));
     return infer_out(c, 1, 0, infer_in_dtype(c, NLL_X, 0), &one, err);
@@ -492,11 +492,11 @@ static const struct op_slot nll_grad_ins[] = {
 static const struct op_attr_spec nll_attrs[] = {
     A_LONG("ignore_index", -100), A_STR("reduction", "mean"), {0}};
 
-#define NLL_ROW(gen)                                                                  \
-    {                                                                                 \
-        .type = "nll_loss", .generations = gen, .ins = nll_ins, .outs = nll_outs,     \
-        .attrs = nll_attrs, .grad = "X Label Weight Total_weight Out@GRAD -> X@GRAD", \
-        .infer = nll_infer, .run = nll_run                                            \
+#define NLL_ROW(gen, dims)                                                                       \
+    {                                                                                            \
+        .type = "nll_loss", .generations = gen, .flags = dims, .ins = nll_ins, .outs = nll_outs, \
+        .attrs = nll_attrs, .grad = "X Label Weight Total_weight Out@GRAD -> X@GRAD",            \
+        .infer = nll_infer, .run = nll_run                                                       \
     }
 
 const struct op_kind ops_loss_rank[] = {
@@ -569,8 +569,8 @@ const struct op_kind ops_loss_rank[] = {
      .attrs = ts_attrs,
      .infer = ts_grad_infer,
      .run = ts_grad_run},
-    NLL_ROW(GEN_1X),
-    NLL_ROW(GEN_2X),
+    NLL_ROW(GEN_1X, OP_ONE_DIM),
+    NLL_ROW(GEN_2X, 0),
     {.type = "nll_loss_grad",
      .ins = nll_grad_ins,
      .outs = x_grad_outs,

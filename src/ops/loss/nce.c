@@ -32,6 +32,7 @@ enum { GR_SAMPLE_LOGITS = 8, GR_SAMPLE_LABELS, GR_DCOST };
 enum { OUT_COST, OUT_LOGITS, OUT_LABELS };
 enum { AT_CLASSES, AT_NEGATIVES, AT_SAMPLER, AT_SEED, AT_SPARSE, AT_CUSTOM };
 enum { SAMPLER_UNIFORM, SAMPLER_LOG_UNIFORM, SAMPLER_CUSTOM };
+enum { NARROW_CUSTOM = 1 }; /* op_kind.arg: a distribution of one's own draws from mt32 (1.x) */
 
 /* ---- shapes ---- */
 
@@ -119,7 +120,7 @@ static void sampler_init(struct sampler *s, const struct kernel *k)
     s->probs = kernel_in(k, IN_PROBS);
     s->alias = kernel_in(k, IN_ALIAS);
     s->alias_probs = kernel_in(k, IN_ALIAS_PROBS);
-    s->is_narrow = s->kind == SAMPLER_CUSTOM && k->kind->generations == GEN_1X;
+    s->is_narrow = s->kind == SAMPLER_CUSTOM && k->kind->arg == NARROW_CUSTOM;
     uint32_t start = seed ? (uint32_t)seed : (uint32_t)rng_entropy();
     if (s->is_narrow)
         mt32_seed(&s->mt32, start);
@@ -382,18 +383,18 @@ static const struct op_attr_spec nce_attrs[] = {A_REQ("num_total_classes", ATTR_
                                                 AF_BOOL("is_test", false, ATTR_ONLY_2X),
                                                 {0}};
 
-#define NCE_ROW(gen)                                                                             \
-    {                                                                                            \
-        .type = "nce", .generations = gen, .flags = OP_RANDOM, .ins = nce_ins, .outs = nce_outs, \
-        .attrs = nce_attrs,                                                                      \
-        .grad = "Input Label Weight Bias SampleWeight CustomDistProbs CustomDistAlias "          \
-                "CustomDistAliasProbs SampleLogits SampleLabels Cost@GRAD -> Input@GRAD "        \
-                "Weight@GRAD Bias@GRAD",                                                         \
-        .infer = nce_infer, .run = nce_run                                                       \
+#define NCE_ROW(gen, engine)                                                                  \
+    {                                                                                         \
+        .type = "nce", .generations = gen, .arg = engine, .flags = OP_RANDOM, .ins = nce_ins, \
+        .outs = nce_outs, .attrs = nce_attrs,                                                 \
+        .grad = "Input Label Weight Bias SampleWeight CustomDistProbs CustomDistAlias "       \
+                "CustomDistAliasProbs SampleLogits SampleLabels Cost@GRAD -> Input@GRAD "     \
+                "Weight@GRAD Bias@GRAD",                                                      \
+        .infer = nce_infer, .run = nce_run                                                    \
     }
 
-const struct op_kind ops_nce[] = {NCE_ROW(GEN_1X),
-                                  NCE_ROW(GEN_2X),
+const struct op_kind ops_nce[] = {NCE_ROW(GEN_1X, NARROW_CUSTOM),
+                                  NCE_ROW(GEN_2X, 0),
                                   {.type = "nce_grad",
                                    .flags = OP_OWN_SHAPE,
                                    .ins = nce_grad_ins,

@@ -399,13 +399,14 @@ static enum skiff_status slope_infer(struct infer *c, struct skiff_error *err)
     return infer_same(c, GRAD_DOUT, 0, err);
 }
 
+enum { FULL_SCALE = 1 }; /* op_kind.arg: the gradient op states its bias, too (2.x) */
 static enum skiff_status sign_make_grad(struct grad_build *g, struct skiff_error *err)
 {
     struct skiff_op *op = grad_pass_back(g, "scale", false, "Out", "X");
     if (!op)
         return SKIFF_OK;
     op_set_float(g->program, op, "scale", 0);
-    if (g->program->generation == GEN_2X) {
+    if (g->fwd->kind->arg == FULL_SCALE) {
         op_set_float(g->program, op, "bias", 0);
         op_set_bool(g->program, op, "bias_after_scale", true);
     }
@@ -484,14 +485,20 @@ static const struct op_attr_spec pow_attrs[] = {A_FLOAT("factor", 1.0f), {0}};
         .type = #name "_grad", .ins = grad_none_in, .outs = dx_out, .attrs = plain, \
         .run = zero_grad_run                                                        \
     }
-#define ACT(name, act)                                                           \
-    FORWARD(#name, name, plain, GRAD_BY_OUT, .fuse = FUSE_ACT, .fuse_arg = act), \
-        BACKWARD(#name, name, plain, grad_out_in, .fuse = FUSE_ACT_GRAD, .fuse_arg = act)
-#define RELU(run, act, gen)                                                                \
-    FORWARD("relu", run, plain, GRAD_BY_OUT, .fuse = FUSE_ACT, .fuse_arg = act,            \
-            .generations = gen),                                                           \
-        BACKWARD("relu", relu, plain, grad_out_in, .fuse = FUSE_ACT_GRAD, .fuse_arg = act, \
+#define ACT(name, act)                                                        \
+    FORWARD(#name, name, plain, GRAD_BY_OUT, .class = CLASS_ACT, .arg = act), \
+        BACKWARD(#name, name, plain, grad_out_in, .class = CLASS_ACT_GRAD, .arg = act)
+#define RELU(run, act, gen)                                                                       \
+    FORWARD("relu", run, plain, GRAD_BY_OUT, .class = CLASS_ACT, .arg = act, .generations = gen), \
+        BACKWARD("relu", relu, plain, grad_out_in, .class = CLASS_ACT_GRAD, .arg = act,           \
                  .generations = gen)
+
+#define SIGN(gen, what)                                                                      \
+    {                                                                                        \
+        .type = "sign", .generations = gen, .flags = OP_ZERO_GRAD, .arg = what, .ins = x_in, \
+        .outs = out_out, .attrs = none, .make_grad = sign_make_grad, .infer = map_infer,     \
+        .run = sign_run                                                                      \
+    }
 
 const struct op_kind ops_activation[] = {
     RELU(relu, MATH_ACT_RELU, GEN_1X),
@@ -573,14 +580,8 @@ const struct op_kind ops_activation[] = {
     BY_X(tanh_shrink, plain, ),
     BY_X(thresholded_relu, thresholded_attrs, ),
     BY_X(stanh, stanh_attrs, ),
-    {.type = "sign",
-     .flags = OP_ZERO_GRAD,
-     .ins = x_in,
-     .outs = out_out,
-     .attrs = none,
-     .make_grad = sign_make_grad,
-     .infer = map_infer,
-     .run = sign_run},
+    SIGN(GEN_1X, 0),
+    SIGN(GEN_2X, FULL_SCALE),
     {.type = "pow",
      .ins = pow_in,
      .outs = out_out,

@@ -205,7 +205,7 @@ enum { CLOSE_RTOL, CLOSE_ATOL, CLOSE_NAN };
 
 static double tolerance(const struct kernel *k, int slot, int attr)
 {
-    if (k->kind->generations == GEN_1X)
+    if (k->kind->attrs[attr].type == ATTR_FLOAT)
         return (double)k->attr[attr].f;
     return kernel_in(k, slot) ? tensor_read_number(kernel_in(k, slot))
                               : strtod(k->attr[attr].s, NULL);
@@ -287,7 +287,7 @@ static enum skiff_status same_infer(struct infer *c, struct skiff_error *err)
 }
 static enum skiff_status one_bool_infer(struct infer *c, struct skiff_error *err)
 {
-    struct shape one = {.ndim = c->kind->generations == GEN_1X, .dims = {1}};
+    struct shape one = infer_one_number(c);
     return infer_out(c, 0, 0, DTYPE_BOOL, &one, err);
 }
 static enum skiff_status isfinite_infer(struct infer *c, struct skiff_error *err)
@@ -310,12 +310,13 @@ static const struct op_attr_spec close_attrs_1x[] = {
 static const struct op_attr_spec close_attrs[] = {
     A_STR("rtol", "1e-5"), A_STR("atol", "1e-8"), A_BOOL("equal_nan", false), {0}};
 
-#define KIND_AS(name, loop, in, a, rule, ...)                                                \
+#define KIND_WITH(name, loop, more, in, a, rule, ...)                                        \
     {                                                                                        \
         .type = name, .ins = in, .outs = outs, .attrs = a, .infer = rule, .run = loop##_run, \
-        .flags = OP_NO_GRAD_NEEDED, __VA_ARGS__                                              \
+        .flags = OP_NO_GRAD_NEEDED | (more), __VA_ARGS__                                     \
     }
-#define KIND(name, ...) KIND_AS(#name, name, __VA_ARGS__)
+#define KIND_AS(name, loop, ...) KIND_WITH(name, loop, 0, __VA_ARGS__)
+#define KIND(name, ...) KIND_WITH(#name, name, 0, __VA_ARGS__)
 
 const struct op_kind ops_compare[] = {
     KIND_AS("equal", equal_1x, xy, compare_attrs, compare_infer, .generations = GEN_1X),
@@ -341,7 +342,8 @@ const struct op_kind ops_compare[] = {
     KIND(isnan_v2, x_only, none, not_infer, .generations = GEN_2X),
     KIND(isinf_v2, x_only, none, not_infer, .generations = GEN_2X),
     KIND(isclose, close_in, close_attrs, not_infer, .generations = GEN_2X),
-    KIND(allclose, close_in_1x, close_attrs_1x, one_bool_infer, .generations = GEN_1X),
+    KIND_WITH("allclose", allclose, OP_ONE_DIM, close_in_1x, close_attrs_1x, one_bool_infer,
+              .generations = GEN_1X),
     KIND(allclose, close_in, close_attrs, one_bool_infer, .generations = GEN_2X),
     KIND(equal_all, xy, none, one_bool_infer, .generations = GEN_2X),
     {0},

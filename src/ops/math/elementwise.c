@@ -198,7 +198,7 @@ static const struct op_attr_spec no_axis[] = {
 #define GRAD "X Y Out@GRAD -> X@GRAD Y@GRAD"
 
 const struct op_kind ops_elementwise[] = {
-    BINARY("add", add, .grad = GRAD, .fuse = FUSE_ADD),
+    BINARY("add", add, .grad = GRAD, .class = CLASS_ADD),
     BINARY("sub", sub, .grad = GRAD),
     BINARY("mul", mul, .grad = GRAD, .flags = OP_ROWS_OK),
     BINARY("div", div, .grad = "X Y Out Out@GRAD -> X@GRAD Y@GRAD", .flags = OP_ROWS_OK),

@@ -248,7 +248,7 @@ static const struct op_attr_spec no_axis[] = {
     }
 
 const struct op_kind ops_elementwise_grad[] = {
-    BINARY_GRAD(add, shape_ins, .fuse = FUSE_ADD_GRAD),
+    BINARY_GRAD(add, shape_ins, .class = CLASS_ADD_GRAD),
     BINARY_GRAD(sub, shape_ins, ),
     BINARY_GRAD(mul, ins, ),
     BINARY_GRAD(div, div_ins, ),

@@ -306,7 +306,7 @@ enum { DI_X, DI_Y, DI_OUT, DI_DOUT };
 
 static enum skiff_status dist_infer(struct infer *c, struct skiff_error *err)
 {
-    struct shape wide, out = {.ndim = c->kind->generations == GEN_1X, .dims = {1}};
+    struct shape wide, out = infer_one_number(c);
     TRY(infer_want_float(c, X, err));
     TRY(infer_want(c, Y, infer_in_dtype(c, X, 0), err));
     if (!broadcast_shape(infer_in(c, X, 0), infer_in(c, Y, 0), -1, &wide))
@@ -513,7 +513,8 @@ const struct op_kind ops_linear[] = {
     KIND("kron_grad", 0, xy_grad_in, xy_grad_out, none, both_grads_infer, kron_grad_run, ),
     KIND("cross", 0, xy_in, out_out, cross_attrs, cross_infer, cross_run, BY_XY),
     KIND("cross_grad", 0, xy_grad_in, xy_grad_out, cross_attrs, both_grads_infer, cross_grad_run, ),
-    KIND("dist", GEN_1X, xy_in, out_out, dist_attrs, dist_infer, dist_run, BY_OUT),
+    KIND("dist", GEN_1X, xy_in, out_out, dist_attrs, dist_infer, dist_run, BY_OUT,
+         .flags = OP_ONE_DIM),
     KIND("dist", GEN_2X, xy_in, out_out, dist_attrs, dist_infer, dist_run, BY_OUT),
     KIND("dist_grad", 0, dist_grad_in, xy_grad_out, dist_attrs, both_grads_infer, dist_grad_run, ),
     KIND("lerp", GEN_2X, lerp_in, out_out, none, lerp_infer, lerp_run,

@@ -369,26 +369,26 @@ static const struct op_attr_spec matmul_v2_attrs[] = {
     A_BOOL("trans_x", false), A_BOOL("trans_y", false), {0}};
 static const struct op_attr_spec none[] = {{0}};
 
-#define PRODUCT(name, a, fuse_class, ...)                                                  \
+#define PRODUCT(name, a, op_class, ...)                                                    \
     {                                                                                      \
         .type = #name, .ins = ins, .outs = outs, .attrs = a,                               \
         .grad = "X Y Out@GRAD -> X@GRAD Y@GRAD", .infer = name##_infer, .run = name##_run, \
-        .fuse = fuse_class, __VA_ARGS__                                                    \
+        .class = op_class, __VA_ARGS__                                                     \
     }
-#define PRODUCT_GRAD(name, a, fuse_class, ...)                                       \
-    {                                                                                \
-        .type = #name "_grad", .ins = grad_ins, .outs = grad_outs, .attrs = a,       \
-        .infer = grad_infer, .run = name##_grad_run, .fuse = fuse_class, __VA_ARGS__ \
+#define PRODUCT_GRAD(name, a, op_class, ...)                                        \
+    {                                                                               \
+        .type = #name "_grad", .ins = grad_ins, .outs = grad_outs, .attrs = a,      \
+        .infer = grad_infer, .run = name##_grad_run, .class = op_class, __VA_ARGS__ \
     }
 
 const struct op_kind ops_matmul[] = {
-    PRODUCT(mul, mul_attrs, FUSE_MATMUL, ),
-    PRODUCT_GRAD(mul, mul_attrs, FUSE_MATMUL_GRAD, ),
-    PRODUCT(matmul, matmul_attrs, FUSE_MATMUL, ),
-    PRODUCT_GRAD(matmul, matmul_attrs, FUSE_MATMUL_GRAD, ),
-    PRODUCT(matmul_v2, matmul_v2_attrs, FUSE_MATMUL, .generations = GEN_2X),
-    PRODUCT_GRAD(matmul_v2, matmul_v2_attrs, FUSE_MATMUL_GRAD, .generations = GEN_2X),
-    PRODUCT(bmm, none, FUSE_NONE, ),
-    PRODUCT_GRAD(bmm, none, FUSE_NONE, ),
+    PRODUCT(mul, mul_attrs, CLASS_MATMUL, ),
+    PRODUCT_GRAD(mul, mul_attrs, CLASS_MATMUL_GRAD, ),
+    PRODUCT(matmul, matmul_attrs, CLASS_MATMUL, ),
+    PRODUCT_GRAD(matmul, matmul_attrs, CLASS_MATMUL_GRAD, ),
+    PRODUCT(matmul_v2, matmul_v2_attrs, CLASS_MATMUL, .generations = GEN_2X),
+    PRODUCT_GRAD(matmul_v2, matmul_v2_attrs, CLASS_MATMUL_GRAD, .generations = GEN_2X),
+    PRODUCT(bmm, none, CLASS_NONE, ),
+    PRODUCT_GRAD(bmm, none, CLASS_NONE, ),
     {0},
 };

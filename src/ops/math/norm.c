@@ -46,8 +46,7 @@ static bool norm_mask(enum norm_how how, const struct op_kind *kind, const struc
     return reduce_mask(attr[D_DIMS].ints, attr[D_DIMS].n, attr[D_ALL].b, ndim, mask);
 }
 
-static enum skiff_status norm_shape(struct infer *c, enum norm_how how, bool keep_one,
-                                    struct skiff_error *err)
+static enum skiff_status norm_shape(struct infer *c, enum norm_how how, struct skiff_error *err)
 {
     const struct shape *x = infer_in(c, X, 0);
     unsigned mask;
@@ -61,8 +60,8 @@ static enum skiff_status norm_shape(struct infer *c, enum norm_how how, bool kee
         else if (keep)
             out.dims[out.ndim++] = 1;
     }
-    if (out.ndim == 0 && keep_one)
-        out = SHAPE(1);
+    if (out.ndim == 0)
+        out = infer_one_number(c);
     return infer_out(c, 0, 0, infer_in_dtype(c, X, 0), &out, err);
 }
 
@@ -197,7 +196,7 @@ static enum skiff_status norm_grad_run(struct kernel *k, enum norm_how how, stru
     }                                                                                   \
     static enum skiff_status name##_infer(struct infer *c, struct skiff_error *err)     \
     {                                                                                   \
-        return norm_shape(c, how, c->kind->generations != GEN_2X, err);                 \
+        return norm_shape(c, how, err);                                                 \
     }
 DEFINE_NORM(p_norm, HOW_P);
 DEFINE_NORM(frobenius_norm, HOW_FROBENIUS);
@@ -390,10 +389,10 @@ static const struct op_attr_spec cumsum_attrs[] = {
 
 #define BY_X "X Out@GRAD -> X@GRAD"
 #define BY_OUT "X Out Out@GRAD -> X@GRAD"
-#define NORM(name, gen, a, line)                                                                   \
-    {                                                                                              \
-        .type = #name, .generations = gen, .ins = x_in, .outs = out_out, .attrs = a, .grad = line, \
-        .infer = name##_infer, .run = name##_run                                                   \
+#define NORM(name, gen, dims, a, line)                                                  \
+    {                                                                                   \
+        .type = #name, .generations = gen, .flags = dims, .ins = x_in, .outs = out_out, \
+        .attrs = a, .grad = line, .infer = name##_infer, .run = name##_run              \
     }
 #define NORM_GRAD(name, a, in, ...)                                                             \
     {                                                                                           \
@@ -402,17 +401,17 @@ static const struct op_attr_spec cumsum_attrs[] = {
     }
 
 const struct op_kind ops_norm[] = {
-    NORM(p_norm, GEN_2X, p_norm_attrs, BY_OUT),
+    NORM(p_norm, GEN_2X, 0, p_norm_attrs, BY_OUT),
     NORM_GRAD(p_norm, p_norm_attrs, by_out_in, .generations = GEN_2X),
-    NORM(frobenius_norm, GEN_1X, frobenius_attrs, BY_OUT),
-    NORM(frobenius_norm, GEN_2X, frobenius_attrs, BY_OUT),
+    NORM(frobenius_norm, GEN_1X, OP_ONE_DIM, frobenius_attrs, BY_OUT),
+    NORM(frobenius_norm, GEN_2X, 0, frobenius_attrs, BY_OUT),
     NORM_GRAD(frobenius_norm, frobenius_attrs, by_out_in, ),
-    NORM(l1_norm, GEN_1X, none, BY_X),
-    NORM(l1_norm, GEN_2X, none, BY_X),
+    NORM(l1_norm, GEN_1X, OP_ONE_DIM, none, BY_X),
+    NORM(l1_norm, GEN_2X, 0, none, BY_X),
     NORM_GRAD(l1_norm, none, grad_in, ),
-    NORM(squared_l2_norm, 0, none, BY_X),
+    NORM(squared_l2_norm, 0, OP_ONE_DIM, none, BY_X),
     NORM_GRAD(squared_l2_norm, none, grad_in, ),
-    NORM(logsumexp, GEN_2X, logsumexp_attrs, BY_OUT),
+    NORM(logsumexp, GEN_2X, 0, logsumexp_attrs, BY_OUT),
     NORM_GRAD(logsumexp, logsumexp_attrs, by_out_in, .generations = GEN_2X),
     {.type = "norm",
      .ins = x_in,

@@ -14,16 +14,11 @@
 #include "ops/seq_common.h"
 #include "tensor/auc.h"
 
-/* A single number is [1] in 1.x and has no dimensions in 2.x. */
-static struct shape one_number(const struct infer *c)
-{
-    struct shape s = {.ndim = c->kind->generations == GEN_2X ? 0 : 1, .dims = {1}};
-    return s;
-}
-
 /* ---- accuracy ---- */
 
 enum { AC_OUT, AC_INDICES, AC_LABEL };
+/* op_kind.arg: 2.x declares counts with the type of Out, the AUC as int64, and writes others */
+enum { DECLARES_OTHERS = 1 };
 
 static enum skiff_status accuracy_infer(struct infer *c, struct skiff_error *err)
 {
@@ -34,10 +29,9 @@ static enum skiff_status accuracy_infer(struct infer *c, struct skiff_error *err
     if (label->ndim < 1 || !dims_agree(label->dims[0], indices->dims[0]) ||
         (c->running && shape_numel(label) != indices->dims[0]))
         return infer_fail(c, AC_LABEL, 0, err, "must have one label per row of Indices");
-    struct shape one = one_number(c);
-    /* 2.x declares Correct and Total with the type of Out, but writes int32 */
-    enum dtype count =
-        !c->running && c->kind->generations == GEN_2X ? infer_in_dtype(c, AC_OUT, 0) : DTYPE_INT32;
+    struct shape one = infer_one_number(c);
+    bool other = !c->running && c->kind->arg == DECLARES_OTHERS;
+    enum dtype count = other ? infer_in_dtype(c, AC_OUT, 0) : DTYPE_INT32;
     TRY(infer_out(c, 0, 0, DTYPE_FP32, &one, err));
     TRY(infer_out(c, 1, 0, count, &one, err));
     TRY(infer_out(c, 2, 0, count, &one, err));
@@ -100,9 +94,9 @@ static enum skiff_status auc_infer(struct infer *c, struct skiff_error *err)
                 c, slot, 0, err,
                 "must hold at least %lld counts of type int64 for %d thresholds and %d steps",
                 (long long)stat_size(c->attr), c->attr[AUC_THRESHOLDS].i, c->attr[AUC_SLIDE].i);
-    struct shape one = one_number(c);
-    bool declared_int = !c->running && c->kind->generations == GEN_2X; /* as 2.x declares it */
-    TRY(infer_out(c, 0, 0, declared_int ? DTYPE_INT64 : DTYPE_FP64, &one, err));
+    struct shape one = infer_one_number(c);
+    bool other = !c->running && c->kind->arg == DECLARES_OTHERS;
+    TRY(infer_out(c, 0, 0, other ? DTYPE_INT64 : DTYPE_FP64, &one, err));
     /* Fluid makes the states one count longer for 0 steps; the op cuts them to size, as Paddle's
      * does */
     int64_t size = stat_size(c->attr);
@@ -211,18 +205,21 @@ static const struct op_slot auc_outs[] = {
 static const struct op_attr_spec auc_attrs[] = {
     A_STR("curve", "ROC"), A_INT("num_thresholds", 8191), A_INT("slide_steps", 1), {0}};
 
-#define METRIC_ROWS(gen)                                                                           \
-    {.type = "accuracy",                                                                           \
-     .generations = gen,                                                                           \
-     .flags = OP_NO_GRAD_NEEDED,                                                                   \
-     .ins = accuracy_ins,                                                                          \
-     .outs = accuracy_outs,                                                                        \
-     .attrs = no_attrs,                                                                            \
-     .infer = accuracy_infer,                                                                      \
-     .run = accuracy_run},                                                                         \
-    {                                                                                              \
-        .type = "auc", .generations = gen, .flags = OP_NO_GRAD_NEEDED | OP_METRIC, .ins = auc_ins, \
-        .outs = auc_outs, .attrs = auc_attrs, .infer = auc_infer, .run = auc_run                   \
+#define METRIC_ROWS(gen, dims, types)                                                  \
+    {.type = "accuracy",                                                               \
+     .generations = gen,                                                               \
+     .flags = OP_NO_GRAD_NEEDED | (dims),                                              \
+     .arg = types,                                                                     \
+     .ins = accuracy_ins,                                                              \
+     .outs = accuracy_outs,                                                            \
+     .attrs = no_attrs,                                                                \
+     .infer = accuracy_infer,                                                          \
+     .run = accuracy_run},                                                             \
+    {                                                                                  \
+        .type = "auc", .generations = gen, .class = CLASS_AUC,                         \
+        .flags = OP_NO_GRAD_NEEDED | OP_METRIC | (dims), .arg = types, .ins = auc_ins, \
+        .outs = auc_outs, .attrs = auc_attrs, .infer = auc_infer, .run = auc_run       \
     }
 
-const struct op_kind ops_metric[] = {METRIC_ROWS(GEN_1X), METRIC_ROWS(GEN_2X), {0}};
+const struct op_kind ops_metric[] = {
+    METRIC_ROWS(GEN_1X, OP_ONE_DIM, 0), METRIC_ROWS(GEN_2X, 0, DECLARES_OTHERS), {0}};

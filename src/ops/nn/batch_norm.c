@@ -21,7 +21,9 @@ enum { GR_X, GR_SCALE, GR_BIAS, GR_MEAN, GR_VARIANCE, GR_DY, GR_SAVED_MEAN, GR_S
 enum { OUT_Y, OUT_MEAN, OUT_VARIANCE, OUT_SAVED_MEAN, OUT_SAVED_VARIANCE, OUT_RESERVE };
 enum { AT_IS_TEST, AT_MOMENTUM, AT_EPSILON, AT_LAYOUT, AT_GLOBAL, AT_TRAINABLE };
 
-enum { SYNCED = 1 }; /* op_kind.fuse_arg: statistics of all ranks */
+/* op_kind.arg. 1.x declares the saved statistics in tests, too. The gradient op of 2.x lists all
+ * outputs, and takes a test's statistics for those of all batches. */
+enum { DECLARES_SAVED = 1, GRAD_OF_2X = 2 };
 
 struct channel_view {
     int64_t outer, channels, inner;
@@ -77,7 +79,7 @@ static enum skiff_status bn_infer(struct infer *c, struct skiff_error *err)
     TRY(infer_same(c, IN_X, OUT_Y, err));
     TRY(infer_out(c, OUT_MEAN, 0, infer_in_dtype(c, 0, 0), &channels, err));
     TRY(infer_out(c, OUT_VARIANCE, 0, infer_in_dtype(c, 0, 0), &channels, err));
-    if (c->running || c->kind->generations == GEN_1X || !test_mode(c->attr)) {
+    if (c->running || c->kind->arg == DECLARES_SAVED || !test_mode(c->attr)) {
         TRY(infer_out(c, OUT_SAVED_MEAN, 0, infer_in_dtype(c, 0, 0), &channels, err));
         TRY(infer_out(c, OUT_SAVED_VARIANCE, 0, infer_in_dtype(c, 0, 0), &channels, err));
     }
@@ -125,7 +127,7 @@ static enum skiff_status over_ranks(const struct kernel *k, double *values, int6
 
 static bool is_synced(const struct kernel *k)
 {
-    return k->kind->fuse_arg == SYNCED && !uses_global(k->attr);
+    return k->kind->flags & OP_RANKS && !uses_global(k->attr);
 }
 
 /* What a batch's channels have, over all ranks if it is synced: n elements each. */
@@ -332,18 +334,17 @@ static bool fwd_flag(const struct grad_build *g, const char *name)
 static enum skiff_status bn_make_grad(struct grad_build *g, struct skiff_error *err)
 {
     static const char *const uses[] = {"X", "Scale", "Bias", "SavedMean", "SavedVariance"};
-    bool is_2x = g->fwd->kind->generations == GEN_2X;
-    struct skiff_op *op = grad_op(
-        g, g->fwd->kind->fuse_arg == SYNCED ? "sync_batch_norm_grad" : "batch_norm_grad", true);
+    bool all = g->fwd->kind->arg == GRAD_OF_2X, synced = op_has(g->fwd, OP_RANKS);
+    struct skiff_op *op = grad_op(g, synced ? "sync_batch_norm_grad" : "batch_norm_grad", true);
     for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++)
         grad_use(g, op, uses[i]);
     grad_use_out_grad(g, op, "Y");
-    if (is_2x) {
+    if (all) {
         grad_use(g, op, "ReserveSpace");
         grad_use(g, op, "MeanOut");
         grad_use(g, op, "VarianceOut");
     }
-    if (fwd_flag(g, "use_global_stats") || (is_2x && fwd_flag(g, "is_test"))) {
+    if (fwd_flag(g, "use_global_stats") || (all && fwd_flag(g, "is_test"))) {
         const struct op_arg *mean = op_out(g->fwd, "MeanOut"), *var = op_out(g->fwd, "VarianceOut");
         if (mean && var) {
             op_set_in(g->program, op, "Mean", mean->n, mean->names);
@@ -397,27 +398,27 @@ static const struct op_attr_spec bn_attrs[] = {A_BOOL("is_test", false),
                                                A_BOOL("fuse_with_relu", false),
                                                {0}};
 
-#define BN_ROW(t, gen, f, arg, in_table)                                                  \
-    {                                                                                     \
-        .type = t, .generations = gen, .flags = f, .fuse_arg = arg, .ins = in_table,      \
-        .outs = bn_outs, .attrs = bn_attrs, .make_grad = bn_make_grad, .infer = bn_infer, \
-        .run = bn_run                                                                     \
+#define BN_ROW(t, gen, f, synced, what, in_table)                                       \
+    {                                                                                   \
+        .type = t, .generations = gen, .flags = f, .over_ranks = synced, .arg = what,   \
+        .ins = in_table, .outs = bn_outs, .attrs = bn_attrs, .make_grad = bn_make_grad, \
+        .infer = bn_infer, .run = bn_run                                                \
     }
 
 const struct op_kind ops_batch_norm[] = {
-    BN_ROW("batch_norm", GEN_1X, 0, 0, bn_ins_1x),
-    BN_ROW("batch_norm", GEN_2X, 0, 0, bn_ins_2x),
-    BN_ROW("sync_batch_norm", GEN_1X, OP_RANKS, SYNCED, bn_ins_1x),
-    BN_ROW("sync_batch_norm", GEN_2X, OP_RANKS, SYNCED, bn_ins_2x),
+    BN_ROW("batch_norm", GEN_1X, 0, "sync_batch_norm", DECLARES_SAVED, bn_ins_1x),
+    BN_ROW("batch_norm", GEN_2X, 0, "sync_batch_norm", GRAD_OF_2X, bn_ins_2x),
+    BN_ROW("sync_batch_norm", GEN_1X, OP_RANKS, NULL, DECLARES_SAVED, bn_ins_1x),
+    BN_ROW("sync_batch_norm", GEN_2X, OP_RANKS, NULL, GRAD_OF_2X, bn_ins_2x),
     {.type = "sync_batch_norm_grad",
      .flags = OP_RANKS,
-     .fuse_arg = SYNCED,
      .ins = bn_grad_ins,
      .outs = bn_grad_outs,
      .attrs = bn_attrs,
      .infer = bn_grad_infer,
      .run = bn_grad_run},
     {.type = "batch_norm_grad",
+     .over_ranks = "sync_batch_norm_grad",
      .ins = bn_grad_ins,
      .outs = bn_grad_outs,
      .attrs = bn_attrs,

@@ -14,6 +14,7 @@
 #include "ops/seq_common.h"
 
 enum { AT_PROB, AT_IS_TEST, AT_FIX_SEED, AT_SEED, AT_IMPL };
+enum { MASK_ALWAYS = 1 }; /* op_kind.arg: Mask is declared in tests, too (2.x) */
 
 static bool upscales(const struct attr_value *attr)
 {
@@ -31,7 +32,7 @@ static enum skiff_status dropout_infer(struct infer *c, struct skiff_error *err)
         return infer_fail(c, 0, 0, err, "dropout_implementation is '%s'", impl ? impl : "");
     struct shape s = *infer_in(c, 0, 0);
     TRY(infer_same(c, 0, 0, err));
-    if (!c->attr[AT_IS_TEST].b || c->kind->generations == GEN_2X)
+    if (!c->attr[AT_IS_TEST].b || c->kind->arg == MASK_ALWAYS)
         TRY(infer_out(c, 1, 0, DTYPE_UINT8, &s, err));
     return SKIFF_OK;
 }
@@ -45,7 +46,7 @@ static enum skiff_status dropout_source(const struct kernel *k, struct random_so
     if (given && (tensor_read_ints(given, &seed, 1) != 1))
         return kernel_fail(k, SKIFF_SHAPE, err, "input Seed (%s) must hold one integer",
                            kernel_in_name(k, 1, 0));
-    if (k->kind->generations == GEN_1X && fixed)
+    if (k->kind->flags & OP_MINSTD && fixed)
         random_source_minstd(r, (int32_t)seed);
     else
         random_source_init(r, k, fixed ? (int32_t)seed : 0);
@@ -117,15 +118,15 @@ static const struct op_attr_spec dropout_attrs[] = {
     A_STR("dropout_implementation", "downgrade_in_infer"),
     {0}};
 
-#define DROPOUT_ROW(gen)                                                                 \
-    {                                                                                    \
-        .type = "dropout", .generations = gen, .flags = OP_RANDOM, .ins = dropout_ins,   \
-        .outs = dropout_outs, .attrs = dropout_attrs, .grad = "Mask Out@GRAD -> X@GRAD", \
-        .infer = dropout_infer, .run = dropout_run                                       \
+#define DROPOUT_ROW(gen, source, mask)                                                     \
+    {                                                                                      \
+        .type = "dropout", .generations = gen, .flags = OP_RANDOM | (source), .arg = mask, \
+        .ins = dropout_ins, .outs = dropout_outs, .attrs = dropout_attrs,                  \
+        .grad = "Mask Out@GRAD -> X@GRAD", .infer = dropout_infer, .run = dropout_run      \
     }
 
-const struct op_kind ops_dropout[] = {DROPOUT_ROW(GEN_1X),
-                                      DROPOUT_ROW(GEN_2X),
+const struct op_kind ops_dropout[] = {DROPOUT_ROW(GEN_1X, OP_MINSTD, 0),
+                                      DROPOUT_ROW(GEN_2X, 0, MASK_ALWAYS),
                                       {.type = "dropout_grad",
                                        .ins = dropout_grad_ins,
                                        .outs = dropout_grad_outs,

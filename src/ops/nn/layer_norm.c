@@ -15,6 +15,7 @@
 
 enum { LN_X, LN_SCALE, LN_BIAS, LN_MEAN, LN_VARIANCE, LN_DY };
 enum { LN_EPSILON, LN_AXIS };
+enum { FLAT_STATISTICS = 1 }; /* op_kind.arg: Mean and Variance have one dimension (1.x) */
 
 static enum skiff_status ln_check(const struct infer *c, struct skiff_error *err)
 {
@@ -39,7 +40,7 @@ static enum skiff_status ln_infer(struct infer *c, struct skiff_error *err)
     TRY(ln_check(c, err));
     struct shape x = *infer_in(c, LN_X, 0), stat = x;
     stat.ndim = c->attr[LN_AXIS].i;
-    if (c->kind->generations == GEN_1X)
+    if (c->kind->arg == FLAT_STATISTICS)
         stat = SHAPE(dims_product(&x, 0, c->attr[LN_AXIS].i));
     TRY(infer_same(c, LN_X, 0, err));
     TRY(infer_out(c, 1, 0, infer_in_dtype(c, LN_X, 0), &stat, err));
@@ -87,11 +88,15 @@ static enum skiff_status ln_grad_check(struct infer *c, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static enum skiff_status ln_grad_infer(struct infer *c, struct skiff_error *err)
+static enum skiff_status ln_grad_infer_1x(struct infer *c, struct skiff_error *err)
 {
     TRY(ln_grad_check(c, err));
-    return c->kind->generations == GEN_1X ? infer_like(c, LN_X, 0, err)
-                                          : infer_grad_of(c, LN_X, 0, err);
+    return infer_like(c, LN_X, 0, err);
+}
+static enum skiff_status ln_grad_infer_2x(struct infer *c, struct skiff_error *err)
+{
+    TRY(ln_grad_check(c, err));
+    return infer_grad_of(c, LN_X, 0, err);
 }
 
 /* dX of one row, from its mean m and s. */
@@ -279,9 +284,10 @@ static const struct op_attr_spec pr_attrs[] = {A_STR("mode", "all"),
                                                AF_BOOL("use_mkldnn", false, ATTR_ONLY_2X),
                                                {0}};
 
-#define LN_ROWS(gen)                                                                             \
+#define LN_ROWS(gen, statistics, grad_rule)                                                      \
     {.type = "layer_norm",                                                                       \
      .generations = gen,                                                                         \
+     .arg = statistics,                                                                          \
      .ins = ln_ins,                                                                              \
      .outs = ln_outs,                                                                            \
      .attrs = ln_attrs,                                                                          \
@@ -290,11 +296,11 @@ static const struct op_attr_spec pr_attrs[] = {A_STR("mode", "all"),
      .run = ln_run},                                                                             \
     {                                                                                            \
         .type = "layer_norm_grad", .generations = gen, .ins = ln_grad_ins, .outs = ln_grad_outs, \
-        .attrs = ln_attrs, .infer = ln_grad_infer, .run = ln_grad_run                            \
+        .attrs = ln_attrs, .infer = grad_rule, .run = ln_grad_run                                \
     }
 
-const struct op_kind ops_layer_norm[] = {LN_ROWS(GEN_1X),
-                                         LN_ROWS(GEN_2X),
+const struct op_kind ops_layer_norm[] = {LN_ROWS(GEN_1X, FLAT_STATISTICS, ln_grad_infer_1x),
+                                         LN_ROWS(GEN_2X, 0, ln_grad_infer_2x),
                                          {.type = "prelu",
                                           .ins = pr_ins,
                                           .outs = out_outs,

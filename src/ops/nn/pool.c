@@ -29,6 +29,7 @@ enum {
 enum { MI_KSIZE, MI_GLOBAL, MI_STRIDES, MI_PADDINGS, MI_ADAPTIVE };
 
 enum { AXES = 3 };
+enum { FULL_WINDOW = 1 }; /* op_kind.arg: divides by the whole ksize (1.x) */
 
 struct pool_geometry {
     enum dtype dtype;
@@ -36,7 +37,7 @@ struct pool_geometry {
     int64_t planes, channels; /* planes = N C */
     bool last;                /* NHWC */
     int64_t in[AXES], out[AXES], ksize[AXES], stride[AXES], before[AXES], after[AXES];
-    bool adaptive, exclusive, ceil, full_window; /* full_window: 1.x divides by the whole ksize */
+    bool adaptive, exclusive, ceil, full_window;
 };
 
 struct pool_window {
@@ -172,7 +173,7 @@ static enum skiff_status pool_of(const struct infer *c, bool with_index, struct 
                                 .adaptive = a.adaptive && !a.global,
                                 .exclusive = a.exclusive,
                                 .ceil = a.ceil,
-                                .full_window = c->kind->generations == GEN_1X};
+                                .full_window = c->kind->arg == FULL_WINDOW};
     return axes_fill(c, &a, p, err);
 }
 
@@ -459,18 +460,19 @@ static const struct op_attr_spec pool3d_attrs_1x[] = {
 static const struct op_attr_spec pool3d_attrs_2x[] = {A_STR("pooling_type", ""), POOL3D_ATTRS, {0}};
 static const struct op_attr_spec index3d_attrs[] = {POOL_ATTRS_3D, {0}};
 
-#define POOL_ROWS(name, gen, attr_table)                                                     \
-    {.type = name,                                                                           \
-     .generations = gen,                                                                     \
-     .ins = x_ins,                                                                           \
-     .outs = out_outs,                                                                       \
-     .attrs = attr_table,                                                                    \
-     .grad = "X Out Out@GRAD -> X@GRAD",                                                     \
-     .infer = pool_infer,                                                                    \
-     .run = pool_run},                                                                       \
-    {                                                                                        \
-        .type = name "_grad", .generations = gen, .ins = pool_grad_ins, .outs = x_grad_outs, \
-        .attrs = attr_table, .infer = pool_grad_infer, .run = pool_grad_run                  \
+#define POOL_ROWS(name, gen, window, attr_table)                                                 \
+    {.type = name,                                                                               \
+     .generations = gen,                                                                         \
+     .arg = window,                                                                              \
+     .ins = x_ins,                                                                               \
+     .outs = out_outs,                                                                           \
+     .attrs = attr_table,                                                                        \
+     .grad = "X Out Out@GRAD -> X@GRAD",                                                         \
+     .infer = pool_infer,                                                                        \
+     .run = pool_run},                                                                           \
+    {                                                                                            \
+        .type = name "_grad", .generations = gen, .arg = window, .ins = pool_grad_ins,           \
+        .outs = x_grad_outs, .attrs = attr_table, .infer = pool_grad_infer, .run = pool_grad_run \
     }
 #define INDEX_ROWS(name, attr_table)                                                           \
     {.type = name,                                                                             \
@@ -485,10 +487,10 @@ static const struct op_attr_spec index3d_attrs[] = {POOL_ATTRS_3D, {0}};
         .infer = pool_grad_infer, .run = index_grad_run                                        \
     }
 
-const struct op_kind ops_pool[] = {POOL_ROWS("pool2d", GEN_1X, pool_attrs_1x),
-                                   POOL_ROWS("pool2d", GEN_2X, pool_attrs_2x),
-                                   POOL_ROWS("pool3d", GEN_1X, pool3d_attrs_1x),
-                                   POOL_ROWS("pool3d", GEN_2X, pool3d_attrs_2x),
+const struct op_kind ops_pool[] = {POOL_ROWS("pool2d", GEN_1X, FULL_WINDOW, pool_attrs_1x),
+                                   POOL_ROWS("pool2d", GEN_2X, 0, pool_attrs_2x),
+                                   POOL_ROWS("pool3d", GEN_1X, FULL_WINDOW, pool3d_attrs_1x),
+                                   POOL_ROWS("pool3d", GEN_2X, 0, pool3d_attrs_2x),
                                    INDEX_ROWS("max_pool2d_with_index", index_attrs),
                                    INDEX_ROWS("max_pool3d_with_index", index3d_attrs),
                                    {0}};

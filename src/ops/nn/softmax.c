@@ -469,7 +469,7 @@ static const struct op_attr_spec sx_attrs[] = {A_BOOL("soft_label", false),
 #define SOFTMAX_ROWS(gen, attr_table, grad_rule)                                           \
     {.type = "softmax",                                                                    \
      .generations = gen,                                                                   \
-     .fuse = FUSE_SOFTMAX,                                                                 \
+     .class = CLASS_SOFTMAX,                                                               \
      .ins = x_ins,                                                                         \
      .outs = out_outs,                                                                     \
      .attrs = attr_table,                                                                  \
@@ -477,7 +477,7 @@ static const struct op_attr_spec sx_attrs[] = {A_BOOL("soft_label", false),
      .infer = softmax_infer,                                                               \
      .run = softmax_run},                                                                  \
     {                                                                                      \
-        .type = "softmax_grad", .generations = gen, .fuse = FUSE_SOFTMAX_GRAD,             \
+        .type = "softmax_grad", .generations = gen, .class = CLASS_SOFTMAX_GRAD,           \
         .ins = out_grad_ins, .outs = x_grad_outs, .attrs = attr_table, .infer = grad_rule, \
         .run = softmax_grad_run                                                            \
     }
@@ -516,6 +516,7 @@ const struct op_kind ops_softmax[] = {SOFTMAX_ROWS(GEN_1X, softmax_attrs_1x, sof
                                        .infer = softmax_grad_infer_2x,
                                        .run = softmax_grad_run},
                                       {.type = "softmax_with_cross_entropy",
+                                       .flags = OP_CLASS_LABELS,
                                        .ins = sx_ins,
                                        .outs = sx_outs,
                                        .attrs = sx_attrs,

@@ -21,7 +21,7 @@ static int slot_at(const struct op_slot *slots, const char *name)
 
 static const struct optimizer_kind *row_of(const struct op_kind *kind)
 {
-    return optimizer_kind_find(kind->type, kind->generations == GEN_2X ? 2 : 1);
+    return optimizer_kind_find(kind->type, (int)kind->generations);
 }
 
 static struct optimizer_slots slots_of(const struct op_kind *kind)
@@ -176,8 +176,7 @@ enum skiff_status optimizer_prepare(struct kernel *k, struct skiff_error *err)
     struct optimizer *o = mem_alloc_or_die(sizeof *o);
     o->row = row_of(k->kind);
     o->slots = slots_of(k->kind);
-    o->params = (struct rule_params){
-        .rescale = 1, .lr_ratio = 1, .second_gen = k->kind->generations == GEN_2X};
+    o->params = (struct rule_params){.rescale = 1, .lr_ratio = 1, .second_gen = o->row->second_gen};
     for (const struct optimizer_attr *a = o->row->attrs; a->name; a++)
         read_attr(k, a, &o->params);
     if (o->row->flags & OPTIMIZER_DECAY_INSIDE)

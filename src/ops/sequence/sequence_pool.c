@@ -205,7 +205,7 @@ static const struct op_attr_spec pool_attrs[] = {
     A_BOOL("is_test", false), A_STR("pooltype", "AVERAGE"), A_FLOAT("pad_value", 0.0f), {0}};
 
 const struct op_kind ops_sequence_pool[] = {{.type = "sequence_pool",
-                                             .fuse = FUSE_POOL,
+                                             .class = CLASS_POOL,
                                              .ins = pool_ins,
                                              .outs = pool_outs,
                                              .attrs = pool_attrs,
@@ -213,7 +213,7 @@ const struct op_kind ops_sequence_pool[] = {{.type = "sequence_pool",
                                              .infer = pool_infer,
                                              .run = pool_run},
                                             {.type = "sequence_pool_grad",
-                                             .fuse = FUSE_POOL_GRAD,
+                                             .class = CLASS_POOL_GRAD,
                                              .ins = pool_grad_ins,
                                              .outs = pool_grad_outs,
                                              .attrs = pool_attrs,

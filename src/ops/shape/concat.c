@@ -439,16 +439,22 @@ static enum skiff_status mesh_grad_run(struct kernel *k, struct skiff_error *err
     return SKIFF_OK;
 }
 
-/* 2.x calls the gradients `outputs`. */
-static enum skiff_status mesh_make_grad(struct grad_build *g, struct skiff_error *err)
+static enum skiff_status mesh_grad_by(struct grad_build *g, const char *slot)
 {
-    bool is_2x = g->fwd->kind->generations == GEN_2X;
     struct skiff_op *op = grad_op(g, "meshgrid_grad", true);
     grad_use(g, op, "X");
-    use_out_grads(g, op, is_2x ? "outputs" GRAD_SUFFIX : "Out" GRAD_SUFFIX);
+    use_out_grads(g, op, slot);
     if (!grad_make_in_grad(g, op, "X"))
         g->nops--;
     return SKIFF_OK;
+}
+static enum skiff_status mesh_make_grad_1x(struct grad_build *g, struct skiff_error *err)
+{
+    return mesh_grad_by(g, "Out" GRAD_SUFFIX);
+}
+static enum skiff_status mesh_make_grad_2x(struct grad_build *g, struct skiff_error *err)
+{
+    return mesh_grad_by(g, "outputs" GRAD_SUFFIX);
 }
 
 static const struct op_slot mesh_grad_in_1x[] = {
@@ -496,13 +502,13 @@ static const struct op_attr_spec unstack_1x_attrs[] = {
     A_INT("axis", 0), A_REQ("num", ATTR_INT), {0}};
 static const struct op_attr_spec unstack_attrs[] = {A_INT("axis", 0), A_INT("num", 0), {0}};
 
-#define MESH(gen, grad_in)                                                            \
+#define MESH(gen, build, grad_in)                                                     \
     {.type = "meshgrid",                                                              \
      .generations = gen,                                                              \
      .ins = list_in,                                                                  \
      .outs = out_list,                                                                \
      .attrs = no_attrs,                                                               \
-     .make_grad = mesh_make_grad,                                                     \
+     .make_grad = build,                                                              \
      .infer = mesh_infer,                                                             \
      .run = mesh_run},                                                                \
     {                                                                                 \
@@ -512,7 +518,8 @@ static const struct op_attr_spec unstack_attrs[] = {A_INT("axis", 0), A_INT("num
 
 const struct op_kind ops_concat[] = {
     {.type = "concat",
-     .fuse = FUSE_CONCAT,
+     .flags = OP_MOVES,
+     .class = CLASS_CONCAT,
      .ins = concat_in,
      .outs = out_out,
      .attrs = concat_attrs,
@@ -520,7 +527,7 @@ const struct op_kind ops_concat[] = {
      .infer = concat_infer,
      .run = concat_run},
     {.type = "concat_grad",
-     .fuse = FUSE_CONCAT_GRAD,
+     .class = CLASS_CONCAT_GRAD,
      .ins = concat_grad_in,
      .outs = dx_list,
      .attrs = concat_attrs,
@@ -578,8 +585,8 @@ const struct op_kind ops_concat[] = {
      .make_grad = unbind_make_grad,
      .infer = unstack_infer,
      .run = unstack_run},
-    MESH(GEN_1X, mesh_grad_in_1x),
-    MESH(GEN_2X, mesh_grad_in_2x),
+    MESH(GEN_1X, mesh_make_grad_1x, mesh_grad_in_1x),
+    MESH(GEN_2X, mesh_make_grad_2x, mesh_grad_in_2x),
     {.type = "unstack_grad",
      .ins = dy_list_in,
      .outs = dx_out,

@@ -74,8 +74,8 @@ static enum skiff_status walk_infer(struct infer *c, bool keep, struct skiff_err
         return infer_fail(c, X, 0, err, "%s", wrong);
     if (keep)
         d.rest.dims[d.rest.ndim++] = d.count;
-    else if (!d.rest.ndim && c->kind->generations == GEN_1X)
-        d.rest = SHAPE(1);
+    else if (!d.rest.ndim)
+        d.rest = infer_one_number(c);
     return infer_out(c, 0, 0, infer_in_dtype(c, X, 0), &d.rest, err);
 }
 static enum skiff_status diagonal_infer(struct infer *c, struct skiff_error *err)
@@ -158,10 +158,11 @@ static enum skiff_status trace_grad_run(struct kernel *k, struct skiff_error *er
 }
 
 /* ---- diag_v2, diag: the diagonal of a matrix, or a matrix of a vector ---- */
+enum { VECTOR_ONLY = 1 }; /* op_kind.arg: no attributes, and X is a vector (diag) */
 
 static int32_t diag_offset(const struct op_kind *kind, const struct attr_value *attr)
 {
-    return kind->generations == GEN_1X ? 0 : attr[A_OFFSET].i;
+    return kind->arg == VECTOR_ONLY ? 0 : attr[A_OFFSET].i;
 }
 
 static enum skiff_status diag_infer(struct infer *c, struct skiff_error *err)
@@ -169,7 +170,7 @@ static enum skiff_status diag_infer(struct infer *c, struct skiff_error *err)
     const struct shape *x = infer_in(c, X, 0);
     int32_t offset = diag_offset(c->kind, c->attr);
     struct diagonal d;
-    if (x->ndim != 1 && (x->ndim != 2 || c->kind->generations == GEN_1X))
+    if (x->ndim != 1 && (x->ndim != 2 || c->kind->arg == VECTOR_ONLY))
         return infer_fail(c, X, 0, err, "must be a vector or a matrix");
     int64_t side = x->dims[0] < 0 ? -1 : x->dims[0] + (offset < 0 ? -offset : offset);
     struct shape out = SHAPE(side, side);
@@ -189,7 +190,7 @@ static enum skiff_status diag_run(struct kernel *k, struct skiff_error *err)
     struct diagonal d;
     TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
     diagonal_init(&d, vector ? &out->shape : &x->shape, diag_offset(k->kind, k->attr), 0, 1);
-    float fill = k->kind->generations == GEN_1X ? 0 : k->attr[1].f;
+    float fill = k->kind->arg == VECTOR_ONLY ? 0 : k->attr[1].f;
     if (vector)
         DISPATCH_NUMBER(x->dtype, T, {
             T *o = out->data;
@@ -375,12 +376,14 @@ const struct op_kind ops_diagonal[] = {
     KIND("diagonal", GEN_2X, input_in, out_out, walk_attrs, diagonal_infer, diagonal_run, BY_INPUT),
     KIND("diagonal_grad", GEN_2X, input_grad_in, dinput_out, walk_attrs, grad_infer,
          diagonal_grad_run, ),
-    KIND("trace", GEN_1X, input_in, out_out, embed_attrs, trace_infer, trace_run, BY_INPUT),
+    KIND("trace", GEN_1X, input_in, out_out, embed_attrs, trace_infer, trace_run, BY_INPUT,
+         .flags = OP_ONE_DIM),
     KIND("trace_grad", GEN_1X, input_grad_in, dinput_out, embed_attrs, grad_infer,
          trace_grad_run, ),
     KIND("trace", GEN_2X, input_in, out_out, walk_attrs, trace_infer, trace_run, BY_INPUT),
     KIND("trace_grad", GEN_2X, input_grad_in, dinput_out, walk_attrs, grad_infer, trace_grad_run, ),
-    KIND("diag", GEN_1X, diagonal_x_in, out_out, none, diag_infer, diag_run, NO_GRAD),
+    KIND("diag", GEN_1X, diagonal_x_in, out_out, none, diag_infer, diag_run, NO_GRAD,
+         .arg = VECTOR_ONLY),
     KIND("diag_v2", GEN_2X, x_in, out_out, diag_attrs, diag_infer, diag_run,
          .grad = "X Out@GRAD -> X@GRAD"),
     KIND("diag_v2_grad", GEN_2X, x_grad_in, dx_out, diag_attrs, grad_infer, diag_grad_run, ),

@@ -152,6 +152,7 @@ static enum skiff_status sum_grad_run(struct kernel *k, struct skiff_error *err)
 enum { SB_X, SB_SEED };
 enum { SB_OUT, SB_ORDER, SB_SEED_OUT };
 enum { SG_ORDER, SG_DOUT };
+enum { ONE_CYCLE = 1 }; /* op_kind.arg: no row stays where it is (2.x) */
 
 static enum skiff_status shuffle_infer(struct infer *c, struct skiff_error *err)
 {
@@ -206,7 +207,7 @@ static enum skiff_status shuffle_run(struct kernel *k, struct skiff_error *err)
     int last = x->shape.ndim - 1;
     int64_t rows = shape_rows(&x->shape, last), seed, *order = tensor_i64(kernel_out(k, SB_ORDER));
     size_t bytes = (size_t)x->shape.dims[last] * dtype_size(x->dtype);
-    bool derange = k->kind->generations == GEN_2X;
+    bool derange = k->kind->arg == ONE_CYCLE;
     struct shape one = SHAPE(1);
     if (rows >= RAND0_MODULUS - 2)
         return kernel_fail(k, SKIFF_RANGE, err, "X (%s) has %lld rows, too many for the engine",
@@ -287,17 +288,17 @@ static const struct op_attr_spec shuffle_attrs[] = {A_INT("startup_seed", 0), {0
         .type = "partial_" #name "_grad", .ins = xs_grad_ins, .outs = xs_grad_outs, \
         .attrs = specs, .infer = columns_grad_infer, .run = name##_grad_run         \
     }
-#define SHUFFLE(gen)                                                                        \
-    {                                                                                       \
-        .type = "shuffle_batch", .generations = gen, .flags = OP_RANDOM | OP_EMPTY_OK,      \
-        .ins = shuffle_ins, .outs = shuffle_outs, .attrs = shuffle_attrs,                   \
-        .grad = "ShuffleIdx Out@GRAD -> X@GRAD", .infer = shuffle_infer, .run = shuffle_run \
+#define SHUFFLE(gen, way)                                                                          \
+    {                                                                                              \
+        .type = "shuffle_batch", .generations = gen, .arg = way, .flags = OP_RANDOM | OP_EMPTY_OK, \
+        .ins = shuffle_ins, .outs = shuffle_outs, .attrs = shuffle_attrs,                          \
+        .grad = "ShuffleIdx Out@GRAD -> X@GRAD", .infer = shuffle_infer, .run = shuffle_run        \
     }
 
 const struct op_kind ops_partial[] = {COLUMNS(concat, concat_attrs),
                                       COLUMNS(sum, sum_attrs),
-                                      SHUFFLE(GEN_1X),
-                                      SHUFFLE(GEN_2X),
+                                      SHUFFLE(GEN_1X, 0),
+                                      SHUFFLE(GEN_2X, ONE_CYCLE),
                                       {.type = "shuffle_batch_grad",
                                        .ins = shuffle_grad_ins,
                                        .outs = x_grad_outs,

@@ -43,8 +43,8 @@ static enum skiff_status arg_infer(struct infer *c, struct skiff_error *err)
         else if (keep)
             out.dims[out.ndim++] = 1;
     }
-    if (out.ndim == 0 && c->kind->generations == GEN_1X)
-        out = SHAPE(1);
+    if (out.ndim == 0)
+        out = infer_one_number(c);
     return infer_out(c, 0, 0, arg_dtype(c->attr[AM_DTYPE].i), &out, err);
 }
 
@@ -617,9 +617,11 @@ static const struct op_attr_spec one_hot_attrs[] = {
 #define NO_GRAD .flags = OP_NO_GRAD_NEEDED
 
 const struct op_kind ops_topk[] = {
-    KIND("arg_max", GEN_1X, x_in, out_out, arg_1x_attrs, arg_infer, arg_max_run, NO_GRAD),
+    KIND("arg_max", GEN_1X, x_in, out_out, arg_1x_attrs, arg_infer, arg_max_run,
+         NO_GRAD | OP_ONE_DIM),
     KIND("arg_max", GEN_2X, x_in, out_out, arg_2x_attrs, arg_infer, arg_max_run, NO_GRAD),
-    KIND("arg_min", GEN_1X, x_in, out_out, arg_1x_attrs, arg_infer, arg_min_run, NO_GRAD),
+    KIND("arg_min", GEN_1X, x_in, out_out, arg_1x_attrs, arg_infer, arg_min_run,
+         NO_GRAD | OP_ONE_DIM),
     KIND("arg_min", GEN_2X, x_in, out_out, arg_2x_attrs, arg_infer, arg_min_run, NO_GRAD),
     KIND("argsort", 0, x_in, order_out, argsort_attrs, argsort_infer, argsort_run,
          .grad = "X Indices Out@GRAD -> X@GRAD"),

@@ -353,7 +353,7 @@ static const struct op_attr_spec no_attrs[] = {{0}};
 
 const struct op_kind ops_rows[] = {{.type = "sum",
                                     .flags = OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK,
-                                    .fuse = FUSE_SUM,
+                                    .class = CLASS_SUM,
                                     .ins = x_list,
                                     .outs = out_out,
                                     .attrs = sum_attrs,
