@@ -19,7 +19,7 @@
 #include "cli/doctor.h"
 #include "cli/task_flags.h"
 #include "cli/observer.h"
-#include "cli/launch.h"
+#include "launch/launch.h"
 #include "data/files.h"
 #include "fs/fs.h"
 #include "fleet/settings.h"

@@ -5,7 +5,7 @@
 
 #include "base/secret.h"
 #include "cli/command.h"
-#include "cli/secret_share.h"
+#include "launch/secret_share.h"
 
 struct secret_flags {
     const char *out, *file, *hosts, *to;

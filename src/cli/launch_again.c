@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "config/config.h"
 #include "cli/job.h"
-#include "cli/launch.h"
+#include "cli/launch_args.h"
 #include "cli/runs.h"
 #include "cli/task_flags.h"
 
@@ -43,7 +43,7 @@ int launch_check_config(const struct launch_args *a, const char *name)
     else if (flags.config && task_open(&task, &flags, true, &err) < 0)
         code = command_fail(name, &err);
     else if (flags.config) {
-        if (a->mode == &launch_ps_mode && job_check(&task, &flags, &err) < 0)
+        if (!a->options.collective && job_check(&task, &flags, &err) < 0)
             code = command_fail(name, &err);
         task_close(&task);
     }
@@ -83,12 +83,12 @@ void launch_again_begin(struct launch_args *a)
 void launch_again(struct launch_args *a)
 {
     char run[LAUNCH_RUN] = "";
-    a->attempt++;
+    a->options.attempt++;
     if (a->kind != LAUNCH_CONFIG)
         return;
     newest_run(a, run);
     /* other machines may not see the folder: there all must decide alike */
-    bool several = a->nnodes > 1 || (a->ips && strchr(a->ips, ','));
+    bool several = a->options.nnodes > 1 || (a->options.ips && strchr(a->options.ips, ','));
     if (several || a->resume || strcmp(run, a->run_before) != 0)
         launch_args_resume(a);
 }

@@ -3,12 +3,15 @@
  * meaning on CPUs are accepted and ignored, so that existing scripts run; those that would change
  * the result are refused. Everything behind the script belongs to the script. */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/launch.h"
+#include "cli/launch_args.h"
+#include "store/file.h"
 
 #define AT(field) offsetof(struct launch_args, field)
 #define NO_HETER "heterogeneous workers are not supported; remove this flag"
@@ -18,75 +21,77 @@ static const struct option rows[] = {
      .group = "program"},
     {"resume", OPTION_BOOL, AT(resume),
      .help = "with -m: resume from the newest complete epoch, or from the part that Ctrl-C saved"},
-    {"server_num", OPTION_INT, AT(server_num), .low = 1, .high = 65535, .value = "N",
+    {"server_num", OPTION_INT, AT(options.server_num), .low = 1, .high = 65535, .value = "N",
      .help = "start N servers on this machine, on free ports", .group = "servers and workers"},
-    {"worker_num", OPTION_INT, AT(worker_num), .also = "trainer_num", .low = 1, .high = 65535,
-     .value = "N", .help = "start N workers on this machine"},
-    {"servers", OPTION_TEXT, AT(servers), .also = "endpoints", .value = "LIST",
+    {"worker_num", OPTION_INT, AT(options.worker_num), .also = "trainer_num", .low = 1,
+     .high = 65535, .value = "N", .help = "start N workers on this machine"},
+    {"servers", OPTION_TEXT, AT(options.servers), .also = "endpoints", .value = "LIST",
      .help = "list all servers as host:port,host:port; every machine starts the servers that have "
              "its own "
              "address (POD_IP names it)"},
-    {"workers", OPTION_TEXT, AT(workers), .also = "trainers", .value = "LIST",
+    {"workers", OPTION_TEXT, AT(options.workers), .also = "trainers", .value = "LIST",
      .help = "list the hosts of all workers as host,host; every machine starts its own"},
-    {"server_memory", OPTION_SIZE, AT(server_memory), .value = "SIZE", .default_text = "no limit",
+    {"server_memory", OPTION_SIZE, AT(options.server_memory), .value = "SIZE",
+     .default_text = "no limit",
      .help =
          "limit the memory of the sparse tables of each server, as 8G; at the limit the tables' "
          "memory_policy decides which rows leave"},
-    {"collective", OPTION_BOOL, AT(collective),
+    {"collective", OPTION_BOOL, AT(options.collective),
      .help = "start ranks, each of which holds all parameters; the default if no flag of "
              "servers and workers is given",
      .group = "ranks (collective training)"},
-    {"nproc_per_node", OPTION_INT, AT(nproc), .low = 0, .high = 65535, .value = "N",
+    {"nproc_per_node", OPTION_INT, AT(options.nproc), .low = 0, .high = 65535, .value = "N",
      .help = "start N ranks on this machine", .default_text = "1"},
     {"devices", OPTION_TEXT, AT(devices), .also = "gpus", .value = "0,1",
      .help = "start one rank for each number; all of them use CPUs"},
     {"xpus", OPTION_TEXT, AT(devices), .value = "0,1", .help = "same as --devices"},
     {"selected_gpus", OPTION_TEXT, AT(devices), .also = "npus", .value = "0,1",
      .help = "same as --devices"},
-    {"ips", OPTION_TEXT, AT(ips), .value = "LIST",
+    {"ips", OPTION_TEXT, AT(options.ips), .value = "LIST",
      .help =
          "list the addresses of all machines with ranks; run the same command on each; ports begin "
          "at --start_port",
      .default_text = "this machine alone"},
-    {"nnodes", OPTION_INT, AT(nnodes), .low = 1, .high = 65535, .value = "N",
+    {"nnodes", OPTION_INT, AT(options.nnodes), .low = 1, .high = 65535, .value = "N",
      .help = "run the job on N machines, whose launchers find each other at --master",
      .default_text = "1"},
-    {"master", OPTION_TEXT, AT(master), .value = "HOST:PORT",
+    {"master", OPTION_TEXT, AT(options.master), .value = "HOST:PORT",
      .help = "set the rendezvous of the launchers: an address of one of the machines"},
-    {"rank", OPTION_INT, AT(rank), .low = -1, .high = 65534, .standard = "-1", .value = "N",
+    {"rank", OPTION_INT, AT(options.rank), .low = -1, .high = 65534, .standard = "-1", .value = "N",
      .help = "set the number of this machine, from 0", .default_text = "by order of arrival"},
-    {"job_id", OPTION_TEXT, AT(job_id), .value = "NAME",
+    {"job_id", OPTION_TEXT, AT(options.job_id), .value = "NAME",
      .help = "name the job; all machines that use one --master give the same name"},
     {"restarts", OPTION_INT, AT(restarts), .low = 0, .high = 1000000, .value = "N",
      .help = "restart the whole job up to N times when a rank fails: with -m from the "
              "last saved epoch; scripts read SKIFF_RESTART=1, 2, ...",
      .default_text = "0"},
-    {"host", OPTION_TEXT, AT(host), .value = "HOST", .help = "set the address of this machine",
-     .default_text = "POD_IP", .group = "addresses and transport"},
-    {"start_port", OPTION_INT, AT(start_port), .low = 0, .high = 65535, .value = "N",
+    {"host", OPTION_TEXT, AT(options.host), .value = "HOST",
+     .help = "set the address of this machine", .default_text = "POD_IP",
+     .group = "addresses and transport"},
+    {"start_port", OPTION_INT, AT(options.start_port), .low = 0, .high = 65535, .value = "N",
      .help = "use the ports N, N + 1, ... for the servers of --server_num, or for ranks",
      .default_text = "free ports; with --ips 6070"},
-    {"transport", OPTION_TEXT, AT(transport), .value = "NAME",
+    {"transport", OPTION_TEXT, AT(options.transport), .value = "NAME",
      .help =
          "connect processes by tcp or by ipc (faster on one machine); settings may follow the name "
          "(docs/guide/distributed.md)",
      .default_text = "tcp"},
-    {"encrypt", OPTION_TEXT, AT(encrypt), .value = "on|off|auto",
+    {"encrypt", OPTION_TEXT, AT(options.encrypt), .value = "on|off|auto",
      .help = "encrypt connections; auto: only those between machines", .group = "security",
      .default_text = "auto"},
     {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",
      .help = "read the job's secret from FILE (skiff secret new; docs/guide/security.md)",
      .default_text = "on one machine a new secret"},
-    {"share_secret", OPTION_BOOL, AT(share_secret),
+    {"share_secret", OPTION_BOOL, AT(options.share_secret),
      .help = "make a secret on the machine of server 0 or rank 0 and send it to the other machines "
              "by ssh"},
-    {"insecure", OPTION_BOOL, AT(insecure),
+    {"insecure", OPTION_BOOL, AT(options.insecure),
      .help = "allow several machines without a secret: any process that can connect can "
              "read and change everything"},
-    {"log_dir", OPTION_TEXT, AT(log_dir), .value = "DIR",
+    {"log_dir", OPTION_TEXT, AT(options.log_dir), .value = "DIR",
      .help = "write serverlog.N and workerlog.N to DIR", .group = "output",
      .default_text = "log; launch-ps: logs"},
-    {"log_overwrite", OPTION_BOOL, AT(log_overwrite), .takes_word = true,
+    {"log_overwrite", OPTION_BOOL, AT(options.log_overwrite), .takes_word = true,
      .help =
          "overwrite the logs of ranks instead of appending to them (logs of servers and workers "
          "are always overwritten); True or False may follow"},
@@ -119,7 +124,7 @@ static const struct option rows[] = {
     {"heter_devices", OPTION_REFUSED, .help = NO_HETER},
     {0}};
 
-const struct options launch_options = {
+const struct options launch_options_table = {
     .rows = rows,
     .words = "COMMAND",
     .rest = true,
@@ -130,7 +135,7 @@ void launch_args_resume(struct launch_args *a)
     char **words = mem_alloc_or_die(((size_t)a->ncommand + 2) * sizeof *words);
     int n = 0;
     for (int i = 0; i < a->ncommand; i++)
-        if (!a->attempt ||
+        if (!a->options.attempt ||
             (strcmp(a->command[i], "--overwrite") && strcmp(a->command[i], "--resume")))
             words[n++] = a->command[i];
     words[n++] = "--resume";
@@ -140,11 +145,52 @@ void launch_args_resume(struct launch_args *a)
     a->ncommand = n;
 }
 
+/* The package that is next to the executable, so that scripts find it. */
+static void find_python_path(struct launch_args *a)
+{
+    static const char *const positions[] = {"python", "../lib/skiff/python"};
+    const char *slash = strrchr(a->exe, '/');
+    for (size_t i = 0; i < sizeof positions / sizeof positions[0] && !a->options.python_path; i++) {
+        snprintf(a->python_path, sizeof a->python_path, "%.*s/%s",
+                 (int)(slash ? slash - a->exe : 0), a->exe, positions[i]);
+        if (file_is_dir(a->python_path))
+            a->options.python_path = a->python_path;
+    }
+}
+
+void launch_args_fill(struct launch_args *a)
+{
+    ssize_t n = readlink("/proc/self/exe", a->exe, sizeof a->exe - 1);
+    a->exe[n > 0 ? n : 0] = 0;
+    char **words = mem_alloc_or_die(((size_t)a->ncommand + 4) * sizeof *words);
+    int at = 0;
+    if (a->kind == LAUNCH_CONFIG) {
+        words[at++] = a->program ? (char *)a->program : a->exe;
+        words[at++] = "train";
+    } else if (a->kind == LAUNCH_SCRIPT) {
+        words[at++] = a->exe; /* it knows which Python */
+        words[at++] = "python";
+        words[at++] = "-u";
+    }
+    memcpy(words + at, a->command, (size_t)a->ncommand * sizeof *words);
+    free(a->options.command);
+    a->options.command = words;
+    a->options.saves = a->kind == LAUNCH_CONFIG;
+    find_python_path(a);
+}
+
+void launch_args_deinit(struct launch_args *a)
+{
+    free(a->longer);
+    free(a->options.command);
+}
+
 /* ---- the environment ---- */
 
 static bool names_ps(const struct launch_args *a)
 {
-    return a->servers || a->workers || a->server_num || a->worker_num;
+    return a->options.servers || a->options.workers || a->options.server_num ||
+           a->options.worker_num;
 }
 
 static const struct option *find_row(const char *name)
@@ -188,14 +234,14 @@ int launch_args_environment(struct launch_args *a, const char *name)
 /* A flag that only collective jobs have, or NULL. */
 static const char *names_collective(const struct launch_args *a)
 {
-    return a->collective  ? "--collective"
-           : a->nproc     ? "--nproc_per_node"
-           : a->ips       ? "--ips"
-           : a->master    ? "--master"
-           : a->nnodes    ? "--nnodes"
-           : a->rank >= 0 ? "--rank"
-           : a->restarts  ? "--restarts"
-                          : NULL;
+    return a->options.collective  ? "--collective"
+           : a->options.nproc     ? "--nproc_per_node"
+           : a->options.ips       ? "--ips"
+           : a->options.master    ? "--master"
+           : a->options.nnodes    ? "--nnodes"
+           : a->options.rank >= 0 ? "--rank"
+           : a->restarts          ? "--restarts"
+                                  : NULL;
 }
 
 bool launch_args_parts(const struct launch_args *a)
@@ -211,7 +257,7 @@ static int choose_mode(struct launch_args *a, const char *name, bool launch_ps)
     if (a->run_mode && !ps_mode && strcasecmp(a->run_mode, "collective") != 0)
         return command_usage(name, "--run_mode is '%s'; expected collective or ps", a->run_mode);
     bool ps = launch_ps || names_ps(a) || ps_mode;
-    a->mode = ps ? &launch_ps_mode : &launch_collective_mode;
+    a->options.collective = !ps;
     if (ps && flag)
         return command_usage(name,
                              "%s is for ranks, each of which holds all parameters; %s is for "
@@ -228,22 +274,22 @@ static int choose_mode(struct launch_args *a, const char *name, bool launch_ps)
 
 static int check_nodes(const struct launch_args *a, const char *name)
 {
-    int nodes = a->nnodes ? a->nnodes : 1;
-    if (a->ips && a->master)
+    int nodes = a->options.nnodes ? a->options.nnodes : 1;
+    if (a->options.ips && a->options.master)
         return command_usage(
             name, "--ips lists all machines, --master sets their rendezvous; give one of them");
-    if (a->ips && (a->rank >= 0 || a->nnodes))
+    if (a->options.ips && (a->options.rank >= 0 || a->options.nnodes))
         return command_usage(name, "--nnodes and --rank need --master; with --ips, the list gives "
                                    "the number of machines, and POD_IP or --host this machine");
-    if (nodes > 1 && !a->master)
+    if (nodes > 1 && !a->options.master)
         return command_usage(
             name,
             "--nnodes %d needs a rendezvous: give --master HOST:PORT, the same on all machines",
             nodes);
-    if (a->rank >= nodes)
+    if (a->options.rank >= nodes)
         return command_usage(name, "--rank %d: with --nnodes %d, ranks of machines are 0 to %d",
-                             a->rank, nodes, nodes - 1);
-    if (a->master && a->share_secret)
+                             a->options.rank, nodes, nodes - 1);
+    if (a->options.master && a->options.share_secret)
         return command_usage(name, "--share_secret needs the addresses of all machines: --ips "
                                    "instead of --master, or --secret_file");
     return 0;
@@ -274,7 +320,7 @@ static int check_collective(struct launch_args *a, const char *name)
     int devices = count_devices(a, name), status = check_nodes(a, name);
     if (!devices || status)
         return 2;
-    a->nproc = a->nproc ? a->nproc : devices;
+    a->options.nproc = a->options.nproc ? a->options.nproc : devices;
     if (a->elastic_level > 0 && !a->restarts)
         a->restarts = a->max_restart;
     return 0;
@@ -332,13 +378,13 @@ int launch_args_check(struct launch_args *a, const struct command_call *call, bo
     take_log_level(a);
     int status = check_command(a, call);
     status = status ? status : choose_mode(a, call->name, launch_ps);
-    if (!status && a->mode == &launch_collective_mode)
+    if (!status && a->options.collective)
         status = check_collective(a, call->name);
-    if (!a->log_dir || !*a->log_dir)
-        a->log_dir = launch_ps ? "logs" : "log";
-    if (launch_ps && !a->server_num && !a->servers)
-        a->server_num = 2;
-    if (launch_ps && !a->worker_num && !a->workers)
-        a->worker_num = 2;
+    if (!a->options.log_dir || !*a->options.log_dir)
+        a->options.log_dir = launch_ps ? "logs" : "log";
+    if (launch_ps && !a->options.server_num && !a->options.servers)
+        a->options.server_num = 2;
+    if (launch_ps && !a->options.worker_num && !a->options.workers)
+        a->options.worker_num = 2;
     return status;
 }

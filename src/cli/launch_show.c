@@ -1,6 +1,6 @@
 /* What the launcher prints: the plan, one progress line, the last lines of a log, the final table.
  *
- * Only the thread of launch_run.c calls this. A terminal gets one line that is overwritten;
+ * A terminal gets one line that is overwritten;
  * otherwise a line is printed at intervals. The hint for --resume is printed only when a restart
  * would find something to resume from. */
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/launch.h"
+#include "cli/launch_show.h"
 #include "cli/progress.h"
 
 #define PLAIN_PERIOD 5.0
@@ -22,10 +22,42 @@
 #define NAMED_WORKERS 6 /* so many are listed; of more only those that are wrong, and the slowest */
 #define TAIL_BYTES 65536
 
-void launch_print_plan(const struct launch *l)
+static void print_servers_plan(const struct launch *l)
+{
+    int servers = 0;
+    for (int i = 0; i < l->n; i++)
+        servers += l->at[i].server;
+    fprintf(stderr, "skiff launch: %d server%s (%s) and %d worker%s, logs in %s/\n", l->nservers,
+            l->nservers == 1 ? "" : "s", l->servers_text, l->nworkers, l->nworkers == 1 ? "" : "s",
+            l->options->log_dir);
+    if (l->elsewhere)
+        fprintf(stderr,
+                "skiff launch: of these, %d server%s and %d worker%s are on this machine%s\n",
+                servers, servers == 1 ? "" : "s", l->n - servers, l->n - servers == 1 ? "" : "s",
+                l->secret[0] ? "" : "; no secret: every process that reaches a server can connect");
+}
+
+static void print_ranks_plan(const struct launch *l, const struct launch_args *a)
+{
+    bool gpu_backend = a->backend && (!strcmp(a->backend, "nccl") || !strcmp(a->backend, "bkcl"));
+    if ((a->devices || gpu_backend) && !a->options.attempt)
+        fprintf(stderr, "skiff launch: ranks use CPUs; device names are ignored\n");
+    fprintf(stderr, "skiff launch: %d rank%s (%s), logs in %s/\n", l->nworkers,
+            l->nworkers == 1 ? "" : "s", l->workers_text, a->options.log_dir);
+    if (l->elsewhere)
+        fprintf(stderr,
+                "skiff launch: this is machine %d of %d, with %d of them, from rank %d on%s\n",
+                l->node, l->nodes, l->n, l->at[0].index,
+                l->secret[0] ? "" : "; no secret: every process that reaches a rank can connect");
+}
+
+void launch_print_plan(const struct launch *l, const struct launch_args *a)
 {
     char weak[256];
-    l->mode->print_plan(l);
+    if (a->options.collective)
+        print_ranks_plan(l, a);
+    else
+        print_servers_plan(l);
     if (secret_is_weak(l->secret, weak, sizeof(weak)))
         fprintf(stderr, "skiff launch: %s\n", weak);
 }
@@ -124,7 +156,8 @@ static void last_line(const struct launch *l, char *out, size_t capacity)
 static void add_running(struct buf *out, const struct launch *l, const struct merged *m,
                         const char *before, const char *between)
 {
-    buf_printf(out, "%s%d %s%s", before, m->running, l->mode->process, m->running == 1 ? "" : "s");
+    buf_printf(out, "%s%d %s%s", before, m->running, launch_process_name(l),
+               m->running == 1 ? "" : "s");
     if (l->nservers)
         buf_printf(out, "%s%d server%s", between, m->servers, m->servers == 1 ? "" : "s");
 }
@@ -203,10 +236,26 @@ static void describe(const struct launch *l, double spent, char *out, size_t cap
     buf_deinit(&b);
 }
 
-void launch_screen_init(struct launch_screen *s, bool quiet)
+/* Ranks' progress is in their log, which is shown. */
+void launch_screen_init(struct launch_screen *s, const struct launch_args *a)
 {
-    *s = (struct launch_screen){.quiet = quiet, .started = clock_seconds()};
+    *s = (struct launch_screen){
+        .quiet = a->quiet || a->options.collective, .waits = !a->quiet, .started = clock_seconds()};
     s->terminal = isatty(STDERR_FILENO);
+}
+
+static void print_event(void *arg, const struct launch_event *event)
+{
+    struct launch_screen *s = arg;
+    if (!event->text || (event->kind == LAUNCH_EVENT_WAITING && !s->waits))
+        return;
+    launch_screen_clear(s);
+    fprintf(stderr, "skiff launch: %s\n", event->text);
+}
+
+struct launch_events launch_screen_events(struct launch_screen *s)
+{
+    return (struct launch_events){.on_event = print_event, .arg = s};
 }
 
 /* One less than there are: a line that is full continues in the next. */
@@ -243,8 +292,6 @@ void launch_screen_clear(struct launch_screen *s)
 void launch_echo_open(struct launch_echo *e, const struct launch *l)
 {
     e->fd = -1;
-    if (!l->mode->echoes || l->args->quiet)
-        return;
     e->fd = open(l->at[0].log, O_RDONLY | O_CLOEXEC);
     if (e->fd >= 0)
         lseek(e->fd, l->at[0].log_from, SEEK_SET);
@@ -278,7 +325,7 @@ void launch_echo_close(struct launch_echo *e)
 
 /* ---- the end ---- */
 
-void launch_print_tail(const struct launch_process *p, int lines)
+static void print_tail(const struct launch_process *p, int lines)
 {
     char name[64], *text = mem_alloc_or_die(TAIL_BYTES + 1);
     struct stat st;
@@ -303,19 +350,6 @@ void launch_print_tail(const struct launch_process *p, int lines)
     else
         fprintf(stderr, "---- %s (%s) is empty\n", p->log, launch_name(p, name));
     free(text);
-}
-
-void launch_print_failed(const struct launch *l)
-{
-    int others = l->mode->grace_seconds > 0 ? 3 : 0; /* they may say what they saw */
-    for (int i = 0; i < l->n && others > 0; i++)
-        if (i != l->failed && l->at[i].ended && l->at[i].status && !l->at[i].reported) {
-            launch_print_tail(&l->at[i], 10);
-            others--;
-        }
-    launch_print_tail(&l->at[l->failed], 20);
-    if (l->nservers)
-        launch_print_doctor(l);
 }
 
 static void status_text(const struct launch_process *p, char *out, size_t capacity)
@@ -406,8 +440,8 @@ void launch_print_table(const struct launch *l)
 
 void launch_print_warnings(const struct launch *l)
 {
-    for (int i = 0; i < l->nnotes; i++)
-        fprintf(stderr, "skiff launch: %s%s\n", i ? "" : "warning: ", l->notes[i].text);
+    for (int i = 0; i < l->nwarnings; i++)
+        fprintf(stderr, "skiff launch: %s%s\n", i ? "" : "warning: ", l->warnings[i].text);
 }
 
 /* ---- what to do next ---- */
@@ -441,11 +475,10 @@ static bool only_trains(const char *word)
 }
 
 /* Who takes part, and how they reach each other. */
-static void add_parts(const struct launch *l, struct buf *line)
+static void add_parts(const struct launch *l, const struct launch_args *a, struct buf *line)
 {
-    const struct launch_args *a = l->args;
-    const char *const flags[][2] = {{"--transport", a->transport},
-                                    {"--encrypt", a->encrypt},
+    const char *const flags[][2] = {{"--transport", a->options.transport},
+                                    {"--encrypt", a->options.encrypt},
                                     {"--secret_file", a->secret_file}};
     buf_printf(line, " --servers %s", l->servers_text);
     if (l->workers)
@@ -457,13 +490,13 @@ static void add_parts(const struct launch *l, struct buf *line)
             add_word(line, flags[i][0]);
             add_word(line, flags[i][1]);
         }
-    if (a->insecure)
+    if (a->options.insecure)
         add_word(line, "--insecure");
 }
 
-void launch_print_doctor(const struct launch *l)
+/* The command of `skiff doctor` for this job: while it runs, or when it has failed. */
+static void print_doctor(const struct launch *l, const struct launch_args *a)
 {
-    const struct launch_args *a = l->args;
     struct buf line = BUF_INIT;
     int pid = 0; /* of a worker, or of any process here */
     for (int i = 0; i < l->n && l->failed < 0; i++)
@@ -476,12 +509,25 @@ void launch_print_doctor(const struct launch *l)
     if (pid)
         buf_printf(&line, " --pid %d", pid);
     else
-        add_parts(l, &line);
+        add_parts(l, a, &line);
     fprintf(stderr, "skiff launch: check this job with: %s\n", line.data);
     buf_deinit(&line);
 }
 
-void launch_print_processes(const struct launch *l)
+void launch_print_failed(const struct launch *l, const struct launch_args *a)
+{
+    int others = a->options.collective ? 3 : 0; /* they may say what they saw */
+    for (int i = 0; i < l->n && others > 0; i++)
+        if (i != l->failed && l->at[i].ended && l->at[i].status && !l->at[i].reported) {
+            print_tail(&l->at[i], 10);
+            others--;
+        }
+    print_tail(&l->at[l->failed], 20);
+    if (l->nservers)
+        print_doctor(l, a);
+}
+
+void launch_print_processes(const struct launch *l, const struct launch_args *a)
 {
     char name[64];
     for (int i = 0; i < l->n; i++) {
@@ -490,7 +536,7 @@ void launch_print_processes(const struct launch *l)
                 p->endpoint[0] ? " at " : "", p->endpoint, (int)p->pid, p->log);
     }
     if (l->nservers)
-        launch_print_doctor(l);
+        print_doctor(l, a);
 }
 
 /* The line in which a worker says that it has saved the part, or else where it stopped; false: none
@@ -536,11 +582,11 @@ static void add_command_line(struct buf *out)
         buf_str(out, " --resume");
 }
 
-void launch_print_go_on(const struct launch *l)
+void launch_print_resume(const struct launch *l, const struct launch_args *a)
 {
     char saved[1024];
     struct buf line = BUF_INIT;
-    if (l->args->kind != LAUNCH_CONFIG)
+    if (a->kind != LAUNCH_CONFIG)
         return;
     if (find_saved(l, saved, sizeof(saved)))
         fprintf(stderr, "skiff launch: %s\n", saved);

@@ -1,7 +1,7 @@
 /* Copies a secret to other machines by ssh, which authenticates and encrypts; this file only pipes
  * bytes into it. The file on the other machine is written under a temporary name first and renamed,
  * so that no reader gets half of it. */
-#include "cli/secret_share.h"
+#include "launch/secret_share.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "launch/launch_parts.h"
 #include "net/host.h"
 
 #define WAIT_SECONDS 300
@@ -61,7 +62,7 @@ static bool run_ssh(const char *host, const char *command, const char *secret, i
         unsetenv("SKIFF_SECRET");
         execlp("ssh", "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
                "ServerAliveInterval=5", "--", host, command, (char *)NULL);
-        fprintf(stderr, "skiff: cannot start ssh: %s\n", strerror(errno));
+        dprintf(STDERR_FILENO, "skiff: cannot start ssh: %s\n", strerror(errno));
         _exit(127);
     }
     close(ends[0]);
@@ -93,8 +94,9 @@ enum skiff_status secret_send(const char *host, const char *path, const char *se
 /* ---- --share_secret ---- */
 
 /* The hosts of a list other than this one, each once; calls send for each. */
-static enum skiff_status send_to(char **list, int n, char **before, int nbefore, const char *path,
-                                 const char *secret, struct skiff_error *err)
+static enum skiff_status send_to(const struct launch *l, char **list, int n, char **before,
+                                 int nbefore, const char *path, const char *secret,
+                                 struct skiff_error *err)
 {
     struct address a, b;
     for (int i = 0; i < n; i++) {
@@ -105,7 +107,7 @@ static enum skiff_status send_to(char **list, int n, char **before, int nbefore,
             seen = address_parse(before[k], &b, err) == SKIFF_OK && !strcmp(a.host, b.host);
         if (seen)
             continue;
-        fprintf(stderr, "skiff launch: sending the job's secret to %s\n", a.host);
+        launch_notify(l, LAUNCH_EVENT_NOTICE, NULL, "sending the job's secret to %s", a.host);
         TRY(secret_send(a.host, path, secret, err));
     }
     return SKIFF_OK;
@@ -120,13 +122,14 @@ static bool has_first(const struct launch *l)
     return false;
 }
 
-static enum skiff_status await_file(const char *path, const char *first, struct skiff_error *err)
+static enum skiff_status await_file(const struct launch *l, const char *path,
+                                    struct skiff_error *err)
 {
+    const char *first = l->mode->first;
     for (int i = 0; access(path, R_OK) < 0; i++) {
         if (i == 10)
-            fprintf(stderr,
-                    "skiff launch: waiting for the job's secret from the machine of %s (%s)\n",
-                    first, path);
+            launch_notify(l, LAUNCH_EVENT_NOTICE, NULL,
+                          "waiting for the job's secret from the machine of %s (%s)", first, path);
         if (i >= WAIT_SECONDS * 10)
             return error_set(err, SKIFF_TIMEOUT,
                              "the job's secret did not arrive within %d s; is skiff launch running "
@@ -145,7 +148,7 @@ enum skiff_status secret_share(const struct launch *l, char out[SECRET_TEXT],
              (unsigned long long)hash_bytes(l->job, strlen(l->job)));
     TRY(secret_home(name, path, sizeof(path), err));
     if (!has_first(l)) {
-        TRY(await_file(path, l->mode->first, err));
+        TRY(await_file(l, path, err));
         return secret_file_read(path, out, err);
     }
     if (access(path, F_OK) < 0) {
@@ -153,7 +156,7 @@ enum skiff_status secret_share(const struct launch *l, char out[SECRET_TEXT],
         TRY(secret_file_write(path, out, err));
     }
     TRY(secret_file_read(path, out, err));
-    TRY(send_to(l->servers, l->nservers, NULL, 0, name, out, err));
-    return send_to(l->workers, l->workers ? l->nworkers : 0, l->servers, l->nservers, name, out,
+    TRY(send_to(l, l->servers, l->nservers, NULL, 0, name, out, err));
+    return send_to(l, l->workers, l->workers ? l->nworkers : 0, l->servers, l->nservers, name, out,
                    err);
 }

@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/launch.h"
 #include "fleet/role.h"
+#include "launch/launch_parts.h"
 #include "net/host.h"
 
 /* ---- addresses ---- */
 
 static enum skiff_status local_servers(struct launch *l, int n, struct skiff_error *err)
 {
-    int start = l->args->start_port;
+    int start = l->options->start_port;
     int *ports = mem_alloc_or_die((size_t)n * sizeof(*ports));
     enum skiff_status status = start ? SKIFF_OK : launch_start_flag(&start, err);
     if (status == SKIFF_OK && start <= 0)
@@ -66,7 +66,7 @@ static enum skiff_status check_count(const char *list, int found, const char *fl
 
 static enum skiff_status take_servers(struct launch *l, struct skiff_error *err)
 {
-    const struct launch_args *a = l->args;
+    const struct launch_options *a = l->options;
     if (!a->servers) {
         if (!a->server_num)
             return error_set(err, SKIFF_INVALID,
@@ -80,7 +80,7 @@ static enum skiff_status take_servers(struct launch *l, struct skiff_error *err)
 
 static enum skiff_status take_workers(struct launch *l, struct skiff_error *err)
 {
-    const struct launch_args *a = l->args;
+    const struct launch_options *a = l->options;
     if (!a->workers) {
         if (!a->worker_num)
             return error_set(err, SKIFF_INVALID,
@@ -108,23 +108,23 @@ static void add_process(struct launch *l, bool server, int index, const char *en
 
 static enum skiff_status choose(struct launch *l, struct skiff_error *err)
 {
-    bool given = l->args->servers || l->workers;
+    bool given = l->options->servers || l->workers;
     l->at = mem_alloc_or_die((size_t)(l->nservers + l->nworkers) * sizeof(*l->at));
     for (int i = 0; i < l->nservers; i++) {
-        if (!l->args->servers || launch_is_here(l->args, l->servers[i]))
+        if (!l->options->servers || launch_is_here(l->options, l->servers[i]))
             add_process(l, true, i, l->servers[i]);
         else
             l->elsewhere = true;
     }
     for (int i = 0; i < l->nworkers; i++) {
-        if (!l->workers || launch_is_here(l->args, l->workers[i]))
+        if (!l->workers || launch_is_here(l->options, l->workers[i]))
             add_process(l, false, i, l->workers ? l->workers[i] : "");
         else
             l->elsewhere = true;
     }
     if (l->n)
         return SKIFF_OK;
-    const char *own = launch_own_host(l->args);
+    const char *own = launch_own_host(l->options);
     return error_set(err, SKIFF_NOT_FOUND,
                      "none of the %s (%.300s%s%.300s) is %s%s; correct the lists%s",
                      given ? "given addresses" : "servers and workers", l->servers_text,
@@ -156,42 +156,27 @@ static enum skiff_status plan(struct launch *l, struct skiff_error *err)
     return launch_take_secret(l, is_reachable(l), err);
 }
 
-static void env(const struct launch *l, const struct launch_process *p, launch_set set)
+static void env(const struct launch *l, const struct launch_process *p, struct launch_env *e)
 {
     static const char *const other_set[] = {"PADDLE_TRAINING_ROLE", "PADDLE_PSERVER_IPS",
                                             "PADDLE_PSERVER_ID",
                                             "PADDLE_HETER_TRAINER_IP_PORT_LIST"};
-    char number[32];
     struct address a;
     for (size_t i = 0; i < sizeof(other_set) / sizeof(other_set[0]); i++)
-        set(other_set[i], NULL);
-    set("PADDLE_PSERVERS_IP_PORT_LIST", l->servers_text);
-    snprintf(number, sizeof(number), "%d", l->nworkers);
-    set("PADDLE_TRAINERS_NUM", number);
-    set("PADDLE_TRAINER_ENDPOINTS", l->workers ? l->workers_text : NULL);
-    set("PADDLE_WITH_GLOO", "0");
-    set("TRAINING_ROLE", p->server ? "PSERVER" : "TRAINER");
+        launch_env_set(e, other_set[i], NULL);
+    launch_env_set(e, "PADDLE_PSERVERS_IP_PORT_LIST", l->servers_text);
+    launch_env_set_number(e, "PADDLE_TRAINERS_NUM", l->nworkers);
+    launch_env_set(e, "PADDLE_TRAINER_ENDPOINTS", l->workers ? l->workers_text : NULL);
+    launch_env_set(e, "PADDLE_WITH_GLOO", "0");
+    launch_env_set(e, "TRAINING_ROLE", p->server ? "PSERVER" : "TRAINER");
     bool has = p->endpoint[0] && address_parse(p->endpoint, &a, NULL) >= 0;
-    snprintf(number, sizeof(number), "%u", has ? a.port : 0);
-    set("POD_IP", has ? a.host : "127.0.0.1");
-    set("PADDLE_PORT", has ? number : NULL);
-    snprintf(number, sizeof(number), "%d", p->index);
-    set("PADDLE_TRAINER_ID", p->server ? NULL : number);
-}
-
-static void print_plan(const struct launch *l)
-{
-    int servers = 0;
-    for (int i = 0; i < l->n; i++)
-        servers += l->at[i].server;
-    fprintf(stderr, "skiff launch: %d server%s (%s) and %d worker%s, logs in %s/\n", l->nservers,
-            l->nservers == 1 ? "" : "s", l->servers_text, l->nworkers, l->nworkers == 1 ? "" : "s",
-            l->args->log_dir);
-    if (l->elsewhere)
-        fprintf(stderr,
-                "skiff launch: of these, %d server%s and %d worker%s are on this machine%s\n",
-                servers, servers == 1 ? "" : "s", l->n - servers, l->n - servers == 1 ? "" : "s",
-                l->secret[0] ? "" : "; no secret: every process that reaches a server can connect");
+    launch_env_set(e, "POD_IP", has ? a.host : "127.0.0.1");
+    launch_env_set(e, "PADDLE_PORT", NULL);
+    if (has)
+        launch_env_set_number(e, "PADDLE_PORT", a.port);
+    launch_env_set(e, "PADDLE_TRAINER_ID", NULL);
+    if (!p->server)
+        launch_env_set_number(e, "PADDLE_TRAINER_ID", p->index);
 }
 
 static int exit_status(const struct launch *l)
@@ -204,5 +189,4 @@ const struct launch_mode launch_ps_mode = {.process = "worker",
                                            .first = "server 0",
                                            .plan = plan,
                                            .env = env,
-                                           .print_plan = print_plan,
                                            .exit_status = exit_status};

@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "base/thread.h"
-#include "cli/launch_rendezvous.h"
 #include "fleet/role.h"
+#include "launch/rendezvous.h"
 #include "net/host.h"
 #include "net/rpc.h"
 
@@ -261,14 +261,24 @@ static void describe_missing(const struct rendezvous_leader *leader, struct buf 
         buf_printf(out, "%s%s", i ? ", " : "", leader->followers[i].who);
 }
 
-static void print_waiting(const struct rendezvous_leader *leader)
+/* Reports for whom we wait. */
+static void report_waiting(const struct rendezvous *m, const char *who)
 {
-    struct buf missing = BUF_INIT;
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "waiting at %s %s", m->address, who);
+    if (m->on_wait)
+        m->on_wait(m->arg, text.data);
+    buf_deinit(&text);
+}
+
+static void report_missing(const struct rendezvous_leader *leader)
+{
+    struct buf missing = BUF_INIT, who = BUF_INIT;
     describe_missing(leader, &missing);
-    if (!leader->m->quiet)
-        fprintf(stderr, "skiff launch: waiting at %s for the launchers of other machines: %s\n",
-                leader->m->address, missing.data);
+    buf_printf(&who, "for the launchers of other machines: %s", missing.data);
+    report_waiting(leader->m, who.data);
     buf_deinit(&missing);
+    buf_deinit(&who);
 }
 
 /* With the lock. */
@@ -280,7 +290,7 @@ static void await_followers(struct rendezvous_leader *leader)
            clock_now() < deadline) {
         cond_wait_until(&leader->changed, &leader->lock, clock_min(deadline, on_log));
         if (clock_now() >= on_log && leader->n < leader->m->nodes) {
-            print_waiting(leader);
+            report_missing(leader);
             on_log = clock_after(clock_now(), WARN_AGAIN_MS);
         }
     }
@@ -369,16 +379,14 @@ static enum skiff_status wait_answer(const struct rendezvous *m, struct rpc_call
                                      struct rendezvous_result *out, struct skiff_error *err)
 {
     struct blob *reply = NULL;
+    char who[96];
+    snprintf(who, sizeof(who), "until the launchers of all %d machines have joined", m->nodes);
     int64_t on_log = clock_after(clock_now(), WARN_FIRST_MS);
     while (!rpc_is_done(call)) {
         clock_sleep(20 * CLOCK_MS);
         if (clock_now() < on_log)
             continue;
-        if (!m->quiet)
-            fprintf(
-                stderr,
-                "skiff launch: waiting at %s until the launchers of all %d machines have joined\n",
-                m->address, m->nodes);
+        report_waiting(m, who);
         on_log = clock_after(clock_now(), WARN_AGAIN_MS);
     }
     TRY(rpc_wait(call, &reply, err));

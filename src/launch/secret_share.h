@@ -1,8 +1,8 @@
 /* The job's secret on other machines: by ssh, through a pipe. */
-#ifndef CLI_SECRET_SHARE_H
-#define CLI_SECRET_SHARE_H
+#ifndef LAUNCH_SECRET_SHARE_H
+#define LAUNCH_SECRET_SHARE_H
 
-#include "cli/launch.h"
+#include "launch/launch.h"
 
 #define SECRET_PLACE ".skiff/secret" /* below the home, by default */
 

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/launch.h"
+#include "launch/launch_parts.h"
 
 #define SPEED_SECONDS 2.0
 #define LATE_SECONDS 10.0     /* between two lines about one process */
@@ -25,23 +25,35 @@ bool launch_is_live(const struct launch_process *p)
     return p->pid && !p->ended;
 }
 
-void launch_warning(struct launch *l, struct launch_screen *s, const struct launch_process *from,
-                    const char *format, ...)
+void launch_notify(const struct launch *l, enum launch_event_kind kind,
+                   const struct launch_process *p, const char *format, ...)
 {
-    struct launch_warning note;
+    char text[1200] = "";
+    struct launch_event event = {.kind = kind, .process = p, .text = format ? text : NULL};
+    va_list args;
+    va_start(args, format);
+    if (format)
+        vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (l->events.on_event)
+        l->events.on_event(l->events.arg, &event);
+}
+
+void launch_warn(struct launch *l, const struct launch_process *from, const char *format, ...)
+{
+    struct launch_warning warning;
     char name[64];
     va_list args;
     va_start(args, format);
-    vsnprintf(note.text, sizeof note.text, format, args);
+    vsnprintf(warning.text, sizeof warning.text, format, args);
     va_end(args);
-    for (int i = 0; i < l->nnotes; i++) /* several processes may report the same */
-        if (!strcmp(l->notes[i].text, note.text))
+    for (int i = 0; i < l->nwarnings; i++) /* several processes may report the same */
+        if (!strcmp(l->warnings[i].text, warning.text))
             return;
-    launch_screen_clear(s);
-    fprintf(stderr, "skiff launch: %s%s%s\n", from ? launch_name(from, name) : "", from ? ": " : "",
-            note.text);
-    if (l->nnotes < LAUNCH_WARNINGS)
-        l->notes[l->nnotes++] = note;
+    launch_notify(l, LAUNCH_EVENT_WARNING, from, "%s%s%s", from ? launch_name(from, name) : "",
+                  from ? ": " : "", warning.text);
+    if (l->nwarnings < LAUNCH_WARNINGS)
+        l->warnings[l->nwarnings++] = warning;
 }
 
 /* ---- accusations ---- */
@@ -54,17 +66,16 @@ static struct launch_process *find(struct launch *l, const char *role, int index
     return NULL;
 }
 
-static void accuse(struct launch *l, struct launch_process *p, struct launch_screen *s,
-                   const char *reason)
+static void accuse(struct launch *l, struct launch_process *p, const char *reason)
 {
     char name[64];
     if (p->health.accused || l->signal)
         return;
     p->health.accused = clock_seconds();
     snprintf(p->health.reason, sizeof p->health.reason, "%s", reason);
-    launch_screen_clear(s);
-    fprintf(stderr, "skiff launch: %s (process %d) %s%s\n", launch_name(p, name), (int)p->pid,
-            reason, strcmp(p->called, "worker") ? "" : "; its files are not trained");
+    launch_notify(l, LAUNCH_EVENT_NOTICE, p, "%s (process %d) %s%s", launch_name(p, name),
+                  (int)p->pid, reason,
+                  strcmp(p->called, "worker") ? "" : "; its files are not trained");
 }
 
 struct launch_process *launch_accused(struct launch *l, double seconds, double now)
@@ -80,7 +91,7 @@ struct launch_process *launch_accused(struct launch *l, double seconds, double n
     return NULL;
 }
 
-void launch_accuse_left_behind(struct launch *l, struct launch_screen *s, double now)
+void launch_accuse_left_behind(struct launch *l)
 {
     int servers = 0;
     for (int i = 0; i < l->n; i++) {
@@ -88,14 +99,13 @@ void launch_accuse_left_behind(struct launch *l, struct launch_screen *s, double
             return;
         servers += l->at[i].server;
     }
-    (void)now;
     if (!servers || servers < l->nservers)
         return;
     for (int i = 0; i < l->n; i++) {
         struct launch_process *p = &l->at[i];
         bool is_member = !strcmp(p->health.member, "here") || !strcmp(p->health.member, "dead");
         if (!p->server && launch_is_live(p) && is_member)
-            accuse(l, p, s, "has not left the job, and all servers have ended");
+            accuse(l, p, "has not left the job, and all servers have ended");
     }
 }
 
@@ -108,32 +118,29 @@ static bool may_come_back(const struct launch_process *p, const struct report_ne
     return n->process && n->process != (int)p->pid && kill(n->process, 0) < 0 && errno == ESRCH;
 }
 
-static void on_death(struct launch *l, struct launch_process *p, struct launch_screen *s,
-                     const struct report_news *n)
+static void on_death(struct launch *l, struct launch_process *p, const struct report_news *n)
 {
     char reason[600];
     const char *why = n->text[0] ? n->text : "does not respond";
     bool own_words = !strncmp(why, "has failed", 10) || !strncmp(why, "has ended", 9);
     if (p && launch_is_live(p) && may_come_back(p, n)) {
-        launch_screen_clear(s);
-        fprintf(stderr,
-                "skiff launch: %s %d has ended (process %d); its files are not trained until it is "
-                "restarted\n",
-                n->role, n->index, n->process);
+        launch_notify(l, LAUNCH_EVENT_NOTICE, p,
+                      "%s %d has ended (process %d); its files are not trained until it is "
+                      "restarted",
+                      n->role, n->index, n->process);
     } else if (p && launch_is_live(p) && own_words) {
         p->health.fails = clock_seconds();
         snprintf(p->health.reason, sizeof p->health.reason, "%s", why);
     } else if (p && launch_is_live(p)) {
         snprintf(reason, sizeof reason, "is dead according to other processes: it %s", why);
-        accuse(l, p, s, reason);
+        accuse(l, p, reason);
     } else if (!p && !l->signal && l->failed < 0) {
-        launch_warning(l, s, NULL, "%s %d, on another machine, is dead: it %s%s", n->role, n->index,
-                       why, strcmp(n->role, "server") ? "; its files are not trained" : "");
+        launch_warn(l, NULL, "%s %d, on another machine, is dead: it %s%s", n->role, n->index, why,
+                    strcmp(n->role, "server") ? "; its files are not trained" : "");
     }
 }
 
-static void on_member(struct launch *l, struct launch_process *p, struct launch_screen *s,
-                      const struct report_news *n)
+static void on_member(struct launch *l, struct launch_process *p, const struct report_news *n)
 {
     bool here = !strcmp(n->state, "here"), dead = !strcmp(n->state, "dead");
     char name[64];
@@ -142,7 +149,7 @@ static void on_member(struct launch *l, struct launch_process *p, struct launch_
         l->workers_here[n->index] = here;
     if (!p) {
         if (dead)
-            on_death(l, NULL, s, n);
+            on_death(l, NULL, n);
         return;
     }
     struct launch_health *health = &p->health;
@@ -152,44 +159,40 @@ static void on_member(struct launch *l, struct launch_process *p, struct launch_
         (!n->incarnation || n->incarnation == health->incarnation))
         return; /* everybody reports it */
     if (here && health->accused && n->incarnation != health->incarnation) {
-        launch_screen_clear(s);
-        fprintf(stderr, "skiff launch: %s was restarted and has joined the job\n",
-                launch_name(p, name));
+        launch_notify(l, LAUNCH_EVENT_NOTICE, p, "%s was restarted and has joined the job",
+                      launch_name(p, name));
         health->accused = 0;
     }
     if (n->incarnation)
         health->incarnation = n->incarnation;
     snprintf(health->member, sizeof health->member, "%s", n->state);
     if (dead)
-        on_death(l, p, s, n);
+        on_death(l, p, n);
 }
 
-static void on_late(struct launch *l, struct launch_process *p, struct launch_screen *s,
-                    const struct report_news *n)
+static void on_late(struct launch *l, struct launch_process *p, const struct report_news *n)
 {
     double now = clock_seconds();
     if (l->signal || (p && p->health.late && now - p->health.late < LATE_SECONDS))
         return;
     if (p)
         p->health.late = now;
-    launch_screen_clear(s);
-    fprintf(stderr, "skiff launch: %s %d %s\n", n->role, n->index, n->text);
+    launch_notify(l, LAUNCH_EVENT_NOTICE, p, "%s %d %s", n->role, n->index, n->text);
 }
 
-static void take_news(struct launch *l, struct launch_process *from, struct launch_screen *s,
-                      const struct report_news *n)
+static void take_news(struct launch *l, struct launch_process *from, const struct report_news *n)
 {
     struct launch_process *p = find(l, n->role, n->index);
     if (n->kind == NEWS_MEMBER)
-        on_member(l, p, s, n);
+        on_member(l, p, n);
     else if (n->kind == NEWS_LATE)
-        on_late(l, p, s, n);
+        on_late(l, p, n);
     else if (n->kind == NEWS_WARNING)
-        launch_warning(l, s, from, "%s", n->text);
+        launch_warn(l, from, "%s", n->text);
     else if (p && launch_is_live(p))
-        accuse(l, p, s, n->text);
+        accuse(l, p, n->text);
     else if (!p && l->failed < 0)
-        launch_warning(l, s, NULL, "%s %d, on another machine, %s", n->role, n->index, n->text);
+        launch_warn(l, NULL, "%s %d, on another machine, %s", n->role, n->index, n->text);
 }
 
 bool launch_workers_elsewhere(const struct launch *l)
@@ -231,8 +234,7 @@ static void take_progress(struct launch_process *p, const struct report *r, doub
     p->now = *r;
 }
 
-static void take_line(struct launch *l, struct launch_process *p, struct launch_screen *s,
-                      const char *line)
+static void take_line(struct launch *l, struct launch_process *p, const char *line)
 {
     struct report r;
     struct report_news n;
@@ -240,10 +242,10 @@ static void take_line(struct launch *l, struct launch_process *p, struct launch_
     if (report_parse(line, &r))
         take_progress(p, &r, p->health.heard);
     else if (report_news_parse(line, &n))
-        take_news(l, p, s, &n);
+        take_news(l, p, &n);
 }
 
-void launch_take_reports(struct launch *l, struct launch_process *p, struct launch_screen *s)
+void launch_take_reports(struct launch *l, struct launch_process *p)
 {
     char bytes[4096];
     ssize_t n = -1;
@@ -256,7 +258,7 @@ void launch_take_reports(struct launch *l, struct launch_process *p, struct laun
     char *from = p->line.data, *end;
     while (from && (end = memchr(from, '\n', (size_t)(p->line.data + p->line.len - from)))) {
         *end = 0;
-        take_line(l, p, s, from);
+        take_line(l, p, from);
         from = end + 1;
     }
     size_t left = from ? (size_t)(p->line.data + p->line.len - from) : 0;
@@ -284,7 +286,7 @@ static bool is_stopped(pid_t pid)
 
 /* Where no server is on this machine nobody may tell that a worker was declared dead; that it is
  * stopped can be seen. */
-static void look_for_stopped(struct launch *l, struct launch_screen *s, double now)
+static void look_for_stopped(struct launch *l, double now)
 {
     char reason[128];
     for (int i = 0; i < l->n; i++) {
@@ -299,23 +301,22 @@ static void look_for_stopped(struct launch *l, struct launch_screen *s, double n
         snprintf(reason, sizeof reason, "has been stopped (SIGSTOP) for %.0f s", seconds);
         bool takes_part = p->health.member[0] == 'h' || p->now.epoch >= 0;
         if (seconds > 1.5 * l->silence && takes_part)
-            accuse(l, p, s, reason);
+            accuse(l, p, reason);
     }
 }
 
-static void look_at_disk(struct launch *l, struct launch_screen *s)
+static void look_at_disk(struct launch *l)
 {
     struct statvfs disk;
-    if (statvfs(l->args->log_dir, &disk) < 0 || !disk.f_blocks ||
+    if (statvfs(l->options->log_dir, &disk) < 0 || !disk.f_blocks ||
         disk.f_bavail * disk.f_frsize >= LEAST_DISK)
         return;
-    launch_warning(l, s, NULL,
-                   "the disk of the logs (%s) is full: further output of processes is lost",
-                   l->args->log_dir);
+    launch_warn(l, NULL, "the disk of the logs (%s) is full: further output of processes is lost",
+                l->options->log_dir);
 }
 
-void launch_look_around(struct launch *l, struct launch_screen *s, double now)
+void launch_look_around(struct launch *l, double now)
 {
-    look_for_stopped(l, s, now);
-    look_at_disk(l, s);
+    look_for_stopped(l, now);
+    look_at_disk(l);
 }

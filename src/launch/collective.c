@@ -2,7 +2,7 @@
  *
  * On one machine ports are free ones. On several machines either every launcher is given the
  * same list of addresses (--ips), and ports are counted from --start_port; or the launchers find
- * each other at a rendezvous (--master, launch_rendezvous.h) and exchange their free ports. A
+ * each other at a rendezvous (--master, rendezvous.h) and exchange their free ports. A
  * restart uses ports after those of the last start, so that ranks of two starts cannot connect. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 
 #include "base/mem.h"
 #include "base/secret.h"
-#include "cli/launch.h"
-#include "cli/launch_rendezvous.h"
 #include "fleet/role.h"
 #include "fleet/settings.h"
+#include "launch/launch_parts.h"
+#include "launch/rendezvous.h"
 #include "net/host.h"
 
 #define START_PORT 6070 /* Paddle's */
@@ -23,8 +23,6 @@
 #define SAVE_SECONDS 60 /* of skiff train, which saves its part */
 #define LEAVE_SECONDS 10
 #define GRACE_SECONDS 4 /* ranks notice within about a second that another was killed */
-
-extern char **environ;
 
 /* ---- addresses ---- */
 
@@ -46,21 +44,21 @@ static enum skiff_status check_ports(int start, int n, struct skiff_error *err)
 /* The first port of this start; 0: free ones. */
 static enum skiff_status first_port(const struct launch *l, int *out, struct skiff_error *err)
 {
-    *out = l->args->start_port;
+    *out = l->options->start_port;
     if (!*out)
         TRY(launch_start_flag(out, err));
-    if (!*out && l->nodes > 1 && l->args->ips)
+    if (!*out && l->nodes > 1 && l->options->ips)
         *out = START_PORT;
     if (*out)
-        *out += l->args->attempt * l->args->nproc;
-    return check_ports(*out, l->args->nproc, err);
+        *out += l->options->attempt * l->options->nproc;
+    return check_ports(*out, l->options->nproc, err);
 }
 
 /* Addresses of the ranks of this machine, and one more for PADDLE_MASTER. */
 static enum skiff_status own_addresses(struct launch *l, const char *host, struct buf *out,
                                        struct skiff_error *err)
 {
-    int n = l->args->nproc, start = 0;
+    int n = l->options->nproc, start = 0;
     struct buf master = BUF_INIT;
     TRY(first_port(l, &start, err));
     int *ports = mem_alloc_or_die((size_t)(n + 1) * sizeof(*ports));
@@ -87,12 +85,12 @@ static enum skiff_status ambiguous(const struct launch *l, char *const *ips, int
 /* Which of the addresses is ours. */
 static enum skiff_status find_node(struct launch *l, char *const *ips, struct skiff_error *err)
 {
-    const char *own = launch_own_host(l->args);
+    const char *own = launch_own_host(l->options);
     int loopback = 0;
     l->node = -1;
     for (int i = 0; i < l->nodes; i++) {
         loopback += !host_is_reachable(ips[i]);
-        if (!launch_is_here(l->args, ips[i]))
+        if (!launch_is_here(l->options, ips[i]))
             continue;
         if (l->node >= 0)
             return ambiguous(l, ips, i, err);
@@ -102,10 +100,10 @@ static enum skiff_status find_node(struct launch *l, char *const *ips, struct sk
         return error_set(err, SKIFF_INVALID,
                          "--ips %s: a loopback address means a different machine on each machine; "
                          "give addresses that all of them reach",
-                         l->args->ips);
+                         l->options->ips);
     if (l->node < 0)
         return error_set(
-            err, SKIFF_NOT_FOUND, "--ips: none of %s is %s%s; correct the list%s", l->args->ips,
+            err, SKIFF_NOT_FOUND, "--ips: none of %s is %s%s; correct the list%s", l->options->ips,
             own ? "POD_IP or --host, which is " : "an address of this machine", own ? own : "",
             own ? " or that" : ", or name this machine with --host or POD_IP");
     return SKIFF_OK;
@@ -114,7 +112,7 @@ static enum skiff_status find_node(struct launch *l, char *const *ips, struct sk
 static enum skiff_status parse_ips(const struct launch *l, char ***out, int *out_n,
                                    struct skiff_error *err)
 {
-    char *text = launch_with_ports(l->args->ips, START_PORT); /* so that they are addresses */
+    char *text = launch_with_ports(l->options->ips, START_PORT); /* so that they are addresses */
     enum skiff_status status = role_list_parse("--ips", text, out, out_n, err);
     free(text);
     return status;
@@ -129,7 +127,7 @@ static enum skiff_status add_listed(struct launch *l, char *const *ips, struct b
     TRY(first_port(l, &start, err));
     for (int i = 0; i < l->nodes; i++) {
         TRY(address_parse(ips[i], &a, err));
-        for (int k = 0; k < l->args->nproc; k++)
+        for (int k = 0; k < l->options->nproc; k++)
             add_address(out, a.host, start + k);
     }
     return SKIFF_OK;
@@ -149,14 +147,14 @@ static enum skiff_status by_list(struct launch *l, struct buf *out, int *out_fir
     } else {
         status = add_listed(l, ips, out, err);
     }
-    *out_first = status == SKIFF_OK ? l->node * l->args->nproc : 0;
+    *out_first = status == SKIFF_OK ? l->node * l->options->nproc : 0;
     role_list_deinit(ips, l->nodes);
     return status;
 }
 
 /* ---- by meeting ---- */
 
-static enum skiff_status check_master(const struct launch_args *a, struct address *out,
+static enum skiff_status check_master(const struct launch_options *a, struct address *out,
                                       struct skiff_error *err)
 {
     if (strstr(a->master, "://"))
@@ -168,10 +166,15 @@ static enum skiff_status check_master(const struct launch_args *a, struct addres
                                                   : SKIFF_OK;
 }
 
+static void on_wait(void *arg, const char *text)
+{
+    launch_notify(arg, LAUNCH_EVENT_WAITING, NULL, "%s", text);
+}
+
 static enum skiff_status meet(struct launch *l, const char *endpoints,
                               struct rendezvous_result *got, struct skiff_error *err)
 {
-    const struct launch_args *a = l->args;
+    const struct launch_options *a = l->options;
     struct settings s;
     char job[128];
     TRY(settings_read(&s, NULL, NULL, err));
@@ -188,7 +191,8 @@ static enum skiff_status meet(struct launch *l, const char *endpoints,
                            .nranks = a->nproc,
                            .master = l->master,
                            .name = l->job,
-                           .quiet = a->quiet};
+                           .on_wait = on_wait,
+                           .arg = l};
     return launch_rendezvous(&m, got, err);
 }
 
@@ -198,15 +202,15 @@ static enum skiff_status by_meeting(struct launch *l, struct buf *out, int *out_
     struct address at;
     struct rendezvous_result got = {0};
     char host[ADDRESS_TEXT];
-    const char *own = launch_own_host(l->args);
-    TRY(check_master(l->args, &at, err));
+    const char *own = launch_own_host(l->options);
+    TRY(check_master(l->options, &at, err));
     if (own)
         snprintf(host, sizeof(host), "%s", own);
     else
-        TRY(launch_rendezvous_leader(l->args->master, host, err));
+        TRY(launch_rendezvous_leader(l->options->master, host, err));
     TRY(own_addresses(l, host, out, err));
     l->elsewhere = true;
-    TRY(launch_take_secret(l, host_is_reachable(l->args->master), err));
+    TRY(launch_take_secret(l, host_is_reachable(l->options->master), err));
     l->elsewhere = false; /* the first machine names this start: others cannot know it */
     launch_name_job(l);
     l->elsewhere = true;
@@ -228,7 +232,7 @@ static void set_log_dir(struct launch *l)
 {
     char here[4096];
     struct buf path = BUF_INIT;
-    const char *dir = l->args->log_dir;
+    const char *dir = l->options->log_dir;
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/')
         n--;
@@ -252,7 +256,7 @@ static void draw_pod(struct launch *l)
 static enum skiff_status find_addresses(struct launch *l, struct buf *out, int *out_first,
                                         struct skiff_error *err)
 {
-    if (l->args->ips)
+    if (l->options->ips)
         return by_list(l, out, out_first, err);
     if (l->nodes > 1)
         return by_meeting(l, out, out_first, err);
@@ -269,7 +273,7 @@ static bool any_reachable(const struct launch *l)
 
 static enum skiff_status add_ranks(struct launch *l, int first, struct skiff_error *err)
 {
-    int n = l->args->nproc;
+    int n = l->options->nproc;
     l->at = mem_alloc_or_die((size_t)n * sizeof(*l->at));
     for (int i = 0; i < n; i++) {
         char log[64];
@@ -282,12 +286,12 @@ static enum skiff_status add_ranks(struct launch *l, int first, struct skiff_err
 
 static enum skiff_status plan(struct launch *l, struct skiff_error *err)
 {
-    const struct launch_args *a = l->args;
+    const struct launch_options *a = l->options;
     struct buf list = BUF_INIT;
     int first = 0;
     l->nodes = a->nnodes ? a->nnodes : 1;
     l->append = !a->log_overwrite || a->attempt > 0;
-    l->save_seconds = a->kind == LAUNCH_CONFIG ? SAVE_SECONDS : LEAVE_SECONDS;
+    l->save_seconds = a->saves ? SAVE_SECONDS : LEAVE_SECONDS;
     set_log_dir(l);
     draw_pod(l);
     enum skiff_status status = find_addresses(l, &list, &first, err);
@@ -306,40 +310,33 @@ static enum skiff_status plan(struct launch *l, struct skiff_error *err)
 
 /* ---- the environment of ranks ---- */
 
-static void set_number(launch_set set, const char *name, int number)
-{
-    char text[32];
-    snprintf(text, sizeof(text), "%d", number);
-    set(name, text);
-}
-
-static void env(const struct launch *l, const struct launch_process *p, launch_set set)
+static void env(const struct launch *l, const struct launch_process *p, struct launch_env *e)
 {
     static const char *const other_sets[] = {"TRAINING_ROLE",        "PADDLE_PSERVERS_IP_PORT_LIST",
                                              "PADDLE_PORT",          "PADDLE_PSERVER_IPS",
                                              "PADDLE_TRAINING_ROLE", "PADDLE_PSERVER_ID"};
     struct buf path = BUF_INIT;
     for (size_t i = 0; i < sizeof(other_sets) / sizeof(other_sets[0]); i++)
-        set(other_sets[i], NULL);
-    set_number(set, "PADDLE_TRAINER_ID", p->index);
-    set_number(set, "PADDLE_GLOBAL_RANK", p->index);
-    set_number(set, "PADDLE_TRAINERS_NUM", l->nworkers);
-    set_number(set, "PADDLE_GLOBAL_SIZE", l->nworkers);
-    set_number(set, "PADDLE_LOCAL_RANK", p->local_rank);
-    set_number(set, "PADDLE_RANK_IN_NODE", p->local_rank);
-    set_number(set, "PADDLE_LOCAL_SIZE", l->n);
-    set_number(set, "PADDLE_NNODES", l->nodes);
-    set("PADDLE_CURRENT_ENDPOINT", p->endpoint);
-    set("PADDLE_TRAINER_ENDPOINTS", l->workers_text);
-    set("PADDLE_MASTER", l->master);
-    set("PADDLE_DISTRI_BACKEND", "gloo");
-    set("PADDLE_LOG_DIR", l->log_dir);
-    set("POD_NAME", l->pod);
-    set_number(set, "SKIFF_RESTART", l->args->attempt);
-    if (!getenv("OMP_NUM_THREADS"))
-        set("OMP_NUM_THREADS", "1");
+        launch_env_set(e, other_sets[i], NULL);
+    launch_env_set_number(e, "PADDLE_TRAINER_ID", p->index);
+    launch_env_set_number(e, "PADDLE_GLOBAL_RANK", p->index);
+    launch_env_set_number(e, "PADDLE_TRAINERS_NUM", l->nworkers);
+    launch_env_set_number(e, "PADDLE_GLOBAL_SIZE", l->nworkers);
+    launch_env_set_number(e, "PADDLE_LOCAL_RANK", p->local_rank);
+    launch_env_set_number(e, "PADDLE_RANK_IN_NODE", p->local_rank);
+    launch_env_set_number(e, "PADDLE_LOCAL_SIZE", l->n);
+    launch_env_set_number(e, "PADDLE_NNODES", l->nodes);
+    launch_env_set(e, "PADDLE_CURRENT_ENDPOINT", p->endpoint);
+    launch_env_set(e, "PADDLE_TRAINER_ENDPOINTS", l->workers_text);
+    launch_env_set(e, "PADDLE_MASTER", l->master);
+    launch_env_set(e, "PADDLE_DISTRI_BACKEND", "gloo");
+    launch_env_set(e, "PADDLE_LOG_DIR", l->log_dir);
+    launch_env_set(e, "POD_NAME", l->pod);
+    launch_env_set_number(e, "SKIFF_RESTART", l->options->attempt);
+    if (!launch_env_get(e, "OMP_NUM_THREADS"))
+        launch_env_set(e, "OMP_NUM_THREADS", "1");
     buf_printf(&path, "%s/backup_env.%d.json", l->log_dir, p->local_rank);
-    set("PADDLE_BACKUP_ENV_PATH", path.data);
+    launch_env_set(e, "PADDLE_BACKUP_ENV_PATH", path.data);
     buf_deinit(&path);
 }
 
@@ -365,14 +362,14 @@ static void add_json(struct buf *out, const char *text, size_t n)
     buf_char(out, '"');
 }
 
-static void write_file(const char *dir, const char *name, int local_rank, const char *ext,
+static void write_file(const struct launch *l, const char *name, int local_rank, const char *ext,
                        const struct buf *text)
 {
     struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/%s.%d%s", dir, name, local_rank, ext);
+    buf_printf(&path, "%s/%s.%d%s", l->log_dir, name, local_rank, ext);
     int fd = open(path.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || write(fd, text->data, text->len) != (ssize_t)text->len)
-        fprintf(stderr, "skiff launch: cannot write %s\n", path.data);
+        launch_notify(l, LAUNCH_EVENT_NOTICE, NULL, "cannot write %s", path.data);
     if (fd >= 0)
         close(fd);
     buf_deinit(&path);
@@ -380,10 +377,11 @@ static void write_file(const char *dir, const char *name, int local_rank, const 
 
 /* As Paddle's: envlog.N and a copy as JSON; here only for the user's own eyes, and without the
  * secret. */
-static void ready(const struct launch *l, const struct launch_process *p)
+static void ready(const struct launch *l, const struct launch_process *p,
+                  const struct launch_env *e)
 {
     struct buf lines = BUF_INIT, json = BUF_INIT;
-    for (char **v = environ; *v; v++) {
+    for (char **v = e->at; *v; v++) {
         size_t n = strcspn(*v, "=");
         if (is_kept_quiet(*v) || !(*v)[n])
             continue;
@@ -394,27 +392,10 @@ static void ready(const struct launch *l, const struct launch_process *p)
         add_json(&json, *v + n + 1, strlen(*v + n + 1));
     }
     buf_str(&json, "}\n");
-    write_file(l->log_dir, "envlog", p->local_rank, "", &lines);
-    write_file(l->log_dir, "backup_env", p->local_rank, ".json", &json);
+    write_file(l, "envlog", p->local_rank, "", &lines);
+    write_file(l, "backup_env", p->local_rank, ".json", &json);
     buf_deinit(&lines);
     buf_deinit(&json);
-}
-
-/* ---- what is seen ---- */
-
-static void print_plan(const struct launch *l)
-{
-    const struct launch_args *a = l->args;
-    bool gpu_backend = a->backend && (!strcmp(a->backend, "nccl") || !strcmp(a->backend, "bkcl"));
-    if ((a->devices || gpu_backend) && !a->attempt)
-        fprintf(stderr, "skiff launch: ranks use CPUs; device names are ignored\n");
-    fprintf(stderr, "skiff launch: %d rank%s (%s), logs in %s/\n", l->nworkers,
-            l->nworkers == 1 ? "" : "s", l->workers_text, a->log_dir);
-    if (l->elsewhere)
-        fprintf(stderr,
-                "skiff launch: this is machine %d of %d, with %d of them, from rank %d on%s\n",
-                l->node, l->nodes, l->n, l->at[0].index,
-                l->secret[0] ? "" : "; no secret: every process that reaches a rank can connect");
 }
 
 /* As Paddle's where that says something: the failed rank's own, and the number of a signal. */
@@ -432,9 +413,7 @@ const struct launch_mode launch_collective_mode = {.process = "rank",
                                                    .listener = "a rank",
                                                    .first = "rank 0",
                                                    .grace_seconds = GRACE_SECONDS,
-                                                   .echoes = true,
                                                    .plan = plan,
                                                    .env = env,
                                                    .ready = ready,
-                                                   .print_plan = print_plan,
                                                    .exit_status = exit_status};

@@ -3,8 +3,8 @@
  * Whoever has that address and is the first to listen there is the host; the others ask it, and are
  * answered when all have come. Then every launcher knows which machine it is and the addresses of
  * all ranks. Peers without the job's secret are refused, and so are launchers of another job. */
-#ifndef CLI_LAUNCH_RENDEZVOUS_H
-#define CLI_LAUNCH_RENDEZVOUS_H
+#ifndef LAUNCH_RENDEZVOUS_H
+#define LAUNCH_RENDEZVOUS_H
 
 #include <stdbool.h>
 
@@ -22,7 +22,9 @@ struct rendezvous {
     int nranks;
     const char *master; /* a free address of it, PADDLE_MASTER if it is the first machine */
     const char *name;   /* of this start of the job, if it is the first */
-    bool quiet;
+    /* every few seconds: for whom it waits; in the caller's thread. NULL: nobody is to know */
+    void (*on_wait)(void *arg, const char *text);
+    void *arg;
 };
 
 struct rendezvous_result {
@@ -33,7 +35,7 @@ struct rendezvous_result {
 
 /* The address of this machine that others of the meeting know it by; ADDRESS_TEXT bytes. */
 enum skiff_status launch_rendezvous_leader(const char *address, char *out, struct skiff_error *err);
-/* May take as long as the patience; says every few seconds for whom it waits. */
+/* May take as long as the patience. */
 enum skiff_status launch_rendezvous(const struct rendezvous *m, struct rendezvous_result *out,
                                     struct skiff_error *err);
 

@@ -1,5 +1,4 @@
-/* What both modes of a launch need: the job's name and secret, whose an address is, and the part of
- * the environment that all processes share.
+/* What both modes of a launch need: the job's name and secret, and whose an address is.
  *
  * On one machine a job's name and secret are drawn at random, so that two jobs cannot connect. On
  * several machines the name comes from the lists that all launchers have been given, or from the
@@ -12,11 +11,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "cli/launch.h"
-#include "cli/secret_share.h"
-#include "task/task.h"
 #include "fleet/role.h"
 #include "fleet/settings.h"
+#include "launch/launch_parts.h"
+#include "launch/secret_share.h"
 #include "net/host.h"
 #include "net/transport.h"
 
@@ -26,21 +24,14 @@ const char *launch_name(const struct launch_process *p, char out[static 64])
     return out;
 }
 
-void launch_deinit(struct launch *l)
+const char *launch_process_name(const struct launch *l)
 {
-    for (int i = 0; i < l->n; i++) {
-        free(l->at[i].log);
-        buf_deinit(&l->at[i].line);
-    }
-    free(l->at);
-    role_list_deinit(l->servers, l->nservers);
-    role_list_deinit(l->workers, l->workers ? l->nworkers : 0);
-    free(l->servers_text);
-    free(l->workers_text);
-    free(l->master);
-    free(l->log_dir);
-    free(l->workers_here);
-    secret_wipe(l->secret, sizeof(l->secret));
+    return l->mode->process;
+}
+
+int launch_exit_status(const struct launch *l)
+{
+    return l->mode->exit_status(l);
 }
 
 enum skiff_status launch_start_flag(int *out, struct skiff_error *err)
@@ -58,16 +49,16 @@ enum skiff_status launch_start_flag(int *out, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-const char *launch_own_host(const struct launch_args *a)
+const char *launch_own_host(const struct launch_options *o)
 {
     const char *pod = getenv("POD_IP");
-    return pod && *pod ? pod : a->host;
+    return pod && *pod ? pod : o->host;
 }
 
-bool launch_is_here(const struct launch_args *a, const char *endpoint)
+bool launch_is_here(const struct launch_options *o, const char *endpoint)
 {
     struct address at;
-    const char *own = launch_own_host(a);
+    const char *own = launch_own_host(o);
     if (address_parse(endpoint, &at, NULL) < 0)
         return false;
     if (own)
@@ -80,11 +71,12 @@ struct launch_process *launch_add(struct launch *l, const char *called, int inde
 {
     struct launch_process *p = &l->at[l->n++];
     struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/%s", l->args->log_dir, log);
+    buf_printf(&path, "%s/%s", l->options->log_dir, log);
     *p = (struct launch_process){.called = called,
                                  .index = index,
                                  .endpoint = endpoint,
                                  .log = path.data,
+                                 .end = -1,
                                  .pipe = -1,
                                  .now = {.epoch = -1},
                                  .total = {.samples = -1}};
@@ -111,37 +103,20 @@ void launch_name_job(struct launch *l)
     buf_deinit(&lists);
 }
 
-/* The path behind -m, or NULL. */
-static const char *config_of(const struct launch_args *a)
-{
-    for (int i = 0; a->kind == LAUNCH_CONFIG && i + 1 < a->ncommand; i++)
-        if (!strcmp(a->command[i], "-m") || !strncmp(a->command[i], "--config", 8))
-            return a->command[i + 1];
-    return NULL;
-}
-
 /* The user's; on one machine, or with --share_secret, one that we make. */
 enum skiff_status launch_take_secret(struct launch *l, bool reachable, struct skiff_error *err)
 {
     struct settings s;
-    struct task_args given = {.encrypt = l->args->encrypt,
-                              .secret_file = l->args->secret_file,
-                              .insecure = l->args->insecure};
-    struct settings_security security = {given.encrypt, given.secret_file, given.insecure};
-    struct config *c = NULL;
-    if (config_of(l->args) && config_open(config_of(l->args), &c, NULL) == SKIFF_OK)
-        task_security(&given, c, &security);
     enum skiff_status status = settings_read(&s, NULL, NULL, err);
     if (status == SKIFF_OK)
-        status = settings_set_security(&s, &security, err);
-    config_close(c);
+        status = settings_set_security(&s, &l->options->security, err);
     TRY(status);
     snprintf(l->secret, sizeof(l->secret), "%s", s.secret);
     secret_wipe(&s.secret, sizeof(s.secret));
     secret_guard();
     if (l->secret[0])
         return SKIFF_OK;
-    if (l->args->share_secret && l->elsewhere)
+    if (l->options->share_secret && l->elsewhere)
         return secret_share(l, l->secret, err);
     if (!l->elsewhere)
         secret_create(l->secret);
@@ -158,41 +133,54 @@ enum skiff_status launch_take_secret(struct launch *l, bool reachable, struct sk
     return SKIFF_OK;
 }
 
-enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
-                              struct skiff_error *err)
+static enum skiff_status plan(struct launch *l, struct skiff_error *err)
 {
     const struct transport_kind *kind;
     struct transport_options options;
-    *l = (struct launch){.args = a, .mode = a->mode, .failed = -1};
-    if (transport_choose(a->transport, &kind, &options, err) < 0)
-        return error_prefix(err, SKIFF_INVALID, "--transport");
     int silence_ms;
+    if (transport_choose(l->options->transport, &kind, &options, err) < 0)
+        return error_prefix(err, SKIFF_INVALID, "--transport");
     TRY(settings_silence(&silence_ms, err));
     l->silence = silence_ms / 1e3;
-    enum skiff_status status = l->mode->plan(l, err);
+    TRY(l->mode->plan(l, err));
     l->workers_here = mem_alloc_or_die((size_t)(l->nworkers + 1) * sizeof *l->workers_here);
+    return SKIFF_OK;
+}
+
+enum skiff_status launch_create(const struct launch_options *options,
+                                const struct launch_events *events, struct launch **out,
+                                struct skiff_error *err)
+{
+    struct launch *l = mem_alloc_or_die(sizeof(*l));
+    *l = (struct launch){.options = options,
+                         .mode = options->collective ? &launch_collective_mode : &launch_ps_mode,
+                         .failed = -1};
+    if (events)
+        l->events = *events;
+    enum skiff_status status = plan(l, err);
+    *out = status == SKIFF_OK ? l : NULL;
+    if (status < 0)
+        launch_destroy(l);
     return status;
 }
 
-void launch_env(const struct launch *l, const struct launch_process *p, launch_set set)
+void launch_destroy(struct launch *l)
 {
-    static const char *const proxies[] = {"http_proxy",  "https_proxy", "HTTP_PROXY",
-                                          "HTTPS_PROXY", "all_proxy",   "ALL_PROXY"};
-    for (size_t i = 0; i < sizeof(proxies) / sizeof(proxies[0]); i++)
-        set(proxies[i], NULL);
-    set("PYTHONUNBUFFERED", "1");
-    set("SKIFF_JOB", l->job);
-    set("SKIFF_SECRET", l->secret[0] ? l->secret : NULL);
-    set("SKIFF_SECRET_FILE", NULL);
-    if (l->args->transport) /* else they have ours */
-        set("SKIFF_TRANSPORT", l->args->transport);
-    if (l->args->encrypt)
-        set("SKIFF_ENCRYPT", l->args->encrypt);
-    char memory[32];
-    snprintf(memory, sizeof(memory), "%zu", l->args->server_memory);
-    if (l->args->server_memory && p->server)
-        set("SKIFF_SERVER_MEMORY", memory);
-    if (l->args->insecure)
-        set("SKIFF_INSECURE", "1");
-    l->mode->env(l, p, set);
+    if (!l)
+        return;
+    launch_runner_destroy(l->runner);
+    for (int i = 0; i < l->n; i++) {
+        free(l->at[i].log);
+        buf_deinit(&l->at[i].line);
+    }
+    free(l->at);
+    role_list_deinit(l->servers, l->nservers);
+    role_list_deinit(l->workers, l->workers ? l->nworkers : 0);
+    free(l->servers_text);
+    free(l->workers_text);
+    free(l->master);
+    free(l->log_dir);
+    free(l->workers_here);
+    secret_wipe(l->secret, sizeof(l->secret));
+    free(l);
 }
