@@ -11,7 +11,7 @@ struct launch_env {
     int n;
 };
 
-void launch_env_init(struct launch_env *e, const struct launch_options *o); /* ours */
+void launch_env_init(struct launch_env *e, const struct launch_options *o);     /* ours */
 void launch_env_set(struct launch_env *e, const char *name, const char *value); /* NULL: unset */
 void launch_env_set_number(struct launch_env *e, const char *name, long long number);
 const char *launch_env_get(const struct launch_env *e, const char *name); /* NULL: not set */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/archive.h"
+#include "replay/archive.h"
 #include "store/file.h"
 
 static void mend_sum(char *h)

@@ -1,9 +1,9 @@
 /* Reads a recorded case: case.txt, a line `key: value` each, and the names of the folders with
- * programs, feeds and values. Numbers are checked here, so that replay_run.c can rely on them.
+ * programs, feeds and values. Numbers are checked here, so that run.c can rely on them.
  *
  * A case may come from somebody else's archive: counts are bounded, and links to folders are not
  * followed, because they may lead back up. */
-#include "cli/replay_case.h"
+#include "replay/case.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* A recorded case: a folder with case.txt (docs/guide/record.md has the form). */
-#ifndef CLI_REPLAY_CASE_H
-#define CLI_REPLAY_CASE_H
+#ifndef REPLAY_CASE_H
+#define REPLAY_CASE_H
 
 #include "base/arena.h"
 #include "base/map.h"

@@ -1,9 +1,9 @@
 /* Running one recorded case. */
-#ifndef CLI_REPLAY_RUN_H
-#define CLI_REPLAY_RUN_H
+#ifndef REPLAY_RUN_H
+#define REPLAY_RUN_H
 
 #include "base/buf.h"
-#include "cli/replay_case.h"
+#include "replay/case.h"
 
 struct replay_result {
     int differences; /* values that are not as recorded */

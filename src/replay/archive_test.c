@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/archive.h"
+#include "replay/archive.h"
 #include "store/file.h"
 
 static char base[64], dir[80]; /* archives are unpacked into dir, which is in base */

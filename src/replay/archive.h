@@ -3,8 +3,8 @@
  * They may be somebody else's: only files and folders are made, below the given folder, which is
  * new and the caller's alone. Links, devices, absolute names and names with ".." are refused, as is
  * what would be more than ARCHIVE_MAX_BYTES or ARCHIVE_MAX_ENTRIES. Nothing keeps its rights. */
-#ifndef CLI_ARCHIVE_H
-#define CLI_ARCHIVE_H
+#ifndef REPLAY_ARCHIVE_H
+#define REPLAY_ARCHIVE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,13 +1,13 @@
 /* How a case runs: startup program, stored initial values over it, then for every step the stored
  * feed, the program, and a comparison of everything that was recorded at that step; at the end the
  * persistable variables. */
-#include "cli/replay_run.h"
+#include "replay/run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/replay_compare.h"
+#include "replay/compare.h"
 #include "io/io.h"
 #include "passes/replicate.h"
 #include "program/rights.h"

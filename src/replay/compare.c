@@ -2,7 +2,7 @@
  * numbers equal, reals within abs(got - want) <= atol + rtol abs(want). Nan agrees with nan, an
  * infinity with itself. The first difference is printed with its index, together with the number of
  * differences: one wrong element and a wrong formula look different. */
-#include "cli/replay_compare.h"
+#include "replay/compare.h"
 
 #include <inttypes.h>
 #include <math.h>

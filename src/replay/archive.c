@@ -5,7 +5,7 @@
  * The archive is untrusted: names that leave the folder, links and devices are refused, and the
  * number of files and of bytes is bounded, so that an archive cannot fill the disk. One thread. */
 #define _GNU_SOURCE /* memmem */
-#include "cli/archive.h"
+#include "replay/archive.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Comparing a value with the recorded one. */
-#ifndef CLI_REPLAY_COMPARE_H
-#define CLI_REPLAY_COMPARE_H
+#ifndef REPLAY_COMPARE_H
+#define REPLAY_COMPARE_H
 
 #include "base/buf.h"
 #include "tensor/value.h"
