@@ -151,10 +151,11 @@ enum skiff_status replay_find(const char *root, const struct replay_finder *f,
     else if (file_exists(root) && archive_is_named(root))
         status = find_in_archive(root, f, &found, err);
     else
-        status = error_set(err, SKIFF_NOT_FOUND,
-                           "%s is not a folder: give a folder with a case.txt in it or below it, or "
-                           "an archive of one (x.tar.xz)",
-                           root);
+        status =
+            error_set(err, SKIFF_NOT_FOUND,
+                      "%s is not a folder: give a folder with a case.txt in it or below it, or "
+                      "an archive of one (x.tar.xz)",
+                      root);
     if (status == SKIFF_OK && !found && !is_stopped(f))
         status = error_set(err, SKIFF_NOT_FOUND,
                            folder ? "%s: no case.txt in this folder or below it, nor in an archive "

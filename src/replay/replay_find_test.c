@@ -57,9 +57,9 @@ static void test_cases_below_a_folder(void **state)
     f.stop_after = 1;
     assert_int_equal(replay_find(root, &finder, &err), SKIFF_OK);
     assert_string_equal(f.names.data, "/a ");
-    assert_int_equal(replay_find("/no/such/folder", &(struct replay_finder){.on_case = on_case},
-                                 &err),
-                     SKIFF_NOT_FOUND);
+    assert_int_equal(
+        replay_find("/no/such/folder", &(struct replay_finder){.on_case = on_case}, &err),
+        SKIFF_NOT_FOUND);
     assert_non_null(strstr(err.message, "/no/such/folder is not a folder"));
     buf_deinit(&f.names);
     file_remove_tree(root);
