@@ -15,13 +15,14 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cli/runs.h"
-#include "task/saved_tables.h"
+#include "config/values.h"
 #include "fleet/report.h"
 #include "fs/fs.h"
 #include "io/io.h"
 #include "passes/prune.h"
 #include "store/file.h"
 #include "store/stale_file.h"
+#include "task/saved_tables.h"
 
 #define PREFIX "rec_static"
 #define STATE "skiff_state.yaml"
@@ -55,13 +56,13 @@ void checkpoint_inference(struct task *j, struct checkpoint_names *out)
     struct io_inference *what = &out->what;
     out->targets[what->ntargets++] =
         skiff_var_name(j->vars.predict ? j->vars.predict : j->vars.loss);
-    int n = config_list(j->config, "runner.save_inference_fetch_varnames", &named);
+    int n = config_list(j->config, KEY_RUNNER_SAVE_INFERENCE_FETCH_VARNAMES, &named);
     if (n > 0) {
         what->targets = named;
         what->ntargets = n;
     }
     what->nfeeds = checkpoint_feeds(j, what->targets, what->ntargets, false, out->feeds);
-    n = config_list(j->config, "runner.save_inference_feed_varnames", &named);
+    n = config_list(j->config, KEY_RUNNER_SAVE_INFERENCE_FEED_VARNAMES, &named);
     if (n > 0) {
         what->feeds = named;
         what->nfeeds = n;
@@ -136,8 +137,7 @@ static enum skiff_status write_epoch(struct task *j, struct model_writer *w,
 {
     model_writer_replace(w, STATE); /* of an older Skiff: the manifest says it now */
     model_writer_describe(w, note);
-    if (config_bool(j->config, "runner.use_inference", false) ||
-        config_bool(j->config, "runner.inference", false)) {
+    if (config_bool(j->config, KEY_RUNNER_USE_INFERENCE)) {
         struct checkpoint_names names;
         checkpoint_inference(j, &names);
         TRY(io_write_inference(w, j->scope, j->main, &names.what, NULL, NULL, err));
@@ -246,18 +246,18 @@ static enum skiff_status read_state(const char *folder, struct model_info *out,
                                     struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
-    struct config *c = NULL;
+    struct values *c = NULL;
     enum skiff_status status = SKIFF_OK;
     out->complete = true;
     out->samples = 0;
     join(&path, folder, out->epoch, STATE);
     if (file_exists(path.data))
-        status = config_open(path.data, &c, err);
+        status = values_open(path.data, &c, err);
     if (c) {
-        out->complete = config_bool(c, "complete", true);
-        out->samples = config_int(c, "samples", 0);
-        status = config_check(c, err);
-        config_close(c);
+        out->complete = values_bool(c, "complete", true);
+        out->samples = values_int(c, "samples", 0);
+        status = values_check(c, err);
+        values_close(c);
     }
     buf_deinit(&path);
     return status;

@@ -156,7 +156,7 @@ static void check_data(struct doctor *d, struct task *j, const struct role *role
         const char *base = slash ? slash + 1 : list.paths[i];
         hash = hash * 31 + hash_bytes(base, strlen(base));
     }
-    bool split = config_bool(j->config, "runner.split_file_list", false);
+    bool split = config_bool(j->config, KEY_RUNNER_SPLIT_FILE_LIST);
     doctor_ok(d, "training data: %d files%s; mark of the list: %08x%s", list.count,
               split ? ", divided among the workers" : ", all of them for each worker here",
               (unsigned)(hash ^ hash >> 32),
@@ -171,7 +171,7 @@ static void check_data(struct doctor *d, struct task *j, const struct role *role
 static void check_save(struct doctor *d, struct task *j)
 {
     struct statvfs s;
-    const char *path = config_path(j->config, "runner.model_save_path", "model_output");
+    const char *path = config_path(j->config, KEY_RUNNER_MODEL_SAVE_PATH);
     struct buf at = BUF_INIT;
     if (fs_is_remote(path)) {
         struct skiff_error err = {0};

@@ -21,6 +21,7 @@
 #include "cli/ranks.h"
 #include "cli/runs.h"
 #include "cli/valid.h"
+#include "config/values.h"
 #include "cli/recorder.h"
 #include "executor/trainer.h"
 
@@ -68,7 +69,8 @@ static void on_tick(void *user)
 static enum skiff_status read_epoch(struct evaluating *t, struct skiff_error *err)
 {
     struct config *c = t->task.config;
-    const char *which = config_text(c, "runner.infer_epoch", NULL);
+    const char *which = config_text(c, KEY_RUNNER_INFER_EPOCH);
+    int64_t epoch = 0;
     t->best_alone = which && !strcmp(which, "best");
     if (t->best_alone && t->best.epoch < 0)
         return error_set(err, SKIFF_NOT_FOUND,
@@ -77,11 +79,11 @@ static enum skiff_status read_epoch(struct evaluating *t, struct skiff_error *er
                          config_name(c), t->load_path);
     if (t->best_alone)
         t->first = t->best.epoch;
-    else if (which && strspn(which, "0123456789") != strlen(which))
-        config_refuse(c, "runner.infer_epoch", "is %s; expected the number of an epoch, or best",
+    else if (which && (!value_parse_int(which, &epoch) || epoch < 0 || epoch > 1000000))
+        config_refuse(c, KEY_RUNNER_INFER_EPOCH, "is %s; expected the number of an epoch, or best",
                       which);
     else if (which)
-        t->first = (int)config_int_in(c, "runner.infer_epoch", 0, 0, 1000000);
+        t->first = (int)epoch;
     if (which)
         t->end = t->first + 1;
     return SKIFF_OK;
@@ -93,9 +95,9 @@ static enum skiff_status read_range(struct evaluating *t, const char *run, struc
     t->load_path = task_load_path(&t->task);
     TRY(run_list_read(&t->runs, t->load_path, run, err));
     run_list_warn(&t->runs, t->load_path, "--run ID selects them");
-    t->first = (int)config_int_in(c, "runner.infer_start_epoch", 0, 0, 1000000);
-    t->end = (int)config_int_in(c, "runner.infer_end_epoch", run_list_before(&t->runs, INT_MAX) + 1,
-                                0, 1000000);
+    t->first = (int)config_int(c, KEY_RUNNER_INFER_START_EPOCH);
+    t->end =
+        (int)config_int_or(c, KEY_RUNNER_INFER_END_EPOCH, run_list_before(&t->runs, INT_MAX) + 1);
     TRY(valid_best_read(t->load_path, &t->best, err));
     if (strcmp(t->best.run, t->runs.run) != 0) /* another run's */
         t->best = (struct valid_best){.epoch = -1};
@@ -118,7 +120,7 @@ static void read_options(struct evaluating *t)
     interrupt_watch();
     eval_metrics_init(&t->accumulator, &t->task.vars, threads);
     progress_init(&t->progress, &t->accumulator,
-                  config_int_in(t->task.config, "runner.print_interval", 100, 1, INT64_MAX));
+                  config_int(t->task.config, KEY_RUNNER_PRINT_INTERVAL));
     t->options = (struct trainer_options){.threads = threads,
                                           .user = t,
                                           .watched = t->accumulator.watched,
@@ -150,8 +152,8 @@ static enum skiff_status no_model(const struct evaluating *t, int epoch, struct 
 {
     if (checkpoint_exists(t->load_path, epoch)) /* another run's: told */
         return SKIFF_OK;
-    if (config_has(t->task.config, "runner.infer_end_epoch") ||
-        config_has(t->task.config, "runner.infer_epoch"))
+    if (config_has(t->task.config, KEY_RUNNER_INFER_END_EPOCH) ||
+        config_has(t->task.config, KEY_RUNNER_INFER_EPOCH))
         return error_set(err, SKIFF_NOT_FOUND,
                          "%s/%d contains no saved model (rec_static.pdparams)", t->load_path,
                          epoch);

@@ -312,7 +312,8 @@ static enum skiff_status find_files(struct predicting *t, struct skiff_error *er
     for (int i = 0; i < n; i++) {
         enum skiff_status status = file_list_expand(&t->files, names[i], err);
         if (status < 0)
-            return error_prefix(err, status, "%s", t->args->input ? "--input" : where.dir_key);
+            return error_prefix(err, status, "%s",
+                                t->args->input ? "--input" : key_name(where.dir_key));
     }
     return SKIFF_OK;
 }
@@ -372,8 +373,7 @@ static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
     struct dataset_config dc;
     struct config *c = t->task.config;
     TRY(task_dataset_config(&t->task, &task_data_infer, &dc, err));
-    if (!config_has(c, task_data_infer.batch_key))
-        dc.batch_size = BATCH_SIZE;
+    dc.batch_size = config_int_or(c, task_data_infer.batch_key, BATCH_SIZE);
     (void)task_load_path(&t->task); /* its keys are known */
     interrupt_watch();
     enum skiff_status status = task_check(&t->task, err);

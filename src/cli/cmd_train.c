@@ -112,11 +112,10 @@ static void read_options(struct train_run *t)
     interrupt_outlive_output();
     t->epochs = task_epochs(&t->task);
     t->save_path = task_save_path(&t->task);
-    t->shuffle = config_bool(c, "runner.shuffle", false);
-    t->seed = (uint64_t)config_int(c, "runner.seed", 12345);
+    t->shuffle = config_bool(c, KEY_RUNNER_SHUFFLE);
+    t->seed = (uint64_t)config_int(c, KEY_RUNNER_SEED);
     eval_metrics_init(&t->accumulator, &t->task.vars, threads);
-    progress_init(&t->progress, &t->accumulator,
-                  config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
+    progress_init(&t->progress, &t->accumulator, config_int(c, KEY_RUNNER_PRINT_INTERVAL));
     t->options = (struct trainer_options){
         .threads = threads,
         .executor = {.seed = t->seed, .has_seed = true, .profile = true},
@@ -131,7 +130,7 @@ static void read_options(struct train_run *t)
         .on_pause = on_pause,
         .on_profile = on_profile,
         .wants_stop = wants_stop,
-        .print_debug = config_bool(c, "runner.dataset_debug", false) ? on_debug : NULL};
+        .print_debug = config_bool(c, KEY_RUNNER_DATASET_DEBUG) ? on_debug : NULL};
 }
 
 /* Where parameters come from: the newest checkpoint, a given model, or
@@ -139,7 +138,7 @@ static void read_options(struct train_run *t)
 static enum skiff_status load_values(struct train_run *t, bool resume, struct skiff_error *err)
 {
     struct model_info last = {.epoch = -1};
-    const char *init = config_path(t->task.config, "runner.model_init_path", NULL);
+    const char *init = config_path(t->task.config, KEY_RUNNER_MODEL_INIT_PATH);
     checkpoint_new_run(&t->note);
     if (resume)
         TRY(checkpoint_resume(&t->task, t->save_path, &last, err));

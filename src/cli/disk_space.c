@@ -37,8 +37,7 @@ static int64_t group_bytes(const struct task *j, enum io_group group)
 
 int64_t disk_space_needed(struct task *j)
 {
-    bool inference = config_bool(j->config, "runner.use_inference", false) ||
-                     config_bool(j->config, "runner.inference", false);
+    bool inference = config_bool(j->config, KEY_RUNNER_USE_INFERENCE);
     int64_t bytes = group_bytes(j, IO_PERSISTABLES);
     if (inference)
         bytes += group_bytes(j, IO_PARAMS);

@@ -32,15 +32,15 @@ static void on_log(void *user, enum log_level level, const char *line)
 static enum skiff_status read_mode(struct config *c, struct skiff_strategy *out,
                                    struct skiff_error *err)
 {
-    const char *fallback = config_text(c, "hyper_parameters.optimizer.strategy", "async");
-    const char *mode = config_text(c, "runner.sync_mode", fallback);
+    const char *mode = config_text(c, KEY_RUNNER_SYNC_MODE);
     enum skiff_split_mode known;
     *out = (struct skiff_strategy){.mode = mode};
     TRY(ranks_refuse(c, err));
     if (skiff_mode_find(mode, &known))
         return SKIFF_OK;
     return error_set(err, SKIFF_UNSUPPORTED, "%s: %s is %s; expected %s", config_name(c),
-                     mode == fallback ? "hyper_parameters.optimizer.strategy" : "runner.sync_mode",
+                     key_name(config_has(c, KEY_RUNNER_SYNC_MODE) ? KEY_RUNNER_SYNC_MODE
+                                                                  : KEY_OPTIMIZER_STRATEGY),
                      mode, skiff_mode_names());
 }
 
@@ -49,20 +49,19 @@ static enum skiff_status read_strategy(struct train_job *j, struct task *task,
                                        struct skiff_error *err)
 {
     struct config *c = task->config;
-    static const char *const deaths[] = {"go_on", "stop", NULL};
     struct settings_security security;
     TRY(read_mode(c, out, err));
-    out->geo_steps = (int)config_int_in(c, "runner.geo_step", 400, 1, 1 << 30);
+    out->geo_steps = (int)config_int(c, KEY_RUNNER_GEO_STEP);
     out->threads = task_threads(task);
     out->transport = task_transport(args, c);
     task_security(args, c, &security);
     out->encrypt = security.encrypt;
     out->secret_file = security.secret_file;
     out->insecure = security.insecure;
-    out->stop_on_death = config_choice(c, "runner.on_worker_death", 0, deaths) == 1;
+    out->stop_on_death = config_word(c, KEY_RUNNER_ON_WORKER_DEATH) == 1;
     out->stop_on_death |= j->stop_on_death;
     /* gradients of other rules than SGD are averaged, as the documents' jobs have it */
-    const char *class = config_text(c, "hyper_parameters.optimizer.class", "Adam");
+    const char *class = config_text(c, KEY_OPTIMIZER_CLASS);
     out->is_sgd_optimizer = strcasecmp(class, "sgd") ? -1 : 1;
     /* async: parameters come back with every push, as 2.x has it: with those of every second one
      * (1.x) workers are further behind, and predictions swing twice as far about the truth */
@@ -71,7 +70,7 @@ static enum skiff_status read_strategy(struct train_job *j, struct task *task,
     TRY(task_tables_read(&j->tables, task, out->mode, err));
     out->tables = j->tables.at;
     out->ntables = j->tables.n;
-    out->adam_d2sum = config_bool(c, "hyper_parameters.adam_d2sum", false);
+    out->adam_d2sum = config_bool(c, KEY_HYPER_ADAM_D2SUM);
     return config_check(c, err);
 }
 

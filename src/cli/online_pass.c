@@ -62,8 +62,7 @@ void online_options(struct online *o)
     struct config *c = o->task.config;
     int threads = task_threads(&o->task);
     eval_metrics_init(&o->accumulator, &o->task.vars, threads);
-    progress_init(&o->progress, &o->accumulator,
-                  config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
+    progress_init(&o->progress, &o->accumulator, config_int(c, KEY_RUNNER_PRINT_INTERVAL));
     o->options = (struct trainer_options){
         .threads = threads,
         .executor = {.seed = o->job.seed, .has_seed = true, .profile = true},
@@ -225,7 +224,7 @@ static enum skiff_status shuffle(struct online *o, bool everybody, struct skiff_
     struct skiff_exchange exchange;
     uint64_t seed = o->job.seed + (uint64_t)o->day * 10000 + (uint64_t)o->pass;
     if (!o->data || !task_in_memory(&o->task) ||
-        !config_bool(o->task.config, "runner.shuffle", true))
+        !config_bool_or(o->task.config, KEY_RUNNER_SHUFFLE, true))
         return SKIFF_OK;
     if (!everybody)
         return dataset_local_shuffle(o->data, seed, err);

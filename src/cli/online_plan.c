@@ -46,9 +46,9 @@ int online_next_day(int day)
 
 /* ---- keys ---- */
 
-static const char *const online_keys[] = {"runner.start_day",      "runner.end_day",
-                                          "runner.days",           "runner.pass_per_day",
-                                          "runner.split_interval", "runner.split_per_pass"};
+static const enum config_key online_keys[] = {KEY_RUNNER_START_DAY,      KEY_RUNNER_END_DAY,
+                                              KEY_RUNNER_DAYS,           KEY_RUNNER_PASS_PER_DAY,
+                                              KEY_RUNNER_SPLIT_INTERVAL, KEY_RUNNER_SPLIT_PER_PASS};
 
 bool online_wanted(struct config *c)
 {
@@ -80,9 +80,9 @@ static void add_days(struct online_plan *p, int from, int to)
     }
 }
 
-static int read_day(struct config *c, const char *key)
+static int read_day(struct config *c, enum config_key key)
 {
-    const char *text = config_text(c, key, NULL), *rest = text;
+    const char *text = config_text(c, key), *rest = text;
     int day = text ? take_day(&rest) : 0;
     if (!text)
         config_refuse(c, key, "is required for online training: a day as 20190720");
@@ -93,9 +93,10 @@ static int read_day(struct config *c, const char *key)
 
 static void read_range(struct online_plan *p, struct config *c)
 {
-    int from = read_day(c, "runner.start_day"), to = read_day(c, "runner.end_day");
+    int from = read_day(c, KEY_RUNNER_START_DAY), to = read_day(c, KEY_RUNNER_END_DAY);
     if (from && to && to < from)
-        config_refuse(c, "runner.end_day", "is %d, before runner.start_day, which is %d", to, from);
+        config_refuse(c, KEY_RUNNER_END_DAY, "is %d, before runner.start_day, which is %d", to,
+                      from);
     else if (from && to)
         add_days(p, from, to);
 }
@@ -125,7 +126,7 @@ static bool take_days(struct online_plan *p, const char *text)
 static void read_days(struct online_plan *p, struct config *c)
 {
     const char *const *words;
-    int n = config_list(c, "runner.days", &words);
+    int n = config_list(c, KEY_RUNNER_DAYS, &words);
     for (int i = 0; i < n; i++) {
         char *copy = mem_strdup_or_die(words[i]), *rest = NULL;
         bool fine = true;
@@ -133,7 +134,7 @@ static void read_days(struct online_plan *p, struct config *c)
             fine = take_days(p, w);
         free(copy);
         if (!fine) {
-            config_refuse(c, "runner.days",
+            config_refuse(c, KEY_RUNNER_DAYS,
                           "must be days in order, as {20191225..20191227} or 20191225 20191226, "
                           "found \"%.80s\"",
                           words[i]);
@@ -141,59 +142,63 @@ static void read_days(struct online_plan *p, struct config *c)
         }
     }
     if (!p->ndays)
-        config_refuse(c, "runner.days", "has no day, as {20191225..20191227}");
+        config_refuse(c, KEY_RUNNER_DAYS, "has no day, as {20191225..20191227}");
 }
 
 static void read_passes(struct online_plan *p, struct config *c)
 {
-    if (config_has(c, "runner.pass_per_day")) {
-        if (config_has(c, "runner.split_interval"))
-            config_refuse(c, "runner.pass_per_day",
+    if (config_has(c, KEY_RUNNER_PASS_PER_DAY)) {
+        if (config_has(c, KEY_RUNNER_SPLIT_INTERVAL))
+            config_refuse(c, KEY_RUNNER_PASS_PER_DAY,
                           "and runner.split_interval both set the number of passes of a day; "
                           "remove one of them");
-        p->passes = (int)config_int_in(c, "runner.pass_per_day", 1, 1, DAY_MINUTES);
+        p->passes = (int)config_int_or(c, KEY_RUNNER_PASS_PER_DAY, 1);
         p->each = 1;
         return;
     }
-    p->interval = (int)config_int_in(c, "runner.split_interval", 5, 1, DAY_MINUTES);
+    p->interval = (int)config_int(c, KEY_RUNNER_SPLIT_INTERVAL);
     int splits = DAY_MINUTES / p->interval;
-    p->each = (int)config_int_in(c, "runner.split_per_pass", 1, 1, splits);
+    p->each = (int)config_int(c, KEY_RUNNER_SPLIT_PER_PASS);
+    if (p->each > splits) {
+        config_refuse(c, KEY_RUNNER_SPLIT_PER_PASS, "must be between 1 and %d, found %d", splits,
+                      p->each);
+        p->each = 1;
+    }
     p->passes = splits / p->each;
 }
 
 static void read_data(struct online_plan *p, struct config *c)
 {
     const char *const *dirs;
-    int n = config_paths(c, "runner.train_data_dir", &dirs);
+    int n = config_paths(c, KEY_RUNNER_TRAIN_DATA_DIR, &dirs);
     if (n != 1)
-        config_refuse(c, "runner.train_data_dir",
+        config_refuse(c, KEY_RUNNER_TRAIN_DATA_DIR,
                       "must be one folder for online training, with a folder for each day "
                       "(20190720/0000), found %s",
                       n > 1 ? "several" : "none");
     else
         p->data_dir = dirs[0];
-    p->done_file = config_text(c, "runner.data_donefile", NULL);
-    p->sleep = config_real(c, "runner.data_sleep_second", 10);
+    p->done_file = config_text(c, KEY_RUNNER_DATA_DONEFILE);
+    p->sleep = config_real(c, KEY_RUNNER_DATA_SLEEP_SECOND);
     if (!(p->sleep > 0 && p->sleep <= 86400))
-        config_refuse(c, "runner.data_sleep_second",
+        config_refuse(c, KEY_RUNNER_DATA_SLEEP_SECOND,
                       "must be above 0 and at most 86400 (seconds), found %g", p->sleep);
 }
 
 enum skiff_status online_plan_read(struct online_plan *p, struct config *c, struct skiff_error *err)
 {
     *p = (struct online_plan){0};
-    if (config_has(c, "runner.days") && config_has(c, "runner.start_day"))
-        config_refuse(c, "runner.days",
+    if (config_has(c, KEY_RUNNER_DAYS) && config_has(c, KEY_RUNNER_START_DAY))
+        config_refuse(c, KEY_RUNNER_DAYS,
                       "and runner.start_day both set the days; remove one of them");
-    else if (config_has(c, "runner.days"))
+    else if (config_has(c, KEY_RUNNER_DAYS))
         read_days(p, c);
     else
         read_range(p, c);
     read_passes(p, c);
-    p->checkpoint = (int)config_int_in(c, "runner.checkpoint_per_pass", 6, 1, INT_MAX);
-    p->delta = (int)config_int_in(c, "runner.save_delta_frequency", 6, 1, INT_MAX);
-    p->first_base = config_bool(c, "runner.save_first_base", false);
-    (void)config_bool(c, "runner.prefetch", false); /* passes are loaded when they are due */
+    p->checkpoint = (int)config_int(c, KEY_RUNNER_CHECKPOINT_PER_PASS);
+    p->delta = (int)config_int(c, KEY_RUNNER_SAVE_DELTA_FREQUENCY);
+    p->first_base = config_bool(c, KEY_RUNNER_SAVE_FIRST_BASE);
     read_data(p, c);
     return config_check(c, err);
 }

@@ -33,7 +33,7 @@ static enum skiff_status one_thread(const struct ranks *r, struct task *t, struc
         log_info("runner.thread_num is %d: a rank of a collective job has one thread; "
                  "--nproc_per_node starts more ranks",
                  threads);
-    return config_override(t->config, "runner.thread_num=1", err);
+    return config_set(t->config, KEY_RUNNER_THREAD_NUM, "1", err);
 }
 
 static void on_log(void *user, const char *line)
@@ -56,7 +56,9 @@ static enum skiff_status open_world(struct task *t, const struct task_args *args
 /* An environment that does not fit together is an error: a rank of it would train alone. */
 static enum skiff_status is_wanted(struct task *t, bool *out, struct skiff_error *err)
 {
-    const char *mode = config_text(t->config, "runner.sync_mode", "");
+    struct config *c = t->config;
+    const char *mode =
+        config_has(c, KEY_RUNNER_SYNC_MODE) ? config_text(c, KEY_RUNNER_SYNC_MODE) : "";
     struct role r;
     *out = false;
     if (role_env_is_set(NULL, NULL))
@@ -81,10 +83,10 @@ static enum skiff_status refuse_both(struct config *c, struct skiff_error *err)
 static enum skiff_status merge_gradients(struct task *t, struct skiff_error *err)
 {
     struct config *c = t->config;
-    int k = (int)config_int_in(c, "runner.gradient_merge_configs.k_steps", 1, 1, 1 << 30);
-    bool avg = config_bool(c, "runner.gradient_merge_configs.avg", true);
-    bool merges = config_bool(c, "runner.gradient_merge", false);
-    if (merges && config_bool(c, "runner.localsgd", false))
+    int k = (int)config_int(c, KEY_RUNNER_GRADIENT_MERGE_CONFIGS_K_STEPS);
+    bool avg = config_bool(c, KEY_RUNNER_GRADIENT_MERGE_CONFIGS_AVG);
+    bool merges = config_bool(c, KEY_RUNNER_GRADIENT_MERGE);
+    if (merges && config_bool(c, KEY_RUNNER_LOCALSGD))
         return refuse_both(c, err);
     TRY(config_check(c, err));
     return merges ? skiff_gradient_merge(t->main, t->startup, k, avg, err) : SKIFF_OK;
@@ -94,9 +96,9 @@ static enum skiff_status add_up_over_ranks(struct task *t, struct skiff_error *e
 {
     struct config *c = t->config;
     struct skiff_collective_options o = {.by_rows = true, .loss_is_sum = t->vars.loss_is_sum};
-    int k = (int)config_int_in(c, "runner.localsgd_configs.k_steps", 1, 1, 1 << 30);
-    int begin = (int)config_int_in(c, "runner.localsgd_configs.begin_step", 1, 0, 1 << 30);
-    if (config_bool(c, "runner.localsgd", false)) {
+    int k = (int)config_int(c, KEY_RUNNER_LOCALSGD_CONFIGS_K_STEPS);
+    int begin = (int)config_int(c, KEY_RUNNER_LOCALSGD_CONFIGS_BEGIN_STEP);
+    if (config_bool(c, KEY_RUNNER_LOCALSGD)) {
         o.local_steps = k;
         o.local_begin = begin;
     }
@@ -106,13 +108,13 @@ static enum skiff_status add_up_over_ranks(struct task *t, struct skiff_error *e
 
 enum skiff_status ranks_refuse(struct config *c, struct skiff_error *err)
 {
-    static const char *const keys[] = {"runner.gradient_merge", "runner.localsgd"};
+    static const enum config_key keys[] = {KEY_RUNNER_GRADIENT_MERGE, KEY_RUNNER_LOCALSGD};
     for (int i = 0; i < 2; i++)
-        if (config_bool(c, keys[i], false))
+        if (config_bool(c, keys[i]))
             return error_set(err, SKIFF_UNSUPPORTED,
                              "%s: %s is for ranks without servers; in a job with servers, "
                              "runner.sync_mode: geo sends fewer gradients",
-                             config_name(c), keys[i]);
+                             config_name(c), key_name(keys[i]));
     return SKIFF_OK;
 }
 
@@ -196,7 +198,7 @@ enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always
     const char *const *names;
     struct file_list all;
     int n;
-    bool share = config_bool(t->config, "runner.split_file_list", false) || always;
+    bool share = config_bool(t->config, KEY_RUNNER_SPLIT_FILE_LIST) || always;
     if (ranks_alone(r))
         return SKIFF_OK;
     file_list_init(&all);

@@ -59,11 +59,9 @@ static void add_config(struct run_report *report, const struct config *c)
 {
     struct buf text = BUF_INIT;
     for (int i = 0; i < config_count(c); i++) {
-        const char *key, *first;
-        config_at(c, i, &key, &first);
         buf_reset(&text);
-        config_value(c, i, &text);
-        run_add_config(report, key, text.data ? text.data : "");
+        config_print_at(c, i, &text);
+        run_add_config(report, config_at(c, i), text.len ? text.data : "");
     }
     buf_deinit(&text);
 }

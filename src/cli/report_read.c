@@ -11,21 +11,21 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "config/config.h"
+#include "config/values.h"
 #include "report/report.h"
 #include "store/file.h"
 
 #define MOST_SAMPLES ((int64_t)1 << 53)
 
 /* A row of a list, or a map. */
-struct config_row {
-    struct config *c;
+struct record_row {
+    struct values *c;
     const char *list; /* "epochs" */
     int i;            /* -1: a map */
     char key[160];
 };
 
-static const char *key_of(struct config_row *row, const char *name)
+static const char *key_of(struct record_row *row, const char *name)
 {
     if (row->i < 0)
         snprintf(row->key, sizeof(row->key), "%s.%s", row->list, name);
@@ -35,44 +35,44 @@ static const char *key_of(struct config_row *row, const char *name)
 }
 
 /* Is there one more row, that is, one with this key? */
-static bool next_row(struct config_row *row, const char *name)
+static bool next_row(struct record_row *row, const char *name)
 {
     row->i++;
-    return config_has(row->c, key_of(row, name));
+    return values_has(row->c, key_of(row, name));
 }
 
-static double real(struct config_row *row, const char *name)
+static double real(struct record_row *row, const char *name)
 {
-    return config_real(row->c, key_of(row, name), NAN);
+    return values_real(row->c, key_of(row, name), NAN);
 }
 
 /* What must not be missing, nor below 0. */
-static double amount(struct config_row *row, const char *name)
+static double amount(struct record_row *row, const char *name)
 {
-    double v = config_real(row->c, key_of(row, name), 0);
+    double v = values_real(row->c, key_of(row, name), 0);
     if (v < 0 || v > 1e300) {
-        config_refuse(row->c, key_of(row, name), "must not be below 0, found %g", v);
+        values_refuse(row->c, key_of(row, name), "must not be below 0, found %g", v);
         return 0;
     }
     return v;
 }
 
-static int64_t whole(struct config_row *row, const char *name)
+static int64_t whole(struct record_row *row, const char *name)
 {
-    return config_int_in(row->c, key_of(row, name), 0, 0, MOST_SAMPLES);
+    return values_int_in(row->c, key_of(row, name), 0, 0, MOST_SAMPLES);
 }
 
-static int epoch_of(struct config_row *row)
+static int epoch_of(struct record_row *row)
 {
-    return (int)config_int_in(row->c, key_of(row, "epoch"), 0, 0, 1000000);
+    return (int)values_int_in(row->c, key_of(row, "epoch"), 0, 0, 1000000);
 }
 
-static const char *text(struct config_row *row, struct run_report *out, const char *name)
+static const char *text(struct record_row *row, struct run_report *out, const char *name)
 {
-    return run_text(out, config_text(row->c, key_of(row, name), ""));
+    return run_text(out, values_text(row->c, key_of(row, name), ""));
 }
 
-static struct run_numbers numbers(struct config_row *row)
+static struct run_numbers numbers(struct record_row *row)
 {
     return (struct run_numbers){.loss = real(row, "loss"),
                                 .auc = real(row, "auc"),
@@ -81,16 +81,16 @@ static struct run_numbers numbers(struct config_row *row)
                                 .accuracy = real(row, "accuracy")};
 }
 
-static void read_run(struct config *c, struct run_report *out)
+static void read_run(struct values *c, struct run_report *out)
 {
     static const char *const words[] = {"running", "done", "stopped", "failed", NULL};
-    struct config_row row = {.c = c, .list = "run", .i = -1};
+    struct record_row row = {.c = c, .list = "run", .i = -1};
     out->name = text(&row, out, "name");
     out->command = text(&row, out, "command");
     out->model = text(&row, out, "model");
     out->model_path = text(&row, out, "place");
     out->started = text(&row, out, "started");
-    out->status = (enum run_status)config_choice(c, "run.status", RUN_RUNNING, words);
+    out->status = (enum run_status)values_choice(c, "run.status", RUN_RUNNING, words);
     out->seconds = amount(&row, "seconds");
     out->samples = amount(&row, "samples");
     out->threads = whole(&row, "threads");
@@ -98,13 +98,13 @@ static void read_run(struct config *c, struct run_report *out)
     out->worker = whole(&row, "worker");
 }
 
-static void read_epochs(struct config *c, struct run_report *out)
+static void read_epochs(struct values *c, struct run_report *out)
 {
-    struct config_row row = {.c = c, .list = "epochs", .i = -1};
+    struct record_row row = {.c = c, .list = "epochs", .i = -1};
     while (next_row(&row, "epoch"))
         run_add_epoch(
             out, &(struct run_epoch){.epoch = epoch_of(&row),
-                                     .complete = config_bool(c, key_of(&row, "complete"), true),
+                                     .complete = values_bool(c, key_of(&row, "complete"), true),
                                      .at_samples = amount(&row, "at_samples"),
                                      .at_seconds = amount(&row, "at_seconds"),
                                      .samples = whole(&row, "samples"),
@@ -115,10 +115,10 @@ static void read_epochs(struct config *c, struct run_report *out)
                                      .update = amount(&row, "update")});
 }
 
-static void read_points(struct config *c, const char *list, struct run_report *out,
+static void read_points(struct values *c, const char *list, struct run_report *out,
                         void (*add)(struct run_report *, const struct run_point *))
 {
-    struct config_row row = {.c = c, .list = list, .i = -1};
+    struct record_row row = {.c = c, .list = list, .i = -1};
     while (next_row(&row, "epoch"))
         add(out, &(struct run_point){.epoch = epoch_of(&row),
                                      .at_samples = amount(&row, "at_samples"),
@@ -130,9 +130,9 @@ static void read_points(struct config *c, const char *list, struct run_report *o
                                      .predicted = real(&row, "predicted")});
 }
 
-static void read_bins(struct config *c, const char *list, struct run_bins *out)
+static void read_bins(struct values *c, const char *list, struct run_bins *out)
 {
-    struct config_row row = {.c = c, .list = list, .i = -1};
+    struct record_row row = {.c = c, .list = list, .i = -1};
     while (out->n < RUN_MAX_BINS && next_row(&row, "low"))
         out->at[out->n++] = (struct run_bin){.low = amount(&row, "low"),
                                              .high = amount(&row, "high"),
@@ -141,25 +141,25 @@ static void read_bins(struct config *c, const char *list, struct run_bins *out)
                                              .count = whole(&row, "count")};
 }
 
-static void read_ops(struct config *c, struct run_report *out)
+static void read_ops(struct values *c, struct run_report *out)
 {
-    struct config_row row = {.c = c, .list = "ops", .i = -1};
+    struct record_row row = {.c = c, .list = "ops", .i = -1};
     while (next_row(&row, "type"))
         run_add_op(out, &(struct run_op){.type = text(&row, out, "type"),
-                                         .update = config_bool(c, key_of(&row, "update"), false),
+                                         .update = values_bool(c, key_of(&row, "update"), false),
                                          .calls = whole(&row, "calls"),
                                          .seconds = amount(&row, "seconds")});
 }
 
-static void read_slots(struct config *c, struct run_report *out)
+static void read_slots(struct values *c, struct run_report *out)
 {
-    struct config_row row = {.c = c, .list = "slots", .i = -1};
-    out->slot_rows = config_int_in(c, "slot_rows", 0, 0, MOST_SAMPLES);
+    struct record_row row = {.c = c, .list = "slots", .i = -1};
+    out->slot_rows = values_int_in(c, "slot_rows", 0, 0, MOST_SAMPLES);
     while (next_row(&row, "name"))
         run_add_slot(out,
                      &(struct run_slot){.name = text(&row, out, "name"),
                                         .type = text(&row, out, "type"),
-                                        .ragged = config_bool(c, key_of(&row, "ragged"), false),
+                                        .ragged = values_bool(c, key_of(&row, "ragged"), false),
                                         .values = whole(&row, "values"),
                                         .zeros = whole(&row, "zeros"),
                                         .distinct = real(&row, "distinct"),
@@ -168,18 +168,18 @@ static void read_slots(struct config *c, struct run_report *out)
                                         .mean = real(&row, "mean")});
 }
 
-static void read_config(struct config *c, struct run_report *out)
+static void read_config(struct values *c, struct run_report *out)
 {
-    struct config_row row = {.c = c, .list = "config", .i = -1};
+    struct record_row row = {.c = c, .list = "config", .i = -1};
     while (next_row(&row, "key")) {
         const char *key = text(&row, out, "key");
         run_add_config(out, key, text(&row, out, "value"));
     }
 }
 
-static void read_machine(struct config *c, struct run_report *out)
+static void read_machine(struct values *c, struct run_report *out)
 {
-    struct config_row row = {.c = c, .list = "machine", .i = -1};
+    struct record_row row = {.c = c, .list = "machine", .i = -1};
     out->machine = (struct run_machine){.host = text(&row, out, "host"),
                                         .cpu = text(&row, out, "cpu"),
                                         .system = text(&row, out, "system"),
@@ -190,32 +190,32 @@ static void read_machine(struct config *c, struct run_report *out)
                                         .peak_memory = whole(&row, "peak_memory")};
 }
 
-static void read_events(struct config *c, struct run_report *out)
+static void read_events(struct values *c, struct run_report *out)
 {
     const char *words[RUN_EVENT_KINDS + 1] = {0};
-    struct config_row row = {.c = c, .list = "events", .i = -1};
+    struct record_row row = {.c = c, .list = "events", .i = -1};
     for (int i = 0; i < RUN_EVENT_KINDS; i++)
         words[i] = run_event_word((enum run_event_kind)i);
     while (next_row(&row, "kind")) {
-        int kind = config_choice(c, key_of(&row, "kind"), RUN_WARNING, words);
+        int kind = values_choice(c, key_of(&row, "kind"), RUN_WARNING, words);
         double seconds = amount(&row, "seconds");
         run_add_event(out, (enum run_event_kind)kind, seconds,
-                      config_text(c, key_of(&row, "text"), ""));
+                      values_text(c, key_of(&row, "text"), ""));
     }
-    out->events_lost = config_int_in(c, "events_lost", 0, 0, MOST_SAMPLES);
+    out->events_lost = values_int_in(c, "events_lost", 0, 0, MOST_SAMPLES);
 }
 
-static enum skiff_status read_all(struct config *c, struct run_report *out, struct skiff_error *err)
+static enum skiff_status read_all(struct values *c, struct run_report *out, struct skiff_error *err)
 {
-    int64_t version = config_int(c, "skiff_report", 0);
+    int64_t version = values_int(c, "skiff_report", 0);
     if (version < 1)
         return error_set(err, SKIFF_FORMAT, "%s is not a run report: it has no \"skiff_report\": 1",
-                         config_name(c));
+                         values_name(c));
     if (version > REPORT_VERSION)
         return error_set(
             err, SKIFF_UNSUPPORTED,
             "%s is a report of version %lld; this skiff reads up to %d: use a newer skiff",
-            config_name(c), (long long)version, REPORT_VERSION);
+            values_name(c), (long long)version, REPORT_VERSION);
     read_run(c, out);
     read_epochs(c, out);
     read_points(c, "points", out, run_add_point);
@@ -227,18 +227,18 @@ static enum skiff_status read_all(struct config *c, struct run_report *out, stru
     read_config(c, out);
     read_machine(c, out);
     read_events(c, out);
-    return config_check(c, err);
+    return values_check(c, err);
 }
 
 enum skiff_status report_parse_json(const void *bytes, size_t n, const char *name,
                                     struct run_report *out, struct skiff_error *err)
 {
-    struct config *c;
-    enum skiff_status status = config_parse(bytes, n, name, &c, err);
+    struct values *c;
+    enum skiff_status status = values_parse(bytes, n, name, &c, err);
     if (status < 0)
         return error_prefix(err, status, "not a run report");
     status = read_all(c, out, err);
-    config_close(c);
+    values_close(c);
     return status;
 }
 

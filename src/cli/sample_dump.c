@@ -15,13 +15,14 @@
 
 /* Adds the names that the program has; others are wrong, but for those of the backward part in a
  * test. */
-static int add_names(struct sample_dump *d, struct task *j, const char *key, bool test)
+static int add_names(struct sample_dump *d, struct task *j, enum config_key key, bool test)
 {
     const char *const *names;
     int n = config_list(j->config, key, &names), added = 0;
     for (int i = 0; i < n; i++) {
         if (test && strstr(names[i], "@GRAD")) {
-            log_warn("%s: %s is ignored: there are no gradients without training", key, names[i]);
+            log_warn("%s: %s is ignored: there are no gradients without training", key_name(key),
+                     names[i]);
             continue;
         }
         if (!block_find_var(program_root(j->main), names[i]))
@@ -40,10 +41,10 @@ enum skiff_status sample_dump_init(struct sample_dump *d, struct task *j,
 {
     const char *const *list;
     struct config *c = j->config;
-    *d = (struct sample_dump){.wanted = config_bool(c, "runner.need_dump", false)};
-    int fields = config_list(c, "runner.dump_fields", &list);
-    int params = config_list(c, "runner.dump_param", &list);
-    d->path = config_path(c, "runner.dump_fields_path", NULL);
+    *d = (struct sample_dump){.wanted = config_bool(c, KEY_RUNNER_NEED_DUMP)};
+    int fields = config_list(c, KEY_RUNNER_DUMP_FIELDS, &list);
+    int params = config_list(c, KEY_RUNNER_DUMP_PARAM, &list);
+    d->path = config_path(c, KEY_RUNNER_DUMP_FIELDS_PATH);
     if (!d->wanted)
         return SKIFF_OK;
     if (!d->path || !*d->path || fields < 1)
@@ -57,8 +58,8 @@ enum skiff_status sample_dump_init(struct sample_dump *d, struct task *j,
     d->names = mem_alloc_or_die((size_t)(d->first + fields + (params > 0 ? params : 0)) *
                                 sizeof *d->names);
     memcpy(d->names, options->watched, (size_t)d->first * sizeof *d->names);
-    d->nfields = add_names(d, j, "runner.dump_fields", test);
-    d->nparams = add_names(d, j, "runner.dump_param", test);
+    d->nfields = add_names(d, j, KEY_RUNNER_DUMP_FIELDS, test);
+    d->nparams = add_names(d, j, KEY_RUNNER_DUMP_PARAM, test);
     options->watched = d->names;
     options->nwatched = d->first + d->nfields + d->nparams;
     d->thread_states = mem_alloc_or_die((size_t)d->threads * sizeof *d->thread_states);

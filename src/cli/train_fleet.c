@@ -90,10 +90,9 @@ bool train_fleet_wanted(void)
 bool train_fleet_alone(struct task *task)
 {
     struct config *c = task->config;
-    const char *mode = config_text(c, "hyper_parameters.optimizer.strategy", "async");
     bool tables;
     return task_tables_any(task, &tables, NULL) == SKIFF_OK && tables &&
-           strcasecmp(config_text(c, "runner.sync_mode", mode), "geo") != 0;
+           strcasecmp(config_text(c, KEY_RUNNER_SYNC_MODE), "geo") != 0;
 }
 
 /* ---- what is reported ---- */
@@ -169,10 +168,9 @@ static void read_options(struct fleet_training *t)
     int threads = task_threads(&t->task);
     t->epochs = task_epochs(&t->task);
     t->save_path = task_save_path(&t->task);
-    t->shuffle = config_bool(c, "runner.shuffle", false);
+    t->shuffle = config_bool(c, KEY_RUNNER_SHUFFLE);
     eval_metrics_init(&t->accumulator, &t->task.vars, threads);
-    progress_init(&t->progress, &t->accumulator,
-                  config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
+    progress_init(&t->progress, &t->accumulator, config_int(c, KEY_RUNNER_PRINT_INTERVAL));
     t->options = (struct trainer_options){
         .threads = threads,
         .executor = {.seed = t->job.seed, .has_seed = true, .profile = true},
@@ -223,9 +221,9 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
 {
     struct config *c = t->task.config;
     struct checkpoint_state last = {.epoch = -1};
-    t->start_path = config_path(c, "runner.model_init_path", NULL);
+    t->start_path = config_path(c, KEY_RUNNER_MODEL_INIT_PATH);
     if (!t->start_path)
-        t->start_path = config_path(c, "runner.warmup_model_path", NULL);
+        t->start_path = config_path(c, KEY_RUNNER_WARMUP_MODEL_PATH);
     if (resume)
         TRY(checkpoint_find(t->save_path, &last, err));
     t->has = (struct ps_begin){
@@ -273,7 +271,7 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
     enum skiff_status status = task_files(&t->task, &task_data_train, &names, &n, err);
     for (int i = 0; status == SKIFF_OK && i < n; i++)
         status = file_list_expand(&all, names[i], err);
-    bool share = config_bool(t->task.config, "runner.split_file_list", false);
+    bool share = config_bool(t->task.config, KEY_RUNNER_SPLIT_FILE_LIST);
     if (status == SKIFF_OK && share) {
         status = skiff_fleet_split_files(t->job.fleet, (const char *const *)all.paths, all.count,
                                          &part, &n, err);

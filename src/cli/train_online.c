@@ -38,15 +38,15 @@ bool train_online_wanted(const struct task_args *args)
 /* Keys of other ways to train, which would have no effect. */
 static void refuse_others(struct online *o)
 {
-    static const char *const keys[] = {"runner.valid_data_dir", "runner.need_dump",
-                                       "runner.keep_epochs", NULL};
+    static const enum config_key keys[] = {KEY_RUNNER_VALID_DATA_DIR, KEY_RUNNER_NEED_DUMP,
+                                           KEY_RUNNER_KEEP_EPOCHS, KEY_NONE};
     struct config *c = o->task.config;
     for (int i = 0; keys[i]; i++)
-        if (config_has(c, keys[i]) && config_bool(c, "runner.need_dump", true))
+        if (config_has(c, keys[i]) &&
+            (keys[i] != KEY_RUNNER_NEED_DUMP || config_bool(c, KEY_RUNNER_NEED_DUMP)))
             config_refuse(c, keys[i],
                           "is not supported in online training, where every pass is evaluated "
                           "before it is trained; remove it");
-    (void)config_int(c, "runner.epochs", 1); /* a pass is learned from once */
 }
 
 static enum skiff_status open_run(struct online *o, struct skiff_error *err)
@@ -89,9 +89,9 @@ static enum skiff_status serve(struct online *o, struct skiff_error *err)
     struct config *c = o->task.config;
     const char *start = o->start_path.len ? o->start_path.data : NULL;
     if (!start)
-        start = config_path(c, "runner.model_init_path", NULL);
+        start = config_path(c, KEY_RUNNER_MODEL_INIT_PATH);
     if (!start)
-        start = config_path(c, "runner.warmup_model_path", NULL);
+        start = config_path(c, KEY_RUNNER_WARMUP_MODEL_PATH);
     if (skiff_fleet_tables(o->job.fleet)) /* the first worker has it loaded */
         start = NULL;
     print_has(o, &has);
@@ -138,7 +138,6 @@ static enum skiff_status know_keys(struct online *o, struct skiff_error *err)
     struct dataset_config dc;
     TRY(task_dataset_config(&o->task, &task_data_train, &dc, err));
     reader_config_deinit(&dc.reader);
-    (void)config_bool(o->task.config, "runner.shuffle", true);
     return task_check(&o->task, err);
 }
 

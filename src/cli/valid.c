@@ -18,22 +18,22 @@
 #include "cli/interrupt.h"
 #include "executor/scope_copy.h"
 
-#define DIR_KEY "runner.valid_data_dir"
+#define DIR_KEY "runner.valid_data_dir" /* in messages */
 
 /* ---- the config ---- */
 
 /* Keys that say something about validation, without data for it: a slip. */
 static enum skiff_status need_no_data(struct config *c, struct skiff_error *err)
 {
-    static const char *const keys[] = {"runner.valid_interval",   "runner.valid_batch_size",
-                                       "runner.valid_metric",     "runner.early_stop",
-                                       "runner.early_stop_delta", NULL};
-    for (const char *const *key = keys; *key; key++)
+    static const enum config_key keys[] = {KEY_RUNNER_VALID_INTERVAL,   KEY_RUNNER_VALID_BATCH_SIZE,
+                                           KEY_RUNNER_VALID_METRIC,     KEY_RUNNER_EARLY_STOP,
+                                           KEY_RUNNER_EARLY_STOP_DELTA, KEY_NONE};
+    for (const enum config_key *key = keys; *key; key++)
         if (config_has(c, *key))
             return error_set(err, SKIFF_INVALID,
                              "%s: %s needs " DIR_KEY
                              ": a folder, files or patterns with validation data",
-                             config_name(c), *key);
+                             config_name(c), key_name(*key));
     return SKIFF_OK;
 }
 
@@ -62,28 +62,24 @@ static bool wants_stop(void *user)
 
 static void read_keys(struct valid *v, struct config *c)
 {
-    static const char *const metrics[] = {"auto", "auc", "log_loss", "loss", NULL};
-    v->keep_epochs = (int)config_int_in(c, "runner.keep_epochs", 0, 0, 1000000);
-    v->keep_best = config_bool(c, "runner.keep_best", true);
-    v->interval = config_int_in(c, "runner.valid_interval", 0, 0, INT64_MAX / 2);
-    v->metric = (enum valid_metric)config_choice(c, "runner.valid_metric", VALID_AUTO, metrics);
-    v->patience = (int)config_int_in(c, "runner.early_stop", 0, 0, 1000000);
-    v->delta = config_real(c, "runner.early_stop_delta", 0);
-    if (!(v->delta >= 0))
-        config_refuse(c, "runner.early_stop_delta", "is %g; expected 0 or more", v->delta);
+    v->keep_epochs = (int)config_int(c, KEY_RUNNER_KEEP_EPOCHS);
+    v->keep_best = config_bool(c, KEY_RUNNER_KEEP_BEST);
+    v->interval = config_int(c, KEY_RUNNER_VALID_INTERVAL);
+    v->metric = (enum valid_metric)config_word(c, KEY_RUNNER_VALID_METRIC);
+    v->patience = (int)config_int(c, KEY_RUNNER_EARLY_STOP);
+    v->delta = config_real(c, KEY_RUNNER_EARLY_STOP_DELTA);
 }
 
 enum skiff_status valid_open(struct valid *v, struct task *t, struct skiff_error *err)
 {
     struct config *c = t->config;
-    struct task_data where = {.dir_key = DIR_KEY, .batch_key = "runner.valid_batch_size"};
+    struct task_data where = {.dir_key = KEY_RUNNER_VALID_DATA_DIR,
+                              .batch_key = KEY_RUNNER_VALID_BATCH_SIZE};
     *v = (struct valid){.task = t, .best = -1, .top = -1, .reference = NAN};
     read_keys(v, c);
     TRY(config_check(c, err));
-    if (!config_has(c, DIR_KEY))
+    if (!config_has(c, KEY_RUNNER_VALID_DATA_DIR))
         return need_no_data(c, err);
-    if (!config_has(c, where.batch_key))
-        where.batch_key = task_data_infer.batch_key;
     TRY(task_dataset_open(t, &where, &v->data, err));
     int threads = task_threads(t);
     eval_metrics_init(&v->accumulator, &t->vars, threads);

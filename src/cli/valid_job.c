@@ -23,13 +23,13 @@ enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const stru
 {
     struct config *c = t->config;
     *v = (struct valid_job){.args = args, .folder = folder, .valid = {.best = -1, .top = -1}};
-    if (config_int(c, "runner.valid_interval", 0))
+    if (config_int(c, KEY_RUNNER_VALID_INTERVAL))
         return error_set(err, SKIFF_UNSUPPORTED,
                          "%s: runner.valid_interval: a job is validated only after each epoch; "
                          "remove it, or train in one process%s",
                          config_name(c), tables ? " without table_parameters" : "");
-    v->wanted = config_has(c, "runner.valid_data_dir") || config_has(c, "runner.early_stop") ||
-                config_has(c, "runner.keep_epochs");
+    v->wanted = config_has(c, KEY_RUNNER_VALID_DATA_DIR) || config_has(c, KEY_RUNNER_EARLY_STOP) ||
+                config_has(c, KEY_RUNNER_KEEP_EPOCHS);
     if (!v->wanted || !here)
         return SKIFF_OK;
     TRY(open_task(v, err));

@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/valid.h"
+#include "config/values.h"
 #include "store/file.h"
 #include "store/stale_file.h"
 
@@ -138,47 +139,47 @@ enum skiff_status valid_record_write(const struct valid *v, struct skiff_error *
 /* ---- reading ---- */
 
 /* Nothing was kept, or nothing had the metric: the file has points, and no best one. */
-static int best_epoch(struct config *c)
+static int best_epoch(struct values *c)
 {
-    return config_has(c, "epoch") ? (int)config_int_in(c, "epoch", 0, 0, INT_MAX) : -1;
+    return values_has(c, "epoch") ? (int)values_int_in(c, "epoch", 0, 0, INT_MAX) : -1;
 }
 
-static void read_best(struct config *c, struct valid_best *out)
+static void read_best(struct values *c, struct valid_best *out)
 {
     *out = (struct valid_best){.epoch = best_epoch(c),
-                               .batch = config_int(c, "batch", 0),
-                               .end = config_bool(c, "end", true),
-                               .metric = (enum valid_metric)config_choice(c, "metric", 1, keys),
-                               .value = config_real(c, "value", NAN)};
-    snprintf(out->model, sizeof(out->model), "%s", config_text(c, "model", ""));
-    snprintf(out->run, sizeof(out->run), "%s", config_text(c, "run", ""));
+                               .batch = values_int(c, "batch", 0),
+                               .end = values_bool(c, "end", true),
+                               .metric = (enum valid_metric)values_choice(c, "metric", 1, keys),
+                               .value = values_real(c, "value", NAN)};
+    snprintf(out->model, sizeof(out->model), "%s", values_text(c, "model", ""));
+    snprintf(out->run, sizeof(out->run), "%s", values_text(c, "run", ""));
 }
 
-static double real_of(struct config *c, int i, const char *name)
+static double real_of(struct values *c, int i, const char *name)
 {
     char key[64];
     snprintf(key, sizeof(key), "points.%d.%s", i, name);
-    return config_real(c, key, NAN);
+    return values_real(c, key, NAN);
 }
 
-static int64_t whole_of(struct config *c, int i, const char *name, int64_t most)
+static int64_t whole_of(struct values *c, int i, const char *name, int64_t most)
 {
     char key[64];
     snprintf(key, sizeof(key), "points.%d.%s", i, name);
-    return config_int_in(c, key, 0, 0, most);
+    return values_int_in(c, key, 0, 0, most);
 }
 
-static bool flag_of(struct config *c, int i, const char *name)
+static bool flag_of(struct values *c, int i, const char *name)
 {
     char key[64];
     snprintf(key, sizeof(key), "points.%d.%s", i, name);
-    return config_bool(c, key, false);
+    return values_bool(c, key, false);
 }
 
-static void read_points(struct config *c, struct valid *v)
+static void read_points(struct values *c, struct valid *v)
 {
     char key[64];
-    for (int i = 0; snprintf(key, sizeof(key), "points.%d.epoch", i), config_has(c, key); i++)
+    for (int i = 0; snprintf(key, sizeof(key), "points.%d.epoch", i), values_has(c, key); i++)
         valid_add(v, &(struct valid_point){.epoch = (int)whole_of(c, i, "epoch", INT_MAX),
                                            .batch = whole_of(c, i, "batch", INT64_MAX),
                                            .samples = whole_of(c, i, "samples", INT64_MAX),
@@ -195,18 +196,18 @@ static enum skiff_status recorder_read(const char *folder, struct valid *v, stru
                                        struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
-    struct config *c = NULL;
+    struct values *c = NULL;
     enum skiff_status status = SKIFF_OK;
     *best = (struct valid_best){.epoch = -1};
     recorder_path(folder, VALID_RECORD, &path);
     if (file_exists(path.data))
-        status = config_open(path.data, &c, err);
+        status = values_open(path.data, &c, err);
     if (c) {
         read_best(c, best);
         if (v && !strcmp(best->run, v->run))
             read_points(c, v);
-        status = config_check(c, err);
-        config_close(c);
+        status = values_check(c, err);
+        values_close(c);
     }
     buf_deinit(&path);
     return status;

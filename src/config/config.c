@@ -1,583 +1,417 @@
-/* A config as keys with dots, and the getters that commands read it with.
- *
- * Getters note every key that they are asked for; together with what other commands read
- * (config_know) these are the known keys. A key in the file that is none of them is an error that
- * names the nearest known key. A wrong value is kept, with file and line, and reported when the
- * command has read all it needs; the getter gives its fallback until then. */
+/* Values of a config by the keys of the table (config.h). */
 #include "config/config.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "base/near.h"
-#include "fs/fs.h"
-#include "config/aliases.h"
-#include "config/yaml.h"
-#include "store/file.h"
+#include "config/config_parts.h"
 
-struct config_entry {
-    const char *key;
-    const char **values;
-    int n;
-    bool list;
-    int line;    /* 0: from the command line */
-    int earlier; /* line of the same key before, or 0 */
-};
+/* ---- opening ---- */
 
-struct config {
-    struct arena arena;
-    const char *name, *folder;
-    struct str_map entries;  /* key -> struct config_entry */
-    struct str_map known;    /* keys that were asked for */
-    struct str_map prefixes; /* config_know_all */
-    struct skiff_error wrong;
-    const struct yaml_node *network; /* the section of that name, or NULL */
-    const char *override_key;        /* while a value of the command line is read: its key */
-};
-
-/* ---- making ---- */
-
-static void take_value(void *self, const char *key, int line, bool list, const char *const *values,
-                       int n)
+static enum skiff_status take(struct values *v, enum skiff_status status, struct config **out)
 {
-    struct config *c = self;
-    struct config_entry *e = arena_alloc(&c->arena, sizeof(*e));
-    const struct config_entry *before;
-    e->key = arena_strdup(&c->arena, c->override_key ? c->override_key : key);
-    before = str_map_get(&c->entries, e->key);
-    e->line = c->override_key ? 0 : line;
-    e->earlier = before && !c->override_key ? before->line : 0;
-    e->list = list;
-    e->n = n;
-    e->values = arena_alloc(&c->arena, (size_t)(n + 1) * sizeof(*e->values));
-    for (int i = 0; i < n; i++)
-        e->values[i] = arena_strdup(&c->arena, values[i]);
-    str_map_put(&c->entries, e->key, e);
-}
-
-static const char *folder_of(struct arena *a, const char *path)
-{
-    char whole[PATH_MAX], cwd[PATH_MAX];
-    if (realpath(path, whole)) {
-        char *slash = strrchr(whole, '/');
-        return arena_strndup(a, whole, slash == whole ? 1 : (size_t)(slash - whole));
-    }
-    return arena_strdup(a, getcwd(cwd, sizeof(cwd)) ? cwd : ".");
-}
-
-/* Every key but those of the section `network`, which stays a tree. */
-static void take_tree(struct config *c, const struct yaml_node *root)
-{
-    struct yaml_sink sink = {c, take_value};
-    if (root && root->kind == YAML_MAP)
-        c->network = yaml_get(root, "network");
-    if (!c->network) {
-        if (root)
-            yaml_walk(root, "", &sink);
-        return;
-    }
-    for (const struct yaml_node *n = root->first; n; n = n->next)
-        if (strcmp(n->key, "network") != 0)
-            yaml_walk(n, n->key, &sink);
+    if (status < 0)
+        return status;
+    struct config *c = mem_alloc_or_die(sizeof *c);
+    *c = (struct config){.values = v};
+    arena_init(&c->arena);
+    str_map_init(&c->asked);
+    *out = c;
+    return SKIFF_OK;
 }
 
 enum skiff_status config_parse(const void *bytes, size_t n, const char *name, struct config **out,
                                struct skiff_error *err)
 {
-    struct config *c = mem_alloc_or_die(sizeof(*c));
-    arena_init(&c->arena);
-    str_map_init(&c->entries);
-    str_map_init(&c->known);
-    str_map_init(&c->prefixes);
-    c->name = arena_strdup(&c->arena, name);
-    c->folder = folder_of(&c->arena, name);
-    const struct yaml_node *root;
-    enum skiff_status status = yaml_read(bytes, n, name, &c->arena, &root, err);
-    if (status == SKIFF_OK)
-        take_tree(c, root);
-    if (status == SKIFF_OK && str_map_has(&c->entries, ""))
-        status =
-            error_set(err, SKIFF_FORMAT, "%s: a config is a map of keys, as \"runner:\"", name);
-    if (status < 0) {
-        config_close(c);
-        return status;
-    }
-    *out = c;
-    return SKIFF_OK;
+    struct values *v = NULL;
+    enum skiff_status status = values_parse(bytes, n, name, &v, err);
+    return take(v, status, out);
 }
 
 enum skiff_status config_open(const char *path, struct config **out, struct skiff_error *err)
 {
-    struct buf text = BUF_INIT;
-    enum skiff_status status = file_read(path, &text, err);
-    if (status == SKIFF_OK)
-        status = config_parse(text.data ? text.data : "", text.len, path, out, err);
-    buf_deinit(&text);
-    return status;
+    struct values *v = NULL;
+    enum skiff_status status = values_open(path, &v, err);
+    return take(v, status, out);
 }
 
 void config_close(struct config *c)
 {
     if (!c)
         return;
-    str_map_deinit(&c->entries);
-    str_map_deinit(&c->known);
-    str_map_deinit(&c->prefixes);
+    values_close(c->values);
+    str_map_deinit(&c->asked);
     arena_deinit(&c->arena);
     free(c);
 }
 
 enum skiff_status config_override(struct config *c, const char *assignment, struct skiff_error *err)
 {
-    const char *equals = strchr(assignment, '=');
-    if (!equals || equals == assignment)
-        return error_set(err, SKIFF_INVALID, "-o %s: write key=value, as -o runner.epochs=3",
-                         assignment);
-    const char *key = arena_strndup(&c->arena, assignment, (size_t)(equals - assignment));
-    const char *text = equals + 1;
-    struct yaml_sink sink = {c, take_value};
-    const struct yaml_node *tree = NULL;
-    c->override_key = key;
-    /* Only lists are read as YAML: anything else, such as a command, is plain text. */
-    if (text[0] == '[' && yaml_read(text, strlen(text), "-o", &c->arena, &tree, NULL) == SKIFF_OK) {
-        yaml_walk(tree, "", &sink);
-    } else {
-        size_t n = strlen(text);
-        bool quoted = n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n - 1] == text[0];
-        text = quoted ? arena_strndup(&c->arena, text + 1, n - 2) : text;
-        take_value(c, key, 0, false, &text, 1);
-    }
-    c->override_key = NULL;
-    return SKIFF_OK;
+    return values_override(c->values, assignment, err);
 }
 
-/* ---- reading ---- */
-
-void config_know(struct config *c, const char *key)
+enum skiff_status config_set(struct config *c, enum config_key key, const char *value,
+                             struct skiff_error *err)
 {
-    if (!str_map_has(&c->known, key))
-        str_map_put(&c->known, arena_strdup(&c->arena, key), c);
+    return config_override(c, arena_printf(&c->arena, "%s=%s", key_name(key), value), err);
 }
 
-void config_know_all(struct config *c, const char *prefix)
+/* ---- values of keys ---- */
+
+static void ask(struct config *c, const char *name)
 {
-    if (!str_map_has(&c->prefixes, prefix))
-        str_map_put(&c->prefixes, arena_strdup(&c->arena, prefix), c);
+    if (!str_map_has(&c->asked, name))
+        str_map_put(&c->asked, arena_strdup(&c->arena, name), c);
 }
 
-/* NULL when absent; a key without a value ("key:" or "key: null") counts as absent. */
-static const struct config_entry *find(struct config *c, const char *key)
+/* The name whose value counts: of the key, or of the one that it is taken from. */
+static const char *name_of(struct config *c, enum config_key key)
 {
-    config_know(c, key);
-    const struct config_entry *e = str_map_get(&c->entries, key);
-    if (!e || (e->list && e->n))
-        return e;
-    if (e->n && (!e->values[0][0] || !strcmp(e->values[0], "null") || !strcmp(e->values[0], "~")))
-        return NULL;
-    return e;
+    const struct key_info *k = key_info(key);
+    if (k->by_model)
+        ask(c, k->name);
+    if (!values_has(c->values, k->name) && k->from && values_has(c->values, key_name(k->from)))
+        return key_name(k->from);
+    return k->name;
 }
 
-static void refuse(struct config *c, const struct config_entry *e, const char *key,
-                   const char *text)
+static const char *standard_of(enum config_key key)
 {
-    if (c->wrong.code)
-        return;
-    if (e && e->line)
-        error_set(&c->wrong, SKIFF_INVALID, "%s:%d: %s %s", c->name, e->line, key, text);
-    else if (e)
-        error_set(&c->wrong, SKIFF_INVALID, "-o %s %s", key, text);
+    const struct key_info *k = key_info(key);
+    return k->standard || !k->from ? k->standard : key_info(k->from)->standard;
+}
+
+bool config_has(struct config *c, enum config_key key)
+{
+    return values_has(c->values, key_name(key));
+}
+
+static int64_t int_in(struct config *c, enum config_key key, int64_t standard)
+{
+    const struct key_info *k = key_info(key);
+    assert(k->type == KEY_INT || k->type == KEY_TEXT);
+    return values_int_in(c->values, name_of(c, key), standard, k->bounded ? k->min : INT64_MIN,
+                         k->bounded ? k->max : INT64_MAX);
+}
+
+int64_t config_int(struct config *c, enum config_key key)
+{
+    int64_t standard = 0;
+    if (standard_of(key))
+        value_parse_int(standard_of(key), &standard);
+    return int_in(c, key, standard);
+}
+
+int64_t config_int_or(struct config *c, enum config_key key, int64_t standard)
+{
+    assert(key_info(key)->depends);
+    return int_in(c, key, standard);
+}
+
+double config_real(struct config *c, enum config_key key)
+{
+    const struct key_info *k = key_info(key);
+    const char *name = name_of(c, key);
+    double standard = 0;
+    assert(k->type == KEY_REAL);
+    if (standard_of(key))
+        value_parse_real(standard_of(key), &standard);
+    double v = values_real(c->values, name, standard);
+    if (!k->bounded || (v >= (double)k->min && v <= (double)k->max))
+        return v;
+    if (k->max == INT64_MAX)
+        values_refuse(c->values, name, "must be at least %lld, found %g", (long long)k->min, v);
     else
-        error_set(&c->wrong, SKIFF_INVALID, "%s: %s %s", c->name, key, text);
+        values_refuse(c->values, name, "must be between %lld and %lld, found %g", (long long)k->min,
+                      (long long)k->max, v);
+    return standard;
 }
 
-void config_refuse(struct config *c, const char *key, const char *format, ...)
+bool config_bool_or(struct config *c, enum config_key key, bool standard)
 {
-    char text[512];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof(text), format, ap);
-    va_end(ap);
-    refuse(c, str_map_get(&c->entries, key), key, text);
+    assert(key_info(key)->type == KEY_BOOL && (key_info(key)->depends || standard_of(key)));
+    return values_bool(c->values, name_of(c, key), standard);
 }
 
-/* The only value of an entry; NULL (told) when it is a list. */
-static const char *single(struct config *c, const struct config_entry *e, const char *what)
+bool config_bool(struct config *c, enum config_key key)
 {
-    if (!e->list)
-        return e->values[0];
-    char text[128];
-    snprintf(text, sizeof(text), "must be %s, found a list of %d", what, e->n);
-    refuse(c, e, e->key, text);
-    return NULL;
+    bool standard = false;
+    if (standard_of(key))
+        value_parse_bool(standard_of(key), &standard);
+    return values_bool(c->values, name_of(c, key), standard);
 }
 
-static void wrong_type(struct config *c, const struct config_entry *e, const char *what,
-                       const char *found)
+const char *config_text(struct config *c, enum config_key key)
 {
-    char text[256];
-    snprintf(text, sizeof(text), "must be %s, found \"%.80s\"", what, found);
-    refuse(c, e, e->key, text);
+    return values_text(c->values, name_of(c, key), standard_of(key));
 }
 
-bool config_has(struct config *c, const char *key)
+const char *config_text_or(struct config *c, enum config_key key, const char *standard)
 {
-    return find(c, key) != NULL;
+    assert(key_info(key)->depends);
+    return values_text(c->values, name_of(c, key), standard);
 }
 
-/* 1000001, -3, 1_000_001 as YAML 1.1 has it. */
-static bool parse_int(const char *s, int64_t *out)
+int config_word_of(struct config *c, enum config_key key, const char *const *words)
 {
-    char digits[32];
-    size_t n = 0;
-    for (; *s; s++) {
-        if (*s == '_' && n)
-            continue;
-        if (n + 1 == sizeof(digits) || !(isdigit((unsigned char)*s) || (!n && strchr("+-", *s))))
-            return false;
-        digits[n++] = *s;
-    }
-    digits[n] = 0;
-    char *end;
-    errno = 0;
-    *out = strtoll(digits, &end, 10);
-    return n && isdigit((unsigned char)digits[n - 1]) && !*end && !errno;
+    int standard = 0;
+    while (words[standard] && strcmp(words[standard], standard_of(key)) != 0)
+        standard++;
+    assert(words[standard]);
+    return values_choice(c->values, name_of(c, key), standard, words);
 }
 
-int64_t config_int(struct config *c, const char *key, int64_t fallback)
+int config_word(struct config *c, enum config_key key)
 {
-    const struct config_entry *e = find(c, key);
-    const char *text = e ? single(c, e, "an integer") : NULL;
-    int64_t v;
-    if (!text)
-        return fallback;
-    if (parse_int(text, &v))
-        return v;
-    bool digits = text[0] && !text[strspn(text, "0123456789_+-")];
-    wrong_type(c, e, digits ? "an integer of 64 bits" : "an integer", text);
-    return fallback;
+    enum { MOST = 8 };
+    char texts[MOST][64];
+    const char *words[MOST + 1] = {NULL};
+    assert(key_info(key)->type == KEY_WORD);
+    for (int i = 0; i < MOST && key_word(key, i, texts[i]); i++)
+        words[i] = texts[i];
+    return config_word_of(c, key, words);
 }
 
-int64_t config_int_in(struct config *c, const char *key, int64_t fallback, int64_t low,
-                      int64_t high)
+const char *config_path(struct config *c, enum config_key key)
 {
-    int64_t v = config_int(c, key, fallback);
-    const char *text = config_text(c, key, ""); /* as it is written */
-    if (v >= low && v <= high)
-        return v;
-    if (high == INT64_MAX)
-        config_refuse(c, key, "must be at least %lld, found %s", (long long)low, text);
-    else
-        config_refuse(c, key, "must be between %lld and %lld, found %s", (long long)low,
-                      (long long)high, text);
-    return fallback;
+    return values_resolve(c->values, config_text(c, key));
 }
 
-static bool parse_real(const char *s, double *out)
+int config_list(struct config *c, enum config_key key, const char *const **out)
 {
-    char *end;
-    *out = strtod(s, &end);
-    return *s && !*end && isfinite(*out) && !isspace((unsigned char)*s);
+    return values_list(c->values, name_of(c, key), out);
 }
 
-double config_real(struct config *c, const char *key, double fallback)
-{
-    const struct config_entry *e = find(c, key);
-    const char *text = e ? single(c, e, "a number") : NULL;
-    double v;
-    if (!text)
-        return fallback;
-    if (parse_real(text, &v))
-        return v;
-    wrong_type(c, e, "a number", text);
-    return fallback;
-}
-
-static int word_at(const char *const *words, const char *text)
-{
-    for (int i = 0; words[i]; i++)
-        if (!strcasecmp(words[i], text))
-            return i;
-    return -1;
-}
-
-bool config_bool(struct config *c, const char *key, bool fallback)
-{
-    static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "0", "1", NULL};
-    const struct config_entry *e = find(c, key);
-    const char *text = e ? single(c, e, "True or False") : NULL;
-    if (!text)
-        return fallback;
-    int at = word_at(words, text);
-    if (at >= 0)
-        return at & 1;
-    wrong_type(c, e, "True or False", text);
-    return fallback;
-}
-
-const char *config_text(struct config *c, const char *key, const char *fallback)
-{
-    const struct config_entry *e = find(c, key);
-    const char *text = e ? single(c, e, "one value") : NULL;
-    return text ? text : fallback;
-}
-
-int config_choice(struct config *c, const char *key, int fallback, const char *const *words)
-{
-    const struct config_entry *e = find(c, key);
-    const char *text = e ? single(c, e, "one word") : NULL;
-    if (!text)
-        return fallback;
-    int at = word_at(words, text);
-    if (at >= 0)
-        return at;
-    struct buf list = BUF_INIT;
-    for (int i = 0; words[i]; i++)
-        buf_printf(&list, "%s%s", i ? (words[i + 1] ? ", " : " or ") : "", words[i]);
-    wrong_type(c, e, list.data, text);
-    buf_deinit(&list);
-    return fallback;
-}
-
-static const char *resolve(struct config *c, const char *path)
-{
-    if (!path || path[0] == '/' || !path[0] || !strcmp(path, "-") || fs_is_remote(path))
-        return path;
-    while (!strncmp(path, "./", 2))
-        path += 2;
-    return arena_printf(&c->arena, "%s/%s", c->folder, path);
-}
-
-const char *config_path(struct config *c, const char *key, const char *fallback)
-{
-    return resolve(c, config_text(c, key, fallback));
-}
-
-int config_list(struct config *c, const char *key, const char *const **out)
-{
-    const struct config_entry *e = find(c, key);
-    *out = e ? e->values : NULL;
-    return e ? e->n : -1;
-}
-
-int config_paths(struct config *c, const char *key, const char *const **out)
+int config_paths(struct config *c, enum config_key key, const char *const **out)
 {
     const char *const *raw;
     int n = config_list(c, key, &raw);
     if (n < 0)
         return n;
-    const char **paths = arena_alloc(&c->arena, (size_t)(n + 1) * sizeof(*paths));
+    const char **paths = arena_alloc(&c->arena, (size_t)(n + 1) * sizeof *paths);
     for (int i = 0; i < n; i++)
-        paths[i] = resolve(c, raw[i]);
+        paths[i] = values_resolve(c->values, raw[i]);
     *out = paths;
     return n;
 }
 
-int config_ints(struct config *c, const char *key, int64_t *out, int max)
+/* ---- members of a family ---- */
+
+static const char *member(struct config *c, enum config_key family, const char *name)
 {
-    const struct config_entry *e = find(c, key);
-    if (!e)
-        return -1;
-    if (e->n > max) {
-        config_refuse(c, key, "has %d values, at most %d fit", e->n, max);
-        return -1;
-    }
-    for (int i = 0; i < e->n; i++)
-        if (!parse_int(e->values[i], &out[i])) {
-            wrong_type(c, e, "a list of integers", e->values[i]);
-            return -1;
-        }
-    return e->n;
+    assert(key_is_family(family));
+    const char *whole =
+        arena_printf(&c->arena, "%.*s%s", key_family_length(family), key_name(family), name);
+    ask(c, whole);
+    return whole;
+}
+
+bool member_has(struct config *c, enum config_key family, const char *name)
+{
+    return values_has(c->values, member(c, family, name));
+}
+
+int64_t member_int(struct config *c, enum config_key family, const char *name, int64_t fallback,
+                   int64_t low, int64_t high)
+{
+    return values_int_in(c->values, member(c, family, name), fallback, low, high);
+}
+
+double member_real(struct config *c, enum config_key family, const char *name, double fallback)
+{
+    return values_real(c->values, member(c, family, name), fallback);
+}
+
+bool member_bool(struct config *c, enum config_key family, const char *name, bool fallback)
+{
+    return values_bool(c->values, member(c, family, name), fallback);
+}
+
+const char *member_text(struct config *c, enum config_key family, const char *name,
+                        const char *fallback)
+{
+    return values_text(c->values, member(c, family, name), fallback);
+}
+
+int member_list(struct config *c, enum config_key family, const char *name, const char *const **out)
+{
+    return values_list(c->values, member(c, family, name), out);
+}
+
+int member_ints(struct config *c, enum config_key family, const char *name, int64_t *out, int max)
+{
+    return values_ints(c->values, member(c, family, name), out, max);
+}
+
+void member_know(struct config *c, enum config_key family, const char *name)
+{
+    if (name)
+        member(c, family, name);
+    else
+        c->whole_family[family] = true;
+}
+
+/* ---- wrong values ---- */
+
+#define REFUSE(name, format)                        \
+    do {                                            \
+        char text[512];                             \
+        va_list ap;                                 \
+        va_start(ap, format);                       \
+        vsnprintf(text, sizeof text, format, ap);   \
+        va_end(ap);                                 \
+        values_refuse(c->values, name, "%s", text); \
+    } while (0)
+
+void config_refuse(struct config *c, enum config_key key, const char *format, ...)
+{
+    REFUSE(name_of(c, key), format);
+}
+
+void config_refuse_at(struct config *c, int i, const char *format, ...)
+{
+    REFUSE(values_at(c->values, i)->key, format);
+}
+
+void member_refuse(struct config *c, enum config_key family, const char *name, const char *format,
+                   ...)
+{
+    REFUSE(member(c, family, name), format);
 }
 
 enum skiff_status config_check(const struct config *c, struct skiff_error *err)
 {
-    if (c->wrong.code && err)
-        *err = c->wrong;
-    return c->wrong.code;
+    return values_check(c->values, err);
 }
 
-/* ---- unknown keys ---- */
-
-static const char *nearest(const struct config *c, const char *key, int *out_distance)
+static void read_one(struct config *c, enum config_key key)
 {
-    const char *best = NULL;
-    *out_distance = INT_MAX;
-    for (size_t i = 0; i < c->known.count; i++) {
-        int d = near_distance(key, c->known.entries[i].key);
-        if (d < *out_distance) {
-            *out_distance = d;
-            best = c->known.entries[i].key;
-        }
+    const char *const *list;
+    int64_t numbers[64];
+    switch (key_info(key)->type) {
+    case KEY_INT:
+        config_int(c, key);
+        break;
+    case KEY_REAL:
+        config_real(c, key);
+        break;
+    case KEY_BOOL:
+        config_bool(c, key);
+        break;
+    case KEY_WORD:
+        config_word(c, key);
+        break;
+    case KEY_INTS:
+        values_ints(c->values, key_name(key), numbers, 64);
+        break;
+    case KEY_LIST:
+    case KEY_PATHS:
+        config_list(c, key, &list);
+        break;
+    case KEY_TEXT:
+    case KEY_PATH:
+    case KEY_DAY:
+    case KEY_SIZE:
+        config_text(c, key);
+        break;
+    case KEY_ANY:
+        break;
     }
-    return best;
 }
 
-static bool is_known(const struct config *c, const char *key)
+void config_read_all(struct config *c)
 {
-    if (str_map_has(&c->known, key))
-        return true;
-    for (size_t i = 0; i < c->prefixes.count; i++) {
-        size_t n = strlen(c->prefixes.entries[i].key);
-        if (!strncmp(key, c->prefixes.entries[i].key, n))
-            return true;
+    for (int i = 0; i < config_count(c); i++) {
+        enum config_key key = key_find(config_at(c, i));
+        if (key && config_has(c, key))
+            read_one(c, key);
     }
-    return false;
-}
-
-/* "FILE:3: " or "-o " */
-static void location_of(const struct config *c, const struct config_entry *e, char out[static 300])
-{
-    if (e->line)
-        snprintf(out, 300, "%.270s:%d: ", c->name, e->line);
-    else
-        snprintf(out, 300, "-o ");
-}
-
-static bool is_empty(const struct config_entry *e)
-{
-    return !e->n || (e->n == 1 && !e->values[0][0]);
-}
-
-static bool wrong_section(const char *key, char right[static 32])
-{
-    static const char *const sections[] = {"runner", "hyper_parameters", "security",
-                                           "table_parameters", NULL};
-    size_t n = strcspn(key, ".");
-    for (int i = 0; sections[i]; i++)
-        if (strlen(sections[i]) == n && !strncasecmp(key, sections[i], n) &&
-            strncmp(key, sections[i], n) != 0) {
-            snprintf(right, 32, "%s", sections[i]);
-            return true;
-        }
-    return false;
-}
-
-enum skiff_status config_aliases(const struct config *c, struct skiff_error *err)
-{
-    for (size_t i = 0; i < c->entries.count; i++) {
-        const struct config_entry *e = c->entries.entries[i].value;
-        char location[300], right[32];
-        location_of(c, e, location);
-        if (wrong_section(e->key, right))
-            return error_set(err, SKIFF_INVALID,
-                             "%s%.*s must be written %s: keys are case-sensitive", location,
-                             (int)strcspn(e->key, "."), e->key, right);
-        if (is_known(c, e->key) || is_empty(e) ||
-            (strchr(e->key, '.') && strncmp(e->key, "runner.", 7) != 0))
-            continue;
-        const char *meant = config_alias_case(e->key, &c->known);
-        meant = meant ? meant : config_alias(e->key);
-        if (meant)
-            return error_set(err, SKIFF_INVALID, "%s%s is not a key: write %s", location, e->key,
-                             meant);
-    }
-    return SKIFF_OK;
-}
-
-const char *config_like(const struct config *c, const char *key)
-{
-    struct near near = near_to(key);
-    for (size_t i = 0; i < c->entries.count; i++)
-        if (!is_known(c, c->entries.entries[i].key))
-            near_try(&near, c->entries.entries[i].key);
-    return near.distance <= 3 ? near.best : NULL;
-}
-
-/* What an unknown key means; NULL: who knows. */
-static const char *meant_by(const struct config *c, const char *key)
-{
-    const char *meant = config_alias_case(key, &c->known);
-    meant = meant ? meant : config_alias(key);
-    return meant ? meant : config_alias_elsewhere(key, &c->known);
-}
-
-int config_unknown(struct config *c, void (*report)(void *arg, bool likely, const char *text),
-                   void *arg)
-{
-    int count = 0;
-    for (size_t i = 0; i < c->entries.count; i++) {
-        const struct config_entry *e = c->entries.entries[i].value;
-        char location[300], text[700];
-        if (is_empty(e))
-            continue; /* an empty section */
-        location_of(c, e, location);
-        if (e->earlier) {
-            snprintf(text, sizeof(text), "%s%s was already set in line %d; this value is used",
-                     location, e->key, e->earlier);
-            report(arg, false, text);
-        }
-        if (is_known(c, e->key))
-            continue;
-        const char *meant = meant_by(c, e->key);
-        if (meant) {
-            snprintf(text, sizeof(text), "%s%s is not a key: write %s", location, e->key, meant);
-            report(arg, true, text);
-            count++;
-            continue;
-        }
-        int d;
-        const char *near = nearest(c, e->key, &d);
-        const char *word = strrchr(e->key, '.');
-        int length = (int)strlen(word ? word + 1 : e->key);
-        bool likely = !e->line || d <= (length < 6 ? 1 : length / 3);
-        snprintf(text, sizeof(text), "%sunknown key %s%s%s%s", location, e->key,
-                 near ? " (the nearest known one is " : "", near ? near : "", near ? ")" : "");
-        report(arg, likely, text);
-        count += likely;
-    }
-    return count;
 }
 
 /* ---- the rest ---- */
 
 const struct yaml_node *config_network(const struct config *c)
 {
-    return c->network;
+    return values_network(c->values);
 }
 
 const char *config_name(const struct config *c)
 {
-    return c->name;
+    return values_name(c->values);
 }
 
 const char *config_folder(const struct config *c)
 {
-    return c->folder;
+    return values_folder(c->values);
 }
 
 int config_count(const struct config *c)
 {
-    return (int)c->entries.count;
+    return values_count(c->values);
 }
 
-void config_at(const struct config *c, int i, const char **key, const char **text)
+const char *config_at(const struct config *c, int i)
 {
-    const struct config_entry *e = c->entries.entries[i].value;
-    *key = e->key;
-    *text = e->n ? e->values[0] : "";
+    return values_at(c->values, i)->key;
 }
 
-void config_value(const struct config *c, int i, struct buf *out)
+int config_list_at(const struct config *c, int i, const char *const **out)
 {
-    const struct config_entry *e = c->entries.entries[i].value;
-    if (!e->list) {
-        buf_str(out, e->n ? e->values[0] : "");
-        return;
+    const struct value *e = values_at(c->values, i);
+    *out = e->values;
+    return e->n;
+}
+
+static void print_value(const struct value *e, struct buf *out)
+{
+    if (key_info(key_matching(e->key))->hidden)
+        buf_str(out, "(hidden)");
+    else
+        value_print(e, out);
+}
+
+void config_print_at(const struct config *c, int i, struct buf *out)
+{
+    print_value(values_at(c->values, i), out);
+}
+
+static void print_source(const struct config *c, const struct value *e, struct buf *out)
+{
+    if (e->line)
+        buf_printf(out, "%s:%d", config_name(c), e->line);
+    else
+        buf_str(out, "-o");
+}
+
+void config_print_source_at(const struct config *c, int i, struct buf *out)
+{
+    print_source(c, values_at(c->values, i), out);
+}
+
+bool config_print_effective(struct config *c, enum config_key key, struct buf *value,
+                            struct buf *source)
+{
+    const struct key_info *k = key_info(key);
+    const char *name = name_of(c, key), *env = k->environment ? getenv(k->environment) : NULL;
+    const struct value *e = values_find(c->values, name);
+    if (env && *env) {
+        buf_str(value, env);
+        buf_printf(source, "environment %s", k->environment);
+    } else if (e) {
+        print_value(e, value);
+        print_source(c, e, source);
+        if (name != k->name)
+            buf_printf(source, " (%s)", name);
+    } else {
+        key_print_standard(!k->standard && !k->depends && k->from ? k->from : key, value);
+        buf_str(source, "default");
+        if (!k->standard && !k->depends && k->from)
+            buf_printf(source, " (%s)", key_name(k->from));
     }
-    buf_char(out, '[');
-    for (int k = 0; k < e->n; k++)
-        buf_printf(out, "%s%s", k ? ", " : "", e->values[k]);
-    buf_char(out, ']');
+    return e || (env && *env);
 }

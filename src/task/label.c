@@ -55,7 +55,7 @@ static bool lacks_label(struct task *j, const struct task_data *data)
  * text in a column of labels, too; elsewhere it is the first word of a row that has none. */
 static bool is_unknown(struct task *j, const struct skiff_error *err)
 {
-    bool csv = !strcmp(config_text(j->config, "runner.input_format", ""), "csv");
+    bool csv = !strcmp(config_text_or(j->config, KEY_RUNNER_INPUT_FORMAT, ""), "csv");
     return strstr(err->message, LABEL_UNKNOWN) ||
            (csv && strstr(err->message, "for labels that are text"));
 }
@@ -68,5 +68,5 @@ void label_explain(struct task *j, const struct task_data *data, struct skiff_er
         error_prefix(err, err->code,
                      "%s has rows without labels, which cannot be evaluated; skiff predict -m %s "
                      "predicts them",
-                     data->dir_key, config_name(j->config));
+                     key_name(data->dir_key), config_name(j->config));
 }

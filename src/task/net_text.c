@@ -506,7 +506,7 @@ static enum skiff_status build(struct net_text *t, const struct yaml_node *root,
     if (t->defaults && t->defaults->kind != YAML_MAP)
         return net_wrong(t, t->defaults, err, "hyper_parameters must be names with defaults");
     for (const struct yaml_node *c = t->defaults ? t->defaults->first : NULL; c; c = c->next)
-        config_know(t->config, arena_printf(&t->arena, "hyper_parameters.%s", c->key));
+        member_know(t->config, KEY_HYPER, c->key);
     TRY(inputs_read(t, yaml_get(root, "inputs"), err));
     TRY(layers_read(t, yaml_get(root, "layers"), err));
     return results_read(t, root, err);

@@ -27,11 +27,10 @@ static const char *const *texts_of(struct net_text *t, const struct yaml_node *n
 enum skiff_status net_setting(struct net_text *t, const char *name, const char *const **out,
                               int *out_n, bool *out_found, struct skiff_error *err)
 {
-    const char *key = arena_printf(&t->arena, "hyper_parameters.%s", name);
     *out_n = 0;
-    *out_found = config_has(t->config, key);
+    *out_found = member_has(t->config, KEY_HYPER, name);
     if (*out_found) {
-        *out_n = config_list(t->config, key, out);
+        *out_n = member_list(t->config, KEY_HYPER, name, out);
         return config_check(t->config, err);
     }
     const struct yaml_node *own = t->defaults ? yaml_get(t->defaults, name) : NULL;
@@ -102,9 +101,8 @@ enum skiff_status net_number(struct net_text *t, const struct yaml_node *node, c
                          n ? " (for: repeats layers for each item of a list)" : "");
     if (parse_number(texts[0], out))
         return SKIFF_OK;
-    const char *key = arena_printf(&t->arena, "hyper_parameters.%s", name);
-    if (!own && config_has(t->config, key)) { /* the line to mend is the config's */
-        config_refuse(t->config, key, "must be a number, found \"%.80s\"", texts[0]);
+    if (!own && member_has(t->config, KEY_HYPER, name)) { /* the line to mend is the config's */
+        member_refuse(t->config, KEY_HYPER, name, "must be a number, found \"%.80s\"", texts[0]);
         return config_check(t->config, err);
     }
     return net_wrong(t, node, err, "%s is \"%s\"; expected a number", name, texts[0]);

@@ -103,8 +103,8 @@ static void move_disk(struct saved_tables *s)
         struct skiff_table_settings *x = &t->at[i];
         if (!strstr(x->settings, "memory_policy disk") && !strstr(x->settings, "SSDSparseTable"))
             continue;
-        const char *key = arena_printf(&t->arena, "table_parameters.%s.path", x->table);
-        const char *path = config_text(s->trained.config, key, ".");
+        const char *name = arena_printf(&t->arena, "%s.path", x->table);
+        const char *path = member_text(s->trained.config, KEY_TABLE_PARAMETERS, name, ".");
         if (!s->disk.len)
             buf_printf(&s->disk, "%s/.skiff-read-%d-%08x", path, (int)getpid(),
                        (unsigned)rng_entropy());

@@ -24,126 +24,6 @@
 
 /* ---- keys ---- */
 
-/* Keys of some command, so that no command finds those of another one unknown. Those of PaddleRec
- * without effect here are marked in docs/reference/configuration.md. */
-static const char *const known_keys[] = {
-    "runner.train_data_dir",
-    "runner.test_data_dir",
-    "runner.valid_data_dir",
-    "runner.valid_batch_size",
-    "runner.valid_interval",
-    "runner.valid_metric",
-    "runner.early_stop",
-    "runner.early_stop_delta",
-    "runner.keep_best",
-    "runner.keep_epochs",
-    "runner.train_batch_size",
-    "runner.infer_batch_size",
-    "runner.epochs",
-    "runner.print_interval",
-    "runner.model_save_path",
-    "runner.model_init_path",
-    "runner.infer_load_path",
-    "runner.infer_start_epoch",
-    "runner.infer_end_epoch",
-    "runner.infer_epoch",
-    "runner.seed",
-    "runner.thread_num",
-    "runner.reader_type",
-    "runner.pipe_command",
-    "runner.dataset_debug",
-    "runner.parse_ins_id",
-    "runner.parse_content",
-    "runner.use_inference",
-    "runner.inference",
-    "runner.save_inference_feed_varnames",
-    "runner.save_inference_fetch_varnames",
-    "runner.model",
-    "runner.input_format",
-    "runner.shuffle",
-    "runner.cache",
-    "runner.cache_dir",
-    "runner.bad_lines",
-    "runner.unpack_ratio",
-    "runner.idle_lines",
-    "runner.drop_last",
-    /* distributed training */
-    "runner.sync_mode",
-    "runner.transport",
-    "security.encrypt",
-    "security.secret_file",
-    "security.insecure",
-    "runner.geo_step",
-    "runner.split_file_list",
-    "runner.warmup_model_path",
-    "runner.on_worker_death",
-    "runner.gradient_merge",
-    "runner.gradient_merge_configs.k_steps",
-    "runner.gradient_merge_configs.avg",
-    "runner.localsgd",
-    "runner.localsgd_configs.k_steps",
-    "runner.localsgd_configs.begin_step",
-    "runner.memory_limit",
-    "runner.table_bytes",
-    /* online training */
-    "runner.days",
-    "runner.pass_per_day",
-    "runner.split_interval",
-    "runner.split_per_pass",
-    "runner.start_day",
-    "runner.end_day",
-    "runner.checkpoint_per_pass",
-    "runner.save_delta_frequency",
-    "runner.save_first_base",
-    "runner.data_donefile",
-    "runner.data_sleep_second",
-    "runner.prefetch",
-    /* understood, without effect on one machine's CPUs */
-    "runner.train_reader_path",
-    "runner.infer_reader_path",
-    "runner.infer_reader_type",
-    "runner.model_path",
-    "runner.use_gpu",
-    "runner.use_xpu",
-    "runner.use_npu",
-    "runner.use_auc",
-    "runner.auc_num",
-    "runner.use_visual",
-    "runner.use_fleet",
-    "runner.num_workers",
-    "runner.split_rows",
-    "runner.need_dump",
-    "runner.dump_fields",
-    "runner.dump_fields_path",
-    "runner.dump_param",
-    "runner.example_count_method",
-    "runner.fs_name",
-    "runner.fs_ugi",
-    "runner.fs_client.uri",
-    "runner.fs_client.user",
-    "runner.fs_client.passwd",
-    "runner.fs_client.hadoop_bin",
-    "runner.train_thread_num",
-    "runner.infer_thread_num",
-    "runner.infer_data_dir",
-    "runner.preload_thread_num",
-    "runner.need_train_dump",
-    "runner.need_infer_dump",
-    "runner.train_dump_fields_dir",
-    "runner.infer_dump_fields_dir",
-    "runner.shuffle_thread_num",
-    "runner.word_count_dict_path",
-    "runner.word_id_dict_path",
-    "workspace",
-};
-
-static void know_keys(struct config *c)
-{
-    for (size_t i = 0; i < sizeof(known_keys) / sizeof(known_keys[0]); i++)
-        config_know(c, known_keys[i]);
-    config_know_all(c, "table_parameters");
-}
-
 struct once_logged {
     const struct task_args *args;
     char first[700];
@@ -169,17 +49,23 @@ enum skiff_status task_check(struct task *j, struct skiff_error *err)
 
 /* ---- open, close ---- */
 
+/* NULL: the key is not set, and the default is somebody else's choice. */
+static const char *text_if_set(struct config *c, enum config_key key)
+{
+    return config_has(c, key) ? config_text(c, key) : NULL;
+}
+
 /* Outside of a job it has no effect; a job would run in another mode than the one meant. */
 static enum skiff_status check_mode(struct config *c, struct skiff_error *err)
 {
     static const char *const others[] = {"collective", "gpubox", "heter"};
-    const char *mode = config_text(c, "runner.sync_mode", "");
+    const char *mode = text_if_set(c, KEY_RUNNER_SYNC_MODE);
     enum skiff_split_mode known;
     char lower[32] = "";
-    for (size_t i = 0; mode[i] && i + 1 < sizeof lower; i++)
+    for (size_t i = 0; mode && mode[i] && i + 1 < sizeof lower; i++)
         lower[i] = (char)tolower((unsigned char)mode[i]);
     struct near near = near_to(lower);
-    if (!*mode || skiff_mode_find(mode, &known))
+    if (!mode || skiff_mode_find(mode, &known))
         return SKIFF_OK;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (!strcasecmp(mode, others[i]))
@@ -213,7 +99,7 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
         TRY(task_count_clicks(j, err));
         TRY(task_minimize(j, err));
     } else {
-        config_know_all(j->config, "hyper_parameters.optimizer");
+        member_know(j->config, KEY_OPTIMIZER, NULL);
     }
     j->main = skiff_net_main(j->net);
     j->startup = skiff_net_startup(j->net);
@@ -224,7 +110,7 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
 
 const char *task_transport(const struct task_args *a, struct config *c)
 {
-    const char *env = getenv("SKIFF_TRANSPORT"), *own = config_text(c, "runner.transport", NULL);
+    const char *env = getenv("SKIFF_TRANSPORT"), *own = text_if_set(c, KEY_RUNNER_TRANSPORT);
     return a->transport ? a->transport : env && *env ? NULL : own;
 }
 
@@ -236,9 +122,9 @@ static bool is_set(const char *name)
 
 void task_security(const struct task_args *a, struct config *c, struct settings_security *out)
 {
-    const char *encrypt = config_text(c, "security.encrypt", NULL);
-    const char *file = config_path(c, "security.secret_file", NULL);
-    bool insecure = config_bool(c, "security.insecure", false);
+    const char *encrypt = text_if_set(c, KEY_SECURITY_ENCRYPT);
+    const char *file = config_path(c, KEY_SECURITY_SECRET_FILE);
+    bool insecure = config_bool(c, KEY_SECURITY_INSECURE);
     bool has_secret = is_set("SKIFF_SECRET") || is_set("SKIFF_SECRET_FILE");
     *out = (struct settings_security){.encrypt = a->encrypt                ? a->encrypt
                                                  : is_set("SKIFF_ENCRYPT") ? NULL
@@ -277,14 +163,12 @@ static const char *model_path_of(struct task *j, const char *path)
 
 const char *task_save_path(struct task *j)
 {
-    return model_path_of(j, config_path(j->config, "runner.model_save_path", "model_output"));
+    return model_path_of(j, config_path(j->config, KEY_RUNNER_MODEL_SAVE_PATH));
 }
 
 const char *task_load_path(struct task *j)
 {
-    const char *saved = config_path(j->config, "runner.model_save_path", "model_output");
-    const char *path = config_path(j->config, "runner.infer_load_path", NULL);
-    return model_path_of(j, path ? path : saved);
+    return model_path_of(j, config_path(j->config, KEY_RUNNER_INFER_LOAD_PATH));
 }
 
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
@@ -299,7 +183,7 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
     if (status == SKIFF_OK)
         status = check_name(args->name, err);
     if (status == SKIFF_OK) {
-        know_keys(j->config);
+        member_know(j->config, KEY_TABLE_PARAMETERS, NULL);
         j->scope = scope_create();
         status = config_aliases(j->config, err);
     }
@@ -332,7 +216,7 @@ void task_close(struct task *j)
 
 int task_threads(struct task *j)
 {
-    return (int)config_int_in(j->config, "runner.thread_num", 1, 1, 1024);
+    return (int)config_int(j->config, KEY_RUNNER_THREAD_NUM);
 }
 
 /* ---- initial values ---- */
@@ -363,7 +247,7 @@ static void seed_ops(struct skiff_program *startup, uint64_t seed)
 
 uint64_t task_seed(struct task *j)
 {
-    uint64_t seed = (uint64_t)config_int(j->config, "runner.seed", 12345);
+    uint64_t seed = (uint64_t)config_int(j->config, KEY_RUNNER_SEED);
     seed_ops(j->startup, seed);
     return seed;
 }

@@ -79,7 +79,7 @@ const char *task_load_path(struct task *j);
 
 /* Where the samples are: keys for training, or for inference. */
 struct task_data {
-    const char *dir_key, *batch_key;
+    enum config_key dir_key, batch_key;
     const char *const *files; /* instead of the folder, or NULL */
     int nfiles;
 };

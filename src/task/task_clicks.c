@@ -7,15 +7,12 @@
 
 #include "program/op_kind.h"
 
-#define SECTION "table_parameters."
 #define KIND "show_click_entry:"
 
 static bool has_settings(struct config *c)
 {
     for (int i = 0; i < config_count(c); i++) {
-        const char *key, *text;
-        config_at(c, i, &key, &text);
-        if (!strncmp(key, SECTION, strlen(SECTION)))
+        if (key_matching(config_at(c, i)) == KEY_TABLE_PARAMETERS)
             return true;
     }
     return false;
@@ -43,8 +40,8 @@ static const char *count_labels(struct task *j)
 /* What the config says of the table's counters; NULL: nothing. */
 static const char *own_entry(struct task *j, const char *table)
 {
-    const char *key = arena_printf(&j->network_text, SECTION "%s.entry", table);
-    const char *entry = config_text(j->config, key, NULL);
+    const char *name = arena_printf(&j->network_text, "%s.entry", table);
+    const char *entry = member_text(j->config, KEY_TABLE_PARAMETERS, name, NULL);
     return entry && !strncmp(entry, KIND, strlen(KIND)) ? entry : NULL;
 }
 

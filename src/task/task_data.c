@@ -12,12 +12,12 @@
 #include "data/pipe.h"
 #include "store/file.h"
 
-const struct task_data task_data_train = {.dir_key = "runner.train_data_dir",
-                                          .batch_key = "runner.train_batch_size"};
-const struct task_data task_data_infer = {.dir_key = "runner.test_data_dir",
-                                          .batch_key = "runner.infer_batch_size"};
+const struct task_data task_data_train = {.dir_key = KEY_RUNNER_TRAIN_DATA_DIR,
+                                          .batch_key = KEY_RUNNER_TRAIN_BATCH_SIZE};
+const struct task_data task_data_infer = {.dir_key = KEY_RUNNER_TEST_DATA_DIR,
+                                          .batch_key = KEY_RUNNER_INFER_BATCH_SIZE};
 
-static enum skiff_status set_from(struct task *j, const char *config_key, const char *key,
+static enum skiff_status set_from(struct task *j, enum config_key config_key, const char *key,
                                   struct reader_config *r, struct skiff_error *err)
 {
     const char *const *words;
@@ -25,19 +25,21 @@ static enum skiff_status set_from(struct task *j, const char *config_key, const 
     if (n < 0)
         return SKIFF_OK;
     if (n > 1 && (!strcmp(key, "positive") || !strcmp(key, "negative")))
-        return error_set(
-            err, SKIFF_INVALID, "%s: %s: one label is expected, found a list of %d (%s, %s%s)",
-            config_name(j->config), config_key, n, words[0], words[1], n > 2 ? ", ..." : "");
+        return error_set(err, SKIFF_INVALID,
+                         "%s: %s: one label is expected, found a list of %d (%s, %s%s)",
+                         config_name(j->config), key_name(config_key), n, words[0], words[1],
+                         n > 2 ? ", ..." : "");
     struct buf text = BUF_INIT;
     for (int i = 0; i < n; i++)
         buf_printf(&text, "%s%s", i ? "\n" : "", words[i]);
     const char *value = text.data ? text.data : "";
     if (!strcmp(key, "stats"))
-        value = config_path(j->config, config_key, value);
+        value = config_path(j->config, config_key);
     enum skiff_status status = reader_config_set(r, key, value, err);
     buf_deinit(&text);
-    return status < 0 ? error_prefix(err, status, "%s: %s", config_name(j->config), config_key)
-                      : SKIFF_OK;
+    return status < 0
+               ? error_prefix(err, status, "%s: %s", config_name(j->config), key_name(config_key))
+               : SKIFF_OK;
 }
 
 /* Ids of hashed values stay inside the model's table unless the user says otherwise. */
@@ -45,7 +47,7 @@ static enum skiff_status set_hash_size(struct task *j, struct reader_config *r,
                                        struct skiff_error *err)
 {
     char size[32];
-    int64_t rows = config_int(j->config, "hyper_parameters.sparse_feature_number", 0);
+    int64_t rows = config_int_or(j->config, KEY_HYPER_SPARSE_FEATURE_NUMBER, 0);
     if (r->has_hash_size || rows <= 0 || !r->format || strcmp(r->format, "criteo"))
         return SKIFF_OK;
     snprintf(size, sizeof(size), "%lld", (long long)rows);
@@ -55,9 +57,9 @@ static enum skiff_status set_hash_size(struct task *j, struct reader_config *r,
 static enum skiff_status read_reader(struct task *j, struct reader_config *r,
                                      struct skiff_error *err)
 {
-    bool piped = config_has(j->config, "runner.pipe_command");
+    bool piped = config_has(j->config, KEY_RUNNER_PIPE_COMMAND);
     const char *format =
-        config_text(j->config, "runner.input_format", piped ? "multislot" : "slot_text");
+        config_text_or(j->config, KEY_RUNNER_INPUT_FORMAT, piped ? "multislot" : "slot_text");
     if (!reader_find(format)) {
         struct buf names = BUF_INIT;
         for (const struct reader_class *const *c = reader_all(); *c; c++)
@@ -75,7 +77,7 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
         bool own = !strncmp(row->name, "parse_", 6);
         snprintf(key, sizeof(key), "runner.%s%s", own ? "" : "input_", row->name);
         if (strcmp(row->name, "format"))
-            TRY(set_from(j, key, row->name, r, err));
+            TRY(set_from(j, key_find(key), row->name, r, err));
     }
     TRY(set_hash_size(j, r, err));
     task_check_hash_size(j, r);
@@ -85,8 +87,8 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
 /* The command of the config, or NULL: files are read directly. */
 static const char *own_command(struct task *j)
 {
-    const char *command = config_text(j->config, "runner.pipe_command", NULL);
-    bool unused = config_has(j->config, "runner.input_format") || pipe_is_plain(command);
+    const char *command = config_text(j->config, KEY_RUNNER_PIPE_COMMAND);
+    bool unused = config_has(j->config, KEY_RUNNER_INPUT_FORMAT) || pipe_is_plain(command);
     return unused ? NULL : command;
 }
 
@@ -119,9 +121,8 @@ static const char *pipe_of(struct task *j)
 
 bool task_in_memory(struct task *j)
 {
-    static const char *const kinds[] = {"QueueDataset", "DataLoader", "RecDataset",
-                                        "InmemoryDataset", NULL};
-    return config_choice(j->config, "runner.reader_type", 0, kinds) == 3;
+    enum { IN_MEMORY = 3 }; /* of the words of the key */
+    return config_word(j->config, KEY_RUNNER_READER_TYPE) == IN_MEMORY;
 }
 
 static void warn_idle(void *task, const char *file, int64_t lines)
@@ -141,16 +142,16 @@ enum skiff_status task_dataset_config(struct task *j, const struct task_data *da
     out->pipe_command = pipe_of(j);
     out->threads = task_threads(j);
     out->split_files = true;
-    out->batch_size = config_int_in(c, data->batch_key, 32, 1, 1 << 24);
-    out->drop_last = config_bool(c, "runner.drop_last", false);
-    out->cache_dir = config_path(c, "runner.cache_dir", NULL);
-    out->cache = config_bool(c, "runner.cache", out->cache_dir != NULL);
-    out->bad_limit = config_int_in(c, "runner.bad_lines", 0, -1, INT64_MAX);
-    out->unpack_ratio = config_int_in(c, "runner.unpack_ratio", SOURCE_UNPACK_RATIO, -1, 1 << 30);
-    out->idle_lines = config_int_in(c, "runner.idle_lines", SCAN_IDLE_LINES, -1, INT64_MAX / 2);
+    out->batch_size = config_int(c, data->batch_key);
+    out->drop_last = config_bool(c, KEY_RUNNER_DROP_LAST);
+    out->cache_dir = config_path(c, KEY_RUNNER_CACHE_DIR);
+    out->cache = config_bool_or(c, KEY_RUNNER_CACHE, out->cache_dir != NULL);
+    out->bad_limit = config_int(c, KEY_RUNNER_BAD_LINES);
+    out->unpack_ratio = config_int(c, KEY_RUNNER_UNPACK_RATIO);
+    out->idle_lines = config_int(c, KEY_RUNNER_IDLE_LINES);
     out->on_idle = warn_idle;
     out->on_idle_arg = j;
-    out->keep_ids = config_bool(c, "runner.need_dump", false);
+    out->keep_ids = config_bool(c, KEY_RUNNER_NEED_DUMP);
     out->on_odd = task_warn_odd;
     out->rules = &j->rules;
     out->on_bad_arg = j;
@@ -175,7 +176,7 @@ enum skiff_status task_files(struct task *j, const struct task_data *data,
     if (n < 1)
         return error_set(err, SKIFF_NOT_FOUND,
                          "%s: %s is required: a folder, files or patterns%s%s%s",
-                         config_name(j->config), data->dir_key, like ? "; what is " : "",
+                         config_name(j->config), key_name(data->dir_key), like ? "; what is " : "",
                          like ? like : "", like ? "?" : "");
     *out_count = n;
     return SKIFF_OK;
@@ -188,15 +189,15 @@ enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
         return error_set(err, SKIFF_NOT_FOUND,
                          "no samples in %s: %lld bad lines were skipped (runner.bad_lines); skiff "
                          "check-data prints their errors",
-                         data->dir_key, (long long)dataset_bad_lines(d));
-    if (config_bool(j->config, "runner.drop_last", false))
+                         key_name(data->dir_key), (long long)dataset_bad_lines(d));
+    if (config_bool(j->config, KEY_RUNNER_DROP_LAST))
         return error_set(err, SKIFF_NOT_FOUND,
                          "no batch is full: %s has fewer samples than %s (%lld) for each thread, "
                          "and runner.drop_last drops incomplete batches; use smaller batches or "
                          "set drop_last to False",
-                         data->dir_key, data->batch_key,
-                         (long long)config_int(j->config, data->batch_key, 32));
-    return error_set(err, SKIFF_NOT_FOUND, "no samples in %s", data->dir_key);
+                         key_name(data->dir_key), key_name(data->batch_key),
+                         (long long)config_int(j->config, data->batch_key));
+    return error_set(err, SKIFF_NOT_FOUND, "no samples in %s", key_name(data->dir_key));
 }
 
 enum skiff_status task_dataset_open(struct task *j, const struct task_data *data,
@@ -218,7 +219,8 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
     reader_config_deinit(&dc.reader);
     if (status < 0) {
         dataset_destroy(d);
-        return placed ? error_prefix(err, status, "%s", data->files ? "files" : data->dir_key)
+        return placed ? error_prefix(err, status, "%s",
+                                     data->files ? "files" : key_name(data->dir_key))
                       : status;
     }
     task_warn_left_out(j, dataset_files(d));

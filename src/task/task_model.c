@@ -19,44 +19,40 @@ struct model_view {
     struct config *config;
 };
 
-#define VIEW_KEY(c, key)                                            \
-    struct config *config = ((const struct model_view *)c)->config; \
-    char full[128];                                                 \
-    snprintf(full, sizeof(full), "hyper_parameters.%s", key)
+static struct config *config_of(const struct skiff_model_config *c)
+{
+    return ((const struct model_view *)c)->config;
+}
 
 static int64_t view_integer(const struct skiff_model_config *c, const char *key, int64_t fallback)
 {
-    VIEW_KEY(c, key);
     /* everything that models count is a size */
-    return config_int_in(config, full, fallback, 0, INT64_C(1) << 40);
+    return member_int(config_of(c), KEY_HYPER, key, fallback, 0, INT64_C(1) << 40);
 }
 
 static double view_real(const struct skiff_model_config *c, const char *key, double fallback)
 {
-    VIEW_KEY(c, key);
-    return config_real(config, full, fallback);
+    return member_real(config_of(c), KEY_HYPER, key, fallback);
 }
 
 static bool view_flag(const struct skiff_model_config *c, const char *key, bool fallback)
 {
-    VIEW_KEY(c, key);
-    return config_bool(config, full, fallback);
+    return member_bool(config_of(c), KEY_HYPER, key, fallback);
 }
 
 static const char *view_text(const struct skiff_model_config *c, const char *key,
                              const char *fallback)
 {
-    VIEW_KEY(c, key);
-    return config_text(config, full, fallback);
+    return member_text(config_of(c), KEY_HYPER, key, fallback);
 }
 
 static int view_integers(const struct skiff_model_config *c, const char *key, int64_t *out, int max)
 {
-    VIEW_KEY(c, key);
-    int n = config_ints(config, full, out, max);
+    int n = member_ints(config_of(c), KEY_HYPER, key, out, max);
     for (int i = 0; i < n; i++)
         if (out[i] < 1 || out[i] > 1 << 20) {
-            config_refuse(config, full, "has a layer of size %lld", (long long)out[i]);
+            member_refuse(config_of(c), KEY_HYPER, key, "has a layer of size %lld",
+                          (long long)out[i]);
             return -1;
         }
     return n;
@@ -70,7 +66,7 @@ static const struct skiff_model_config_class view_class = {view_integer, view_re
 static enum skiff_status no_model(const struct config *c, const char *what, struct skiff_error *err)
 {
     struct buf names = BUF_INIT;
-    const char *like = config_like(c, "runner.model");
+    const char *like = config_like(c, KEY_RUNNER_MODEL);
     for (const struct skiff_model_def *const *m = model_all(); *m; m++)
         buf_printf(&names, "%s%s", m == model_all() ? "" : ", ", (*m)->name);
     enum skiff_status status =
@@ -103,7 +99,7 @@ static bool ends_with(const char *text, const char *end)
 
 static enum skiff_status find_ready(struct task *j, const char *name, struct skiff_error *err)
 {
-    const char *workspace = config_text(j->config, "workspace", NULL);
+    const char *workspace = config_text(j->config, KEY_WORKSPACE);
     const char *folder = config_folder(j->config);
     j->model = name ? model_find(name) : model_of_path(folder);
     if (!j->model && !name && workspace)
@@ -182,7 +178,7 @@ static enum skiff_status network_open(struct task *j, const char *path, struct s
 
 enum skiff_status task_model_open(struct task *j, struct skiff_error *err)
 {
-    const char *name = config_text(j->config, "runner.model", NULL);
+    const char *name = config_text(j->config, KEY_RUNNER_MODEL);
     const struct yaml_node *own = config_network(j->config);
     arena_init(&j->network_text);
     if (own && name)
@@ -196,7 +192,7 @@ enum skiff_status task_model_open(struct task *j, struct skiff_error *err)
     }
     if (!name)
         return find_ready(j, NULL, err);
-    const char *path = config_path(j->config, "runner.model", NULL);
+    const char *path = config_path(j->config, KEY_RUNNER_MODEL);
     if (ends_with(name, ".yaml") || ends_with(name, ".yml"))
         return network_open(j, path, err);
     if (!ends_with(name, ".so"))

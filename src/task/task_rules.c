@@ -12,13 +12,12 @@
 #include "executor/trainer.h"
 #include "store/file.h"
 
-#define ROWS_KEY "hyper_parameters.sparse_feature_number"
-#define SIZE_KEY "runner.input_hash_size"
+#define ROWS_KEY "hyper_parameters.sparse_feature_number" /* in messages */
 
 /* The key that a table's size comes from, behind the table itself. */
 static void name_key(struct task *j, struct slot_rule *rule)
 {
-    int64_t rows = config_int(j->config, ROWS_KEY, 0);
+    int64_t rows = config_int_or(j->config, KEY_HYPER_SPARSE_FEATURE_NUMBER, 0);
     struct buf text = BUF_INIT;
     if (!rule->limit || rule->label || (rows && rows != rule->limit))
         return;
@@ -65,12 +64,12 @@ void task_check_hash_size(struct task *j, const struct reader_config *r)
         !strcmp(r->format, "binary"))
         return;
     if (r->hash_size > (uint64_t)rows)
-        config_refuse(j->config, SIZE_KEY,
+        config_refuse(j->config, KEY_RUNNER_INPUT_HASH_SIZE,
                       "is %llu, but " ROWS_KEY " is %lld: ids of %lld or more would have no row; "
                       "decrease the former or increase the latter",
                       (unsigned long long)r->hash_size, (long long)rows, (long long)rows);
     else if (!r->hash_size && hashes)
-        config_refuse(j->config, SIZE_KEY,
+        config_refuse(j->config, KEY_RUNNER_INPUT_HASH_SIZE,
                       "is 0 (ids of 64 bits), but " ROWS_KEY
                       " is %lld: ids of %lld or more would have no row",
                       (long long)rows, (long long)rows);
@@ -78,9 +77,9 @@ void task_check_hash_size(struct task *j, const struct reader_config *r)
 
 int task_epochs(struct task *j)
 {
-    int64_t epochs = config_int_in(j->config, "runner.epochs", 1, 0, 1000000);
+    int64_t epochs = config_int(j->config, KEY_RUNNER_EPOCHS);
     if (epochs == 0)
-        config_refuse(j->config, "runner.epochs",
+        config_refuse(j->config, KEY_RUNNER_EPOCHS,
                       "is 0: nothing would be trained; set 1 or more (skiff infer evaluates "
                       "saved epochs)");
     return (int)epochs;
@@ -132,11 +131,13 @@ static void log_slot(const struct task *j, const struct slot *slot, const struct
 
 void task_warn_all(const struct task *j, const struct file_list *files)
 {
-    const char *key, *text;
+    struct buf text = BUF_INIT;
     for (int i = 0; i < config_count(j->config); i++) {
-        config_at(j->config, i, &key, &text);
-        logger_debug(&j->logger, "key %s: %s", key, text);
+        buf_reset(&text);
+        config_print_at(j->config, i, &text);
+        logger_debug(&j->logger, "key %s: %s", config_at(j->config, i), text.len ? text.data : "");
     }
+    buf_deinit(&text);
     for (int i = 0; i < files->count; i++)
         logger_debug(&j->logger, "file %s", files->paths[i]);
     for (int i = 0; i < j->schema.count; i++)

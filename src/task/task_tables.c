@@ -13,13 +13,12 @@
 #include "program/op_kind.h"
 #include "table/table_config.h"
 
-#define SECTION "table_parameters."
-#define LIMIT_KEY "runner.memory_limit"
-#define EACH_KEY "runner.table_bytes"
+#define EACH_TABLE (-1) /* at: of runner.table_bytes */
 
-/* One setting of a table: its key in the config and its line for the servers. */
+/* One setting of a table: its place in the config (config_at) and its line for the servers. */
 struct setting_line {
-    const char *key, *text;
+    int at;
+    const char *text;
 };
 
 /* A distributed table of the program. */
@@ -84,29 +83,29 @@ static struct table_found *table_of(struct tables_found *f, const char *rest, co
     return found;
 }
 
-static void no_table(const struct tables_found *f, struct config *c, const char *key)
+static void no_table(const struct tables_found *f, struct config *c, int at)
 {
     struct buf names = BUF_INIT;
-    const char *rest = key + strlen(SECTION);
+    const char *rest = config_at(c, at) + key_family_length(KEY_TABLE_PARAMETERS);
     for (int i = 0; i < f->n; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", f->at[i].name);
-    config_refuse(c, key,
-                  "names the table %.*s, but the model has no distributed table of that name; %s%s",
-                  (int)strcspn(rest, "."), rest,
-                  f->n ? "it has "
-                       : "hyper_parameters.distributed_embedding: 1 makes those of "
-                         "rank/* distributed, is_distributed: True an embedding of a "
-                         "network in YAML",
-                  f->n ? names.data : "");
+    config_refuse_at(
+        c, at, "names the table %.*s, but the model has no distributed table of that name; %s%s",
+        (int)strcspn(rest, "."), rest,
+        f->n ? "it has "
+             : "hyper_parameters.distributed_embedding: 1 makes those of "
+               "rank/* distributed, is_distributed: True an embedding of a "
+               "network in YAML",
+        f->n ? names.data : "");
     buf_deinit(&names);
 }
 
 /* The value as a line has it: lists with commas, truths in lower case. */
-static const char *value_text(struct arena *arena, struct config *c, const char *key)
+static const char *value_text(struct arena *arena, struct config *c, int at)
 {
     const char *const *values;
     struct buf out = BUF_INIT;
-    int n = config_list(c, key, &values);
+    int n = config_list_at(c, at, &values);
     for (int i = 0; i < n; i++) {
         bool yes = !strcasecmp(values[i], "true"), no = !strcasecmp(values[i], "false");
         buf_printf(&out, "%s%s", i ? "," : "", yes ? "true" : no ? "false" : values[i]);
@@ -116,18 +115,18 @@ static const char *value_text(struct arena *arena, struct config *c, const char 
     return kept;
 }
 
-static void add_line(struct tables_found *f, struct table_found *t, const char *key,
-                     const char *path, const char *value)
+static void add_line(struct tables_found *f, struct table_found *t, int at, const char *path,
+                     const char *value)
 {
     struct setting_line *longer = arena_alloc(f->arena, (size_t)(t->n + 2) * sizeof *longer);
     if (t->n)
         memcpy(longer, t->lines, (size_t)t->n * sizeof *longer);
     t->lines = longer;
-    struct setting_line one = {key, arena_printf(f->arena, "%s %s\n", path, value)};
+    struct setting_line one = {at, arena_printf(f->arena, "%s %s\n", path, value)};
     /* what other settings are checked against goes first */
-    int at = strcmp(path, "accessor.accessor_class") ? t->n : 0;
-    memmove(longer + at + 1, longer + at, (size_t)(t->n - at) * sizeof *longer);
-    longer[at] = one;
+    int to = strcmp(path, "accessor.accessor_class") ? t->n : 0;
+    memmove(longer + to + 1, longer + to, (size_t)(t->n - to) * sizeof *longer);
+    longer[to] = one;
     t->n++;
     t->limited |= !strcmp(path, "memory_limit");
 }
@@ -135,18 +134,17 @@ static void add_line(struct tables_found *f, struct table_found *t, const char *
 static void read_keys(struct tables_found *f, struct config *c, bool refuse)
 {
     for (int i = 0; i < config_count(c); i++) {
-        const char *key, *text, *path = NULL;
-        config_at(c, i, &key, &text);
-        if (strncmp(key, SECTION, strlen(SECTION)) != 0)
+        const char *key = config_at(c, i), *path = NULL;
+        if (key_matching(key) != KEY_TABLE_PARAMETERS)
             continue;
-        struct table_found *t = table_of(f, key + strlen(SECTION), &path);
-        const char *value = value_text(f->arena, c, key);
+        struct table_found *t = table_of(f, key + key_family_length(KEY_TABLE_PARAMETERS), &path);
+        const char *value = value_text(f->arena, c, i);
         if (!t && refuse)
-            no_table(f, c, key);
+            no_table(f, c, i);
         else if (t && strchr(value, '\n'))
-            config_refuse(c, key, "must be one line");
+            config_refuse_at(c, i, "must be one line");
         else if (t)
-            add_line(f, t, key, path, value);
+            add_line(f, t, i, path, value);
     }
 }
 
@@ -162,10 +160,10 @@ static const struct option size_rows[] = {{"limit", OPTION_SIZE, AT(limit), .val
                                           {0}};
 static const struct options size_options = {.rows = size_rows};
 
-static const char *read_size(struct config *c, const char *key, const char *row,
+static const char *read_size(struct config *c, enum config_key key, const char *row,
                              struct table_sizes *out)
 {
-    const char *text = config_text(c, key, NULL);
+    const char *text = config_text(c, key);
     if (text && options_set(&size_options, out, row, text, NULL) < 0)
         config_refuse(c, key, "must be a size, as 4096, 64K, 10M or 2G, found \"%.80s\"", text);
     return text;
@@ -177,13 +175,13 @@ static const char *read_size(struct config *c, const char *key, const char *row,
 static void limit_tables(struct tables_found *f, struct config *c)
 {
     struct table_sizes sizes = {0};
-    const char *limit = read_size(c, LIMIT_KEY, "limit", &sizes);
-    read_size(c, EACH_KEY, "each", &sizes);
+    const char *limit = read_size(c, KEY_RUNNER_MEMORY_LIMIT, "limit", &sizes);
+    read_size(c, KEY_RUNNER_TABLE_BYTES, "each", &sizes);
     if (limit && sizes.limit)
         setenv(SERVER_MEMORY_ENV, limit, 0);
     for (int i = 0; sizes.each && i < f->n; i++)
         if (f->at[i].n && !f->at[i].limited)
-            add_line(f, &f->at[i], EACH_KEY, "memory_limit",
+            add_line(f, &f->at[i], EACH_TABLE, "memory_limit",
                      arena_printf(f->arena, "%zu", sizes.each));
 }
 
@@ -206,6 +204,14 @@ static enum skiff_status parse(const struct table_found *t, int n, struct buf *t
     return status;
 }
 
+static void refuse_line(struct config *c, int at, const char *why)
+{
+    if (at == EACH_TABLE)
+        config_refuse(c, KEY_RUNNER_TABLE_BYTES, "is refused: %.400s", why);
+    else
+        config_refuse_at(c, at, "is refused: %.400s", why);
+}
+
 /* The text of all lines; a wrong one is reported with its place. */
 static const char *check_table(struct tables_found *f, struct config *c,
                                const struct table_found *t)
@@ -216,7 +222,7 @@ static const char *check_table(struct tables_found *f, struct config *c,
         int i = 1;
         while (i < t->n && parse(t, i, &text, NULL) == SKIFF_OK)
             i++;
-        config_refuse(c, t->lines[i - 1].key, "is refused: %.400s", why.message);
+        refuse_line(c, t->lines[i - 1].at, why.message);
     }
     const char *kept = arena_strdup(f->arena, text.data ? text.data : "");
     buf_deinit(&text);

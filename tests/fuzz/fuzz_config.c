@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "config/config.h"
 
 static void ignore(void *arg, bool likely, const char *text)
@@ -13,6 +14,15 @@ static void ignore(void *arg, bool likely, const char *text)
     (void)likely;
     if (!text[0])
         abort();
+}
+
+static void print_all(struct config *c)
+{
+    struct buf value = BUF_INIT, source = BUF_INIT;
+    for (int key = KEY_NONE + 1; key < KEY_COUNT; key++)
+        config_print_effective(c, (enum config_key)key, &value, &source);
+    buf_deinit(&value);
+    buf_deinit(&source);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -24,20 +34,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
             abort();
         return 0;
     }
-    int count = config_count(c);
-    for (int i = 0; i < count; i++) {
-        const char *key, *text, *const *list;
+    for (int i = 0; i < config_count(c); i++) {
+        const char *name = config_at(c, i), *const * list, *dot = strchr(name, '.');
         int64_t numbers[4];
-        config_at(c, i, &key, &text);
-        if (i % 2) { /* the others stay unknown */
-            config_int(c, key, 1);
-            config_real(c, key, 1);
-            config_bool(c, key, true);
-            config_path(c, key, NULL);
-            config_list(c, key, &list);
-            config_ints(c, key, numbers, 4);
+        name = dot ? dot + 1 : name; /* as that of a member */
+        if (i % 2) {                 /* the others stay unknown */
+            member_int(c, KEY_HYPER, name, 1, 0, 9);
+            member_real(c, KEY_HYPER, name, 1);
+            member_bool(c, KEY_HYPER, name, true);
+            member_text(c, KEY_HYPER, name, NULL);
+            member_list(c, KEY_HYPER, name, &list);
+            member_ints(c, KEY_HYPER, name, numbers, 4);
         }
     }
+    print_all(c);
+    config_read_all(c);
     config_check(c, &err);
     config_unknown(c, ignore, NULL);
     config_override(c, "runner.epochs=[1, 2]", &err);

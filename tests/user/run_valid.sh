@@ -178,7 +178,7 @@ says "runner.early_stop needs runner.valid_data_dir: a folder, files or patterns
 train 1 runner.valid_metric=acu
 says "runner.valid_metric must be auto, auc, log_loss or loss"
 train 1 runner.early_stop_delta=-1
-says "runner.early_stop_delta is -1; expected 0 or more"
+says "runner.early_stop_delta must be at least 0, found -1"
 
 # Ctrl-C while the data is looked at before training: the pipe command is reading, and gives nothing
 sed '/input_format/d' "$config" >"$out/slow.yaml"
