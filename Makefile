@@ -3,7 +3,7 @@
 #   make check T="rpc wire"   builds and runs only the tests with one of these words in their names; J=4: four at a time
 #   make tsan      all tests with threads in a TSan build; races other than Hogwild's fail it
 #   make clang     everything compiled by clang, without a warning
-#   make docs      docs/reference/commands and the list in docs/reference/metrics.md anew
+#   make docs      docs/reference/commands, the tables of configuration.md and the list in metrics.md anew
 #   make deb, make wheel   packages in build/dist
 #   make fuzz SECONDS=600   every fuzz target for ten minutes (clang); F="pickle wire": only these
 BUILD ?= build$(if $(SAN),-$(SAN))
@@ -121,11 +121,12 @@ $(BUILD)/share/.made: $(BUILD)/skiff
 	@$(BUILD)/skiff _generate completions $(BUILD)/share/completions
 	@touch $@
 
-# pages of the commands, from the same tables; tests/source/run_generated.sh says when they are old
+# pages of the commands, from the same tables, and the tables of keys; tests/source/run_generated.sh says when they are old
 .PHONY: docs
 docs: $(BUILD)/skiff
 	@rm -f docs/reference/commands/*.md
 	@$(BUILD)/skiff _generate markdown docs/reference/commands
+	@$(BUILD)/skiff _generate keys docs/reference
 	@$(BUILD)/skiff _generate metrics $(BUILD)
 	@sed -i -e '/^| metric | type/,$$d' docs/reference/metrics.md
 	@cat $(BUILD)/metrics.md >>docs/reference/metrics.md

@@ -1,5 +1,5 @@
-/* skiff _generate: man pages and completions, for the build; pages of docs/reference/commands, and
- * the list in docs/reference/metrics.md. */
+/* skiff _generate: man pages and completions, for the build; pages of docs/reference/commands, the
+ * tables of keys in docs/reference/configuration.md, and the list in docs/reference/metrics.md. */
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +54,24 @@ static enum skiff_status write_markdown(const char *folder, struct skiff_error *
     return write_commands(folder, "%s.md", markdown_command, err);
 }
 
+/* configuration.md of the folder, with its tables anew. */
+static enum skiff_status write_keys(const char *folder, struct skiff_error *err)
+{
+    struct buf path = BUF_INIT, page = BUF_INIT, text = BUF_INIT;
+    buf_printf(&path, "%s/configuration.md", folder);
+    enum skiff_status status = file_read(path.data, &page, err);
+    if (status == SKIFF_OK)
+        status = markdown_keys(page.len ? page.data : "", &text, err);
+    if (status == SKIFF_OK)
+        status = file_write(path.data, text.data, text.len, err);
+    else
+        error_prefix(err, status, "%s", path.data);
+    buf_deinit(&path);
+    buf_deinit(&page);
+    buf_deinit(&text);
+    return status;
+}
+
 static enum skiff_status write_completions(const char *folder, struct skiff_error *err)
 {
     struct buf text = BUF_INIT;
@@ -78,6 +96,7 @@ static const struct {
 } kinds[] = {{"man", write_man},
              {"markdown", write_markdown},
              {"completions", write_completions},
+             {"keys", write_keys},
              {"metrics", write_metrics}};
 
 static int run(const struct command_call *call)
@@ -85,18 +104,19 @@ static int run(const struct command_call *call)
     struct skiff_error err = {0};
     if (call->nwords != 2)
         return command_usage(call->name,
-                             "expected man, markdown, completions or metrics, and a folder");
+                             "expected man, markdown, completions, keys or metrics, and a folder");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(call->words[0], kinds[i].name))
             return kinds[i].write(call->words[1], &err) < 0 ? command_fail(call->name, &err) : 0;
-    return command_usage(call->name, "expected man, markdown, completions or metrics, found %s",
+    return command_usage(call->name,
+                         "expected man, markdown, completions, keys or metrics, found %s",
                          call->words[0]);
 }
 
 const struct command command_generate = {
     .name = "_generate",
-    .usage = "man DIR\nmarkdown DIR\ncompletions DIR\nmetrics DIR",
+    .usage = "man DIR\nmarkdown DIR\ncompletions DIR\nkeys DIR\nmetrics DIR",
     .text = "Writes man pages, pages of docs/reference/commands, "
             "completions for bash, zsh and fish, or a list of "
-            "all metrics, into a folder.",
+            "all metrics, into a folder. keys: makes the tables of configuration.md there anew.",
     .run = run};

@@ -1,5 +1,6 @@
 /* One line per command, in the order of `skiff --help`, which lists them by their group. */
 COMMAND(init)
+COMMAND(config)
 COMMAND(train)
 COMMAND(infer)
 COMMAND(predict)

@@ -11,6 +11,9 @@ void man_command(const struct command *c, struct buf *out);
 /* generate_markdown.c */
 void markdown_index(struct buf *out);
 void markdown_command(const struct command *c, struct buf *out);
+/* The page with the tables of keys (config/keys.h) between its marks anew. FORMAT: a mark is wrong
+ * or missing. */
+enum skiff_status markdown_keys(const char *page, struct buf *out, struct skiff_error *err);
 /* generate_completions.c */
 void complete_bash(struct buf *out);
 void complete_zsh(struct buf *out);

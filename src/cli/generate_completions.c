@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/generate.h"
+#include "config/keys.h"
 
 static const struct option no_rows[] = {{0}};
 
@@ -57,6 +58,24 @@ static void add_names(struct buf *out)
             buf_printf(out, "%s ", (*c)->name);
 }
 
+/* -o takes keys of a config, and so does `skiff config`. */
+static bool takes_keys(const struct option *row)
+{
+    return row->kind == OPTION_PAIRS;
+}
+
+static bool words_are_keys(const struct command *c)
+{
+    return c->options && c->options->words && !strncmp(c->options->words, "KEY", 3);
+}
+
+static void add_keys(struct buf *out, const char *behind)
+{
+    for (int i = KEY_NONE + 1; i < KEY_COUNT; i++)
+        if (!key_is_family((enum config_key)i))
+            buf_printf(out, "%s%s ", key_name((enum config_key)i), behind);
+}
+
 /* ---- bash ---- */
 
 static void bash_case(struct buf *out, const char *indent, const struct command *c)
@@ -78,7 +97,16 @@ static void bash_case(struct buf *out, const char *indent, const struct command 
             buf_str(out, "'\n");
         } else if (takes_folder(row)) {
             buf_printf(out, "%s    [ \"$before\" = --%s ] && folders=1\n", indent, row->name);
+        } else if (takes_keys(row)) {
+            buf_printf(out, "%s    [[ $flag == -%c || $flag == --%s ]] && pairs=1\n", indent,
+                       row->letter, row->name);
         }
+    if (words_are_keys(c))
+        buf_printf(out, "%s    keys=1\n", indent);
+    for (const struct option *row = rows_of(c); words_are_keys(c) && row->name; row++)
+        if (takes_file(row))
+            buf_printf(out, "%s    [[ $before == -%c || $before == --%s ]] && keys=''\n", indent,
+                       row->letter, row->name);
     buf_printf(out, "%s    ;;\n", indent);
 }
 
@@ -99,7 +127,12 @@ void complete_bash(struct buf *out)
             "# completion of skiff and fleetrun for bash; made from the table of commands\n"
             "_skiff() {\n"
             "    local at=$COMP_CWORD current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
-            "    local before=${COMP_WORDS[COMP_CWORD - 1]} flags='' words='' folders=''\n"
+            "    local before=${COMP_WORDS[COMP_CWORD - 1]} flags='' words='' folders='' keys='' "
+            "pairs='' flag='' i\n"
+            "    for ((i = COMP_CWORD - 1; i > 1; i--)); do\n"
+            "        [[ ${COMP_WORDS[i]} == -* ]] && flag=${COMP_WORDS[i]} && break\n"
+            "    done\n"
+            "    [[ $before == '=' || $current == '=' ]] && flag=''\n"
             "    COMPREPLY=()\n"
             "    if [ \"${COMP_WORDS[0]##*/}\" = fleetrun ]; then\n"
             "        command=launch\n"
@@ -118,6 +151,15 @@ void complete_bash(struct buf *out)
     buf_str(out, "    esac\n"
                  "    if [ -n \"$words\" ]; then\n"
                  "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+                 "    elif [ -n \"$pairs\" ] && [[ $current != -* ]]; then\n"
+                 "        compopt -o nospace 2>/dev/null\n"
+                 "        mapfile -t COMPREPLY < <(compgen -W '");
+    add_keys(out, "=");
+    buf_str(out, "' -- \"$current\")\n"
+                 "    elif [ -n \"$keys\" ] && [[ $current != -* ]]; then\n"
+                 "        mapfile -t COMPREPLY < <(compgen -W '");
+    add_keys(out, "");
+    buf_str(out, "' -- \"$current\")\n"
                  "    elif [ -n \"$folders\" ]; then\n"
                  "        mapfile -t COMPREPLY < <(compgen -d -- \"$current\")\n"
                  "    elif [[ $current == -* ]]; then\n"
@@ -151,6 +193,8 @@ static void zsh_option(struct buf *out, const struct option *row)
             buf_char(out, ')');
         } else if (takes_folder(row) || takes_file(row)) {
             buf_str(out, takes_folder(row) ? "_files -/" : "_files");
+        } else if (takes_keys(row)) {
+            buf_str(out, "_skiff_pairs");
         }
     }
     buf_str(out, "' \\\n");
@@ -164,7 +208,9 @@ static void zsh_case(struct buf *out, const struct command *c)
         if (option_shown(row))
             zsh_option(out, row);
     buf_str(out, "            '(-h --help)'{-h,--help}'[prints help]'");
-    if (!c->options || c->options->words)
+    if (words_are_keys(c))
+        buf_str(out, " \\\n            '*:key:_skiff_keys'");
+    else if (!c->options || c->options->words)
         buf_str(out, " \\\n            '*:word:_files'");
     buf_str(out, "\n        ;;\n");
 }
@@ -191,7 +237,12 @@ static void zsh_parts(struct buf *out, const struct command *c)
 
 void complete_zsh(struct buf *out)
 {
-    buf_str(out, "#compdef skiff fleetrun\n# made from the table of commands\n"
+    buf_str(out, "#compdef skiff fleetrun\n# made from the tables of commands and keys\n"
+                 "_skiff_keys() {\n    compadd -- ");
+    add_keys(out, "");
+    buf_str(out, "\n}\n_skiff_pairs() {\n    compadd -S '=' -- ");
+    add_keys(out, "");
+    buf_str(out, "\n}\n"
                  "_skiff() {\n"
                  "    local -a commands=(\n");
     for (const struct command *const *c = command_all(); *c; c++)
@@ -236,6 +287,11 @@ static void fish_option(struct buf *out, const char *head, const struct option *
     } else if (takes_value(row)) {
         buf_str(out, takes_file(row) ? " -rF" : " -x");
     }
+    if (takes_keys(row)) {
+        buf_str(out, "a '");
+        add_keys(out, "=");
+        buf_char(out, '\'');
+    }
     buf_str(out, " -d '");
     for (const char *c = text.data; *c; c++) /* fish has its own way to quote */
         buf_printf(out, strchr("'\\", *c) ? "\\%c" : "%c", *c);
@@ -248,6 +304,11 @@ static void fish_options(struct buf *out, const char *head, const struct command
     for (const struct option *row = rows_of(c); row->name; row++)
         if (option_shown(row))
             fish_option(out, head, row);
+    if (words_are_keys(c)) {
+        buf_printf(out, "%s -fa '", head);
+        add_keys(out, "");
+        buf_str(out, "'\n");
+    }
     buf_printf(out, "%s -l help -s h -d 'prints help'\n", head);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/generate.h"
+#include "config/keys.h"
 #include "fleet/settings.h"
 
 #define WIDTH 120
@@ -176,4 +177,47 @@ void markdown_index(struct buf *out)
     buf_str(out, "\n| variable | meaning |\n|---|---|\n");
     for (const struct option *row = settings_options.rows; row->name; row++)
         add_row(out, row->name, row->help);
+}
+
+/* ---- the page of keys ---- */
+
+#define KEYS_BEGIN "<!-- keys: "
+#define KEYS_END "<!-- end of keys -->\n"
+
+/* From the mark at `page` to behind its end; NULL: wrong. */
+static const char *add_group(struct buf *out, const char *page, struct skiff_error *err)
+{
+    char group[64];
+    const char *name = page + strlen(KEYS_BEGIN), *end = strstr(page, KEYS_END);
+    snprintf(group, sizeof group, "%.*s", (int)strcspn(name, ">\n") - 3, name);
+    if (!end) {
+        error_set(err, SKIFF_FORMAT, "the table of keys \"%s\" has no end: " KEYS_END, group);
+        return NULL;
+    }
+    buf_printf(out, KEYS_BEGIN "%s -->\n", group);
+    if (!key_print_group(group, out)) {
+        error_set(err, SKIFF_FORMAT, "config/key_list.h has no group \"%s\"", group);
+        return NULL;
+    }
+    buf_str(out, KEYS_END);
+    return end + strlen(KEYS_END);
+}
+
+enum skiff_status markdown_keys(const char *page, struct buf *out, struct skiff_error *err)
+{
+    for (const char *mark; (mark = strstr(page, KEYS_BEGIN));) {
+        buf_add(out, page, (size_t)(mark - page));
+        page = add_group(out, mark, err);
+        if (!page)
+            return SKIFF_FORMAT;
+    }
+    buf_str(out, page);
+    for (int i = KEY_NONE + 1; i < KEY_COUNT; i++) {
+        char cell[128];
+        snprintf(cell, sizeof cell, "\n| `%s` |", key_name((enum config_key)i));
+        if (!strstr(out->data, cell))
+            return error_set(err, SKIFF_FORMAT, "no table of the page has the group \"%s\"",
+                             key_group((enum config_key)i));
+    }
+    return SKIFF_OK;
 }

@@ -408,9 +408,9 @@ bool config_print_effective(struct config *c, enum config_key key, struct buf *v
         if (name != k->name)
             buf_printf(source, " (%s)", name);
     } else {
-        key_print_standard(!k->standard && !k->depends && k->from ? k->from : key, value);
+        key_print_standard(k->from ? k->from : key, value);
         buf_str(source, "default");
-        if (!k->standard && !k->depends && k->from)
+        if (k->from && !k->standard)
             buf_printf(source, " (%s)", key_name(k->from));
     }
     return e || (env && *env);

@@ -323,6 +323,7 @@ static void sources_are_named(void **state)
     effective(c, KEY_RUNNER_EARLY_STOP, "2", "-o");
     effective(c, KEY_RUNNER_USE_INFERENCE, "True", "/x/test.yaml:3 (runner.inference)");
     effective(c, KEY_RUNNER_SEED, "12345", "default");
+    effective(c, KEY_OPTIMIZER_LAZY_MODE, "True", "default");
     effective(c, KEY_RUNNER_SYNC_MODE, "async", "default (hyper_parameters.optimizer.strategy)");
     effective(c, KEY_RUNNER_FS_CLIENT_PASSWD, "(hidden)", "/x/test.yaml:9");
     effective(c, KEY_RUNNER_INFER_END_EPOCH, "all epochs", "default");

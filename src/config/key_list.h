@@ -54,7 +54,8 @@ KEY(RUNNER_READER_TYPE, "runner.reader_type", WORD, "QueueDataset", TASK,
 KEY(RUNNER_SHUFFLE, "runner.shuffle", BOOL, "False", TRAIN, .depends = "online training: True",
     .help = "In memory: shuffle before every epoch. Online training shuffles the samples of a "
             "pass, among all workers if each has some")
-KEY(RUNNER_INPUT_FORMAT, "runner.input_format", TEXT, NULL, TASK, .depends = "see below",
+KEY(RUNNER_INPUT_FORMAT, "runner.input_format", TEXT, NULL, TASK,
+    .depends = "`pipe_command`: multislot; else slot_text",
     .alias = "format",
     .help = "A native reader: `criteo`, `multislot`, `slot_text`, `sign_slot`, `libsvm`, "
             "`libffm`, `csv`, `binary`")
@@ -171,7 +172,7 @@ GROUP(READERS, "settings of readers")
 KEY(RUNNER_INPUT_HASH, "runner.input_hash", TEXT, "xxh64", TASK,
     .help = "criteo, csv: `xxh64`; `python`: `hash()` of Python 3.7 with PYTHONHASHSEED=0")
 KEY(RUNNER_INPUT_HASH_SIZE, "runner.input_hash_size", INT, NULL, TASK, AT_LEAST(0),
-    .depends = "see below",
+    .depends = "criteo: rows of the tables",
     .alias = "hash_size",
     .help = "all but multislot, binary: ids are taken modulo this number; 0: all 64 bits")
 KEY(RUNNER_INPUT_NORMALISE, "runner.input_normalise", TEXT, NULL, TASK,
@@ -318,7 +319,7 @@ KEY(TABLE_PARAMETERS, "table_parameters.*", ANY, NULL, TASK | LAUNCH,
             "bytes of a server's part of the table (8G). `memory_policy`: rows that leave memory "
             "at the limit: `drop_lowest` (by score), `drop_oldest`, `disk`. `path`: folder of the "
             "rows on disk. `entry`: which ids get a row: `count_filter_entry:5`, "
-            "`probability_entry:0.1`; or which variables are show and click: see below")
+            "`probability_entry:0.1`; or which variables are show and click")
 KEY(RUNNER_MEMORY_LIMIT, "runner.memory_limit", SIZE, NULL, TASK | LAUNCH,
     .environment = "SKIFF_SERVER_MEMORY",
     .help = "Bytes that all tables of one server share, in equal parts. `skiff launch "
@@ -374,8 +375,8 @@ KEY(HYPER_FC_SIZES, "hyper_parameters.fc_sizes", INTS, NULL, TASK, BETWEEN(1, 1 
     .alias = "hidden_sizes hidden_units hidden_layers",
     .help = "Sizes of the fully connected layers")
 KEY(HYPER, "hyper_parameters.*", ANY, NULL, TASK, .depends = "the model's",
-    .help = "Numbers, sizes and texts that the model reads (below), or that a network in YAML has "
-            "under its own `hyper_parameters` ([networks.md](../guide/networks.md))")
+    .help = "Numbers, sizes and texts that the model reads, or that a network in YAML has under its "
+            "own `hyper_parameters` ([networks.md](../guide/networks.md))")
 
 GROUP(IGNORED, "accepted without effect")
 KEY(RUNNER_TRAIN_READER_PATH, "runner.train_reader_path", ANY, NULL, 0,

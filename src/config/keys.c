@@ -130,6 +130,14 @@ static void print_words(enum config_key key, struct buf *out)
         buf_printf(out, "%s`%s`", !i ? "" : key_word(key, i + 1, next) ? ", " : " or ", word);
 }
 
+const char *key_group(enum config_key key)
+{
+    int i = 0;
+    while (groups[i + 1].first <= (int)key)
+        i++;
+    return groups[i].name;
+}
+
 void key_print_type(enum config_key key, struct buf *out)
 {
     static const char *const names[] = {"integer",
@@ -156,13 +164,14 @@ void key_print_type(enum config_key key, struct buf *out)
 void key_print_standard(enum config_key key, struct buf *out)
 {
     const struct key_info *k = key_info(key);
-    if (k->standard && *k->standard)
+    bool standard = k->standard && *k->standard;
+    if (k->from)
+        buf_printf(out, "`%s`%s", key_name(k->from), standard || k->depends ? "; else " : "");
+    if (standard)
         buf_printf(out, "%s%s", k->standard, k->depends ? "; " : "");
     if (k->depends)
         buf_str(out, k->depends);
-    if (k->from)
-        buf_printf(out, "%s`%s`", k->standard || k->depends ? "; else " : "", key_name(k->from));
-    if ((!k->standard || !*k->standard) && !k->depends && !k->from)
+    if (!standard && !k->depends && !k->from)
         buf_str(out, "none");
 }
 

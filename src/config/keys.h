@@ -57,6 +57,7 @@ enum config_key key_by_alias(const char *name);
 /* The word at i of .words; NULL behind the last. text: of at least 64 bytes. */
 const char *key_word(enum config_key key, int i, char text[static 64]);
 
+const char *key_group(enum config_key key); /* "validation" */
 /* Texts about a key: "integer, 1 to 1024"; "32; `predict`: 512"; "train, infer". */
 void key_print_type(enum config_key key, struct buf *out);
 void key_print_standard(enum config_key key, struct buf *out);

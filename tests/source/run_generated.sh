@@ -58,8 +58,24 @@ same_metrics() { diff <(sed -n '/^| metric | type/,$p' docs/reference/metrics.md
 same_metrics || fault "the list in docs/reference/metrics.md is old: make docs"
 sed -i 2d "$pages/metrics.md"
 same_metrics >/dev/null && fault "an old list of metrics is not noticed"
+# the tables of keys in configuration.md are those of the code
+keys_page=$(mktemp -d)
+trap 'rm -rf "$pages" "$keys_page"' EXIT
+cp docs/reference/configuration.md "$keys_page"
+"$skiff" _generate keys "$keys_page" || fault "no tables of keys"
+diff docs/reference/configuration.md "$keys_page/configuration.md" || fault "docs/reference/configuration.md is old: make docs"
+sed -i 's/^| `runner.seed`.*/| `runner.seed` | 1 |/' "$keys_page/configuration.md"
+"$skiff" _generate keys "$keys_page" && cmp docs/reference/configuration.md "$keys_page/configuration.md" || fault "a changed table is not made anew"
+refuses_page() { # SED TEXT: a page with this change is refused
+    sed "$1" docs/reference/configuration.md >"$keys_page/configuration.md"
+    said=$("$skiff" _generate keys "$keys_page" 2>&1) && fault "not refused: $1"
+    [[ $said == *"$2"* ]] || fault "$1: $said"
+}
+refuses_page 's/keys: validation/keys: valuation/' 'config/key_list.h has no group "valuation"'
+refuses_page '/keys: validation/,/end of keys/d' 'no table of the page has the group "validation"'
+refuses_page '/end of keys/d' 'has no end'
 said=$("$skiff" _generate html "$pages" 2>&1)
-[ $? -eq 2 ] && [[ $said == *"expected man, markdown, completions or metrics, found html"* ]] || fault "_generate html: $said"
+[ $? -eq 2 ] && [[ $said == *"expected man, markdown, completions, keys or metrics, found html"* ]] || fault "_generate html: $said"
 
 if command -v groff >/dev/null; then
     for page in "$man"/skiff*.1; do
@@ -97,6 +113,12 @@ completes "skiff inspect tensor --p" "--program"
 completes "fleetrun --ser" "--server_num --servers --server_memory"
 completes "skiff launch --log_dir tests/gold" "tests/golden"
 completes "skiff train config" ""
+completes "skiff config runner.geo" "runner.geo_step"
+completes "skiff config --se" "--set"
+completes "skiff config -m x -o runner.geo" "runner.geo_step="
+completes "skiff train -m x -o runner.epochs=3 runner.geo" "runner.geo_step="
+completes "skiff train -m x -o a=1 --re" "--resume"
+completes "skiff train -m runner.geo" ""
 if command -v zsh >/dev/null; then
     zsh -n "$completions/zsh/_skiff" || fault "zsh does not read its completion"
 else
