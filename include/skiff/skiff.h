@@ -15,6 +15,7 @@
 #include <skiff/mode.h>
 #include <skiff/net.h>
 #include <skiff/optimizer.h>
+#include <skiff/predict.h>
 #include <skiff/status.h>
 #include <skiff/train.h>
 #include <skiff/transpile.h>

@@ -282,6 +282,7 @@ bool optimizer_init(PyObject *m);
 bool tensor_init(PyObject *m);
 bool scope_init(PyObject *m);
 bool executor_init(PyObject *m);
+bool predictor_init(PyObject *m);
 bool dataset_init(PyObject *m);
 bool io_init(PyObject *m);
 bool split_init(PyObject *m);

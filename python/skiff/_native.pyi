@@ -487,6 +487,21 @@ class Scope:
 
 # ---- running -------------------------------------------------------------------------------------------------------------
 
+class Predictor:
+    """A saved model that is ready to run, by any number of threads."""
+
+    def __init__(self, path: Any, model_filename: Optional[str] = None, params_filename: Optional[str] = None) -> None:
+        """path: the folder of a 1.x inference model, or the prefix of a 2.x one."""
+    @property
+    def inputs(self) -> List[str]: ...
+    @property
+    def outputs(self) -> List[str]: ...
+    @property
+    def program(self) -> Program:
+        """A copy of the model's program."""
+    def run(self, inputs: List[Any]) -> List[Tensor]:
+        """inputs: in the order of `inputs`, as feeds of Executor.run; results in the order of `outputs`."""
+
 class Executor:
     """Runs programs. One executor, one thread."""
 

@@ -1,4 +1,4 @@
-/* skiff predict: one prediction for every row (predict.h has the pipeline).
+/* skiff predict: one prediction for every row (src/predict has the pipeline).
  *
  * The output has one line for each input row, in order. An output file is written under a
  * temporary name and renamed when it is complete, so that it never contains a part; standard
@@ -19,9 +19,9 @@
 #include "cli/command.h"
 #include "cli/task_flags.h"
 #include "cli/interrupt.h"
-#include "cli/predict.h"
 #include "cli/runs.h"
 #include "cli/valid.h"
+#include "predict/rows.h"
 #include "store/file.h"
 
 #define BATCH_SIZE 512
@@ -338,17 +338,19 @@ static enum skiff_status predict_files(struct predicting *t, struct dataset_conf
                              .idle_lines = dc->idle_lines,
                              .bad = &bad,
                              .stop = interrupt_watch()};
-    struct predict_job job = {.scope = t->task.scope,
-                              .model = &t->model,
-                              .plan = &plan,
-                              .cursor = &cursor,
-                              .threads = task_threads(&t->task),
-                              .batch_size = dc->batch_size,
-                              .user = t,
-                              .write = write_text};
+    struct skiff_predictor *predictor =
+        predictor_create(t->task.scope, &t->model, &(struct executor_options){0});
+    struct predict_rows rows = {.predictor = predictor,
+                                .plan = &plan,
+                                .cursor = &cursor,
+                                .threads = task_threads(&t->task),
+                                .batch_size = dc->batch_size,
+                                .user = t,
+                                .write = write_text};
     t->started = t->reported = clock_seconds();
     t->terminal = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
-    enum skiff_status status = predict_run(&job, err);
+    enum skiff_status status = predict_rows_run(&rows, err);
+    predictor_destroy(predictor);
     show_progress(t, true);
     t->bad = atomic_load(&bad.count);
     bad_lines_deinit(&bad);

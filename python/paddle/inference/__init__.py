@@ -218,7 +218,6 @@ def _load_buffers(config):
 
 
 def _load(config):
-    """(scope, program, names of the inputs, names of the results)"""
     from skiff import _native
     if config.model_from_memory():
         return _load_buffers(config)
@@ -236,21 +235,18 @@ def _load(config):
             raise ValueError("paddle.inference: there is no folder %r; Config takes a folder with __model__, or a program and its "
                              "parameters" % config.model_dir())
         where = (config.model_dir(), None, None)
-    scope = core.Scope()
-    program, feeds, targets = _native.load_inference_model(scope, *where)
-    return scope, program, list(feeds), list(targets)
+    return _native.Predictor(*where)
 
 
 class Predictor(object):
-    """A model that is ready to run. One thread at a time; clone() gives one more over the same parameters."""
+    """A model that is ready to run, with handles for its values. One thread at a time; clone() gives one more over the same
+    parameters."""
 
     def __init__(self, config, _loaded=None):
-        from paddle.fluid.executor import Executor
-        self._config = config
-        self._loaded = _loaded or _load(config)
-        self._scope, self._program, self._feeds, self._targets = self._loaded
-        self._executor = Executor(core.CPUPlace())
-        block = self._program.global_block()
+        self._config, self._loaded = config, _loaded or _load(config)
+        self._feeds, self._targets = self._loaded.inputs, self._loaded.outputs
+        block = self._loaded.program.global_block()
+        self._checks = any(block.var(name).need_check_feed for name in self._feeds)
 
         def handles(names, is_input):
             return {name: Tensor(name, block.var(name).dtype.dtype, block.var(name).shape, is_input) for name in names}
@@ -286,8 +282,10 @@ class Predictor(object):
                 raise ValueError("paddle.inference: run was given %d inputs, the model has %d" % (len(inputs), len(self._feeds)))
             for name, value in zip(self._feeds, inputs):
                 self._inputs[name].copy_from_cpu(value.numpy() if hasattr(value, "numpy") else getattr(value, "_array", value))
-        values = self._executor.run(self._program, feed={name: self._inputs[name]._feed() for name in self._feeds},
-                                    fetch_list=self._targets, scope=self._scope, return_numpy=False)
+        try:
+            values = self._loaded.run([self._inputs[name]._feed() for name in self._feeds])
+        except TypeError as error:
+            raise ValueError(str(error)) if self._checks else error
         for name, value in zip(self._targets, values):
             self._results[name]._take(value)
         return True if inputs is None else [self._results[name] for name in self._targets]

@@ -1,4 +1,4 @@
-/* The ring of predict.h. Batches are numbered; batch k is in ring[k % n]:
+/* The ring of rows.h. Batches are numbered; batch k is in ring[k % n]:
  *
  *     written <= k < taken    being computed, or done and waiting for those before it
  *     taken <= k < filled     read, not yet computed
@@ -6,7 +6,7 @@
  * The reader fills while filled < written + n. All counters and `done` are under one lock, which is
  * not held during work; every change of the state wakes all waiters. The first failure of each kind
  * is kept; a failure of the reader is reported after the batches that it filled before. */
-#include "cli/predict.h"
+#include "predict/rows.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "executor/executor.h"
 
 #define LOOK_PERIOD 50000000 /* ns between two looks for the wish to stop */
 
@@ -29,7 +28,7 @@ struct ring_batch {
 };
 
 struct ring {
-    const struct predict_job *job;
+    const struct predict_rows *job;
     struct scan_plan plan; /* the job's, with a wish to stop of its own: */
     atomic_bool
         stop_reading; /* set by the task, or after a failure: the input may be silent for hours */
@@ -144,19 +143,18 @@ static enum skiff_status check_shape(const struct ring *r, const struct ring_bat
     return error_set(err, SKIFF_SHAPE,
                      "%s: expected one prediction (float32) for each of %lld rows, found %s of "
                      "shape %s",
-                     r->job->model->fetches[0], (long long)b->batch.rows,
+                     predictor_model(r->job->predictor)->fetches[0], (long long)b->batch.rows,
                      dtype_name(predict->dtype), shape_text(s, shape));
 }
 
-static enum skiff_status compute(struct ring *r, struct skiff_executor *e, struct ring_batch *b,
-                                 struct feed *feeds, struct skiff_tensor *out,
-                                 struct skiff_error *err)
+static enum skiff_status compute(struct ring *r, struct ring_batch *b, const struct tensor **inputs,
+                                 struct skiff_tensor *out, struct skiff_error *err)
 {
-    const struct skiff_model *m = r->job->model;
+    const struct skiff_model *m = predictor_model(r->job->predictor);
     if (b->batch.rows) {
         for (int i = 0; i < m->nfeeds; i++)
-            feeds[i] = (struct feed){m->feeds[i], batch_tensor(&b->batch, r->slots[i]), NULL};
-        TRY(executor_run(e, m->program, feeds, m->nfeeds, m->fetches, 1, out, err));
+            inputs[i] = batch_tensor(&b->batch, r->slots[i]);
+        TRY(predictor_run(r->job->predictor, inputs, out, 1, err));
         TRY(check_shape(r, b, &out->tensor, err));
     }
     print_batch(b, &out->tensor);
@@ -179,14 +177,13 @@ static struct ring_batch *take_one(struct ring *r)
 static void *compute_all(void *arg)
 {
     struct ring *r = arg;
-    struct skiff_executor *e =
-        executor_create(r->job->scope, &(struct executor_options){.is_test = true});
-    struct feed *feeds = mem_alloc_or_die((size_t)(r->job->model->nfeeds + 1) * sizeof *feeds);
+    int n = predictor_model(r->job->predictor)->nfeeds;
+    const struct tensor **inputs = mem_alloc_or_die((size_t)(n + 1) * sizeof *inputs);
     struct skiff_tensor out = {0};
     struct skiff_error why = {0};
     enum skiff_status status = SKIFF_OK;
     for (struct ring_batch *b; status == SKIFF_OK && (b = take_one(r));) {
-        status = compute(r, e, b, feeds, &out, &why);
+        status = compute(r, b, inputs, &out, &why);
         ring_lock(r);
         b->done = status == SKIFF_OK;
         if (status < 0 && r->run_error.code == SKIFF_OK)
@@ -195,8 +192,7 @@ static void *compute_all(void *arg)
         ring_unlock(r);
     }
     value_deinit(&out);
-    executor_destroy(e);
-    free(feeds);
+    free(inputs);
     return NULL;
 }
 
@@ -234,7 +230,7 @@ static enum skiff_status write_all(struct ring *r, struct skiff_error *err)
 
 static enum skiff_status find_slots(struct ring *r, struct skiff_error *err)
 {
-    const struct skiff_model *m = r->job->model;
+    const struct skiff_model *m = predictor_model(r->job->predictor);
     r->slots = mem_alloc_or_die((size_t)(m->nfeeds + 1) * sizeof *r->slots);
     for (int i = 0; i < m->nfeeds; i++) {
         r->slots[i] = schema_find(r->job->plan->schema, m->feeds[i]);
@@ -288,7 +284,7 @@ static void ring_deinit(struct ring *r)
     pthread_cond_destroy(&r->changed);
 }
 
-enum skiff_status predict_run(const struct predict_job *job, struct skiff_error *err)
+enum skiff_status predict_rows_run(const struct predict_rows *job, struct skiff_error *err)
 {
     struct ring r = {.job = job, .plan = *job->plan, .n = 2 * job->threads + 2};
     r.plan.stop = &r.stop_reading;

@@ -1,19 +1,17 @@
-/* Predict: rows in, predictions out, in the order of the rows, with any number of threads and
+/* Rows in, predictions out, in the order of the rows, with any number of threads and
  * bounded memory.
  *
  * One thread reads batches into a ring, `threads` threads compute them, the caller's thread writes
  * them one after the other. Ownership: all is borrowed for the call. */
-#ifndef CLI_PREDICT_H
-#define CLI_PREDICT_H
+#ifndef PREDICT_ROWS_H
+#define PREDICT_ROWS_H
 
 #include "data/scan.h"
-#include "executor/scope.h"
-#include "io/io.h"
+#include "predict/predictor.h"
 
-struct predict_job {
-    struct skiff_scope *scope;       /* holds the parameters */
-    const struct skiff_model *model; /* the program, what it is fed, and the prediction */
-    const struct scan_plan *plan;    /* its schema has all that is fed */
+struct predict_rows {
+    struct skiff_predictor *predictor;
+    const struct scan_plan *plan; /* its schema has all that is fed */
     struct file_cursor *cursor;
     int threads;
     int64_t batch_size;
@@ -25,6 +23,6 @@ struct predict_job {
 };
 
 /* Rows in front of a failure are written before it is returned. */
-enum skiff_status predict_run(const struct predict_job *job, struct skiff_error *err);
+enum skiff_status predict_rows_run(const struct predict_rows *job, struct skiff_error *err);
 
 #endif
