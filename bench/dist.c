@@ -33,6 +33,7 @@
 #include "data/dataset.h"
 #include "prepare/synth.h"
 #include "executor/trainer.h"
+#include "metrics/metrics.h"
 #include "models/rank/dnn/net.h"
 #include "passes/split.h"
 #include "server/server.h"
@@ -223,11 +224,12 @@ static void run_trainer(struct bench *b, enum skiff_split_mode mode, int k)
         executor_run(e, startup, NULL, 0, NULL, 0, NULL, &err) < 0)
         die("trainer", &err);
     train(b, k, scope, main, job, make_dataset(b, k, 1, 1), 1);
-    struct session_counts counts;
-    session_counts(comm_session(job), &counts);
-    b->shared->trainer[k].wait = counts.wait_seconds;
-    b->shared->trainer[k].out = (double)counts.bytes_out;
-    b->shared->trainer[k].in = (double)counts.bytes_in;
+    struct metrics_snapshot seen = {0};
+    snapshot_add(&seen, session_metrics(comm_session(job)));
+    b->shared->trainer[k].wait = snapshot_seconds(&seen, METRIC_SESSION_WAIT_SECONDS, NULL);
+    b->shared->trainer[k].out = (double)snapshot_value(&seen, METRIC_SESSION_BYTES_OUT, NULL);
+    b->shared->trainer[k].in = (double)snapshot_value(&seen, METRIC_SESSION_BYTES_IN, NULL);
+    snapshot_deinit(&seen);
     if (job->class->close(job, &err) < 0)
         die("close", &err);
 }

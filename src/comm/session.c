@@ -173,6 +173,7 @@ static enum skiff_status open_node(struct session *s, struct skiff_error *err)
                                .insecure = o->insecure,
                                .transport = o->transport,
                                .hub = o->hub,
+                               .metrics = o->metrics,
                                .on_log = node_says,
                                .user = s};
     struct net_id id = {NET_WORKER, (uint32_t)o->worker};
@@ -424,6 +425,20 @@ static char *text_copy(const char *text)
     return text ? mem_strdup_or_die(text) : NULL;
 }
 
+static void metrics_open(struct session *s)
+{
+    struct metrics *m = s->options.metrics;
+    if (!m)
+        s->options.metrics = s->own_metrics = m = metrics_create("worker", s->options.worker);
+    s->counts = (struct session_metrics){
+        .bytes_out = metrics_get(m, METRIC_SESSION_BYTES_OUT),
+        .bytes_in = metrics_get(m, METRIC_SESSION_BYTES_IN),
+        .exchanges = metrics_get(m, METRIC_SESSION_EXCHANGES),
+        .rows_pulled = metrics_get(m, METRIC_SESSION_ROWS_PULLED),
+        .rows_prefetched = metrics_get(m, METRIC_SESSION_ROWS_PREFETCHED),
+        .wait = metrics_get(m, METRIC_SESSION_WAIT_SECONDS)};
+}
+
 static struct session *session_create(const struct session_options *options)
 {
     struct session *s = mem_alloc_or_die(sizeof *s);
@@ -444,6 +459,7 @@ static struct session *session_create(const struct session_options *options)
     s->pushes = (uint64_t)clock_real();
     s->connect_ms = options->connect_ms > 0 ? options->connect_ms : 1800000;
     pthread_mutex_init(&s->lock, NULL);
+    metrics_open(s);
     return s;
 }
 
@@ -551,6 +567,7 @@ void session_close(struct session *s)
     free((char *)s->options.job);
     free((char *)s->options.secret);
     free((char *)s->options.transport);
+    metrics_destroy(s->own_metrics);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -568,12 +585,7 @@ int session_server_of(const struct session *s, const char *endpoint)
     return -1;
 }
 
-void session_counts(struct session *s, struct session_counts *out)
+struct metrics *session_metrics(const struct session *s)
 {
-    *out = (struct session_counts){.bytes_out = atomic_load(&s->bytes_out),
-                                   .bytes_in = atomic_load(&s->bytes_in),
-                                   .exchanges = atomic_load(&s->exchanges),
-                                   .rows_pulled = atomic_load(&s->rows_pulled),
-                                   .rows_prefetch = atomic_load(&s->rows_prefetch),
-                                   .wait_seconds = (double)atomic_load(&s->wait_ns) / 1e9};
+    return s->options.metrics;
 }

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/mode.h"
+#include "metrics/metrics.h"
 #include "net/membership.h"
 #include "net/ps.h"
 #include "program/job.h"
@@ -29,6 +30,7 @@ struct session_options {
     int connect_ms;           /* all servers must have answered by then; 0: 30 minutes */
     int request_ms;           /* deadline of a request; 0: 180 s (FLAGS_rpc_deadline) */
     int silence_ms;           /* a peer is declared dead after this silence; 0: 10000 */
+    struct metrics *metrics;  /* registry of its metrics and its node's; NULL: one of its own */
     void (*on_log)(void *user, enum log_level level,
                    const char *line); /* for the log; may be NULL */
     /* A trainer or server has joined, left or died; any thread. May be NULL. */
@@ -191,11 +193,7 @@ enum skiff_status session_pull_snapshot_rows(struct session *s, const char *tag,
                                              size_t n, int64_t width, float *out,
                                              struct skiff_error *err);
 
-struct session_counts {
-    uint64_t bytes_out, bytes_in, exchanges, rows_pulled;
-    uint64_t rows_prefetch; /* of those: requested before their batch began */
-    double wait_seconds;    /* time that training threads waited for the network */
-};
-void session_counts(struct session *s, struct session_counts *out);
+/* Metrics of the session, its node and its rpc, until session_close. */
+struct metrics *session_metrics(const struct session *s);
 
 #endif

@@ -77,7 +77,7 @@ enum skiff_status request_batch_start(struct request_batch *r, int slot,
         .flags = ask->flags,
         .body = ask->body,
         .deadline = clock_after(clock_now(), ask->wait_ms ? ask->wait_ms : s->request_ms)};
-    atomic_fetch_add(&s->bytes_out, blob_len(ask->body));
+    metric_add(s->counts.bytes_out, (int64_t)blob_len(ask->body));
     pthread_mutex_lock(&r->lock);
     r->open++;
     pthread_mutex_unlock(&r->lock);
@@ -127,9 +127,9 @@ enum skiff_status request_batch_wait(struct request_batch *r, struct skiff_error
     if (status < 0 && err)
         *err = r->error;
     for (int i = 0; i < r->n && status == SKIFF_OK; i++)
-        atomic_fetch_add(&s->bytes_in, blob_len(r->slots[i].reply));
+        metric_add(s->counts.bytes_in, (int64_t)blob_len(r->slots[i].reply));
     pthread_mutex_unlock(&r->lock);
-    atomic_fetch_add(&s->wait_ns, (uint64_t)(clock_now() - start));
+    metric_observe(s->counts.wait, (uint64_t)(clock_now() - start));
     return status;
 }
 

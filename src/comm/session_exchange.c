@@ -451,7 +451,7 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
     TRY_OUT(read_replies(&x, r, &in, err));
     for (int i = 0; i < npull; i++)
         TRY_OUT(fill_pull(&x, i, &pulls[i], &in, err));
-    atomic_fetch_add(&s->exchanges, 1);
+    metric_add(s->counts.exchanges, 1);
 out:
     for (int i = 0; i < x.nmessages; i++)
         free(in.items[i]);

@@ -13,6 +13,10 @@
 #include "base/clock.h"
 #include "comm/session.h"
 
+struct session_metrics {
+    struct metric *bytes_out, *bytes_in, *exchanges, *rows_pulled, *rows_prefetched, *wait;
+};
+
 struct session {
     struct session_options options; /* strings are copies */
     char **endpoints;
@@ -35,7 +39,8 @@ struct session {
     bool left;
     /* code 0: none; a server is dead, or this process was declared dead */
     struct skiff_error failure;
-    atomic_uint_fast64_t bytes_out, bytes_in, exchanges, rows_pulled, rows_prefetch, wait_ns;
+    struct metrics *own_metrics; /* NULL: they are the owner's (options.metrics) */
+    struct session_metrics counts;
 };
 
 #define ROUND_WHAT 320

@@ -107,8 +107,8 @@ enum skiff_status session_rows_take(struct session_rows *q, int64_t width, float
         const struct batch_slot *slot = &q->requests->slots[i];
         status = rows_scatter(&q->cut, i, slot->reply, slot->server, q->table, width, out, err);
     }
-    atomic_fetch_add(&q->session->rows_pulled, q->n);
-    atomic_fetch_add(&q->session->rows_prefetch, q->prefetch ? q->n : 0);
+    metric_add(q->session->counts.rows_pulled, (int64_t)q->n);
+    metric_add(q->session->counts.rows_prefetched, q->prefetch ? (int64_t)q->n : 0);
     session_rows_drop(q);
     return status;
 }
@@ -184,7 +184,7 @@ enum skiff_status session_pull_changed(struct session *s, const struct job_slice
     TRY_OUT(request_batch_wait(r, err));
     for (int i = 0; i < table->n; i++)
         TRY_OUT(take_changed(table, i, width, r->slots[i].reply, &ids, &rows, &n, err));
-    atomic_fetch_add(&s->rows_pulled, n);
+    metric_add(s->counts.rows_pulled, (int64_t)n);
     *out_ids = ids;
     *out_rows = rows;
     *out_n = n;

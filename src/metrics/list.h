@@ -72,6 +72,20 @@ METRIC(NET_NO_DESCRIPTOR, COUNTER, "skiff_net_no_descriptor_total", "connections
 METRIC(NET_FAULTS, COUNTER, "skiff_net_faults_total", "packets",
        "packets of the transport fault, by what it did to them", "fault")
 
+/* ---- a trainer's session with its servers ---- */
+METRIC(SESSION_BYTES_OUT, COUNTER, "skiff_session_bytes_out_total", "bytes",
+       "bytes of requests to servers", "")
+METRIC(SESSION_BYTES_IN, COUNTER, "skiff_session_bytes_in_total", "bytes",
+       "bytes of replies from servers", "")
+METRIC(SESSION_EXCHANGES, COUNTER, "skiff_session_exchanges_total", "exchanges",
+       "exchanges of gradients and parameters with servers", "")
+METRIC(SESSION_ROWS_PULLED, COUNTER, "skiff_session_rows_pulled_total", "rows",
+       "rows received from servers", "")
+METRIC(SESSION_ROWS_PREFETCHED, COUNTER, "skiff_session_rows_prefetched_total", "rows",
+       "rows received that were requested before their batch began", "")
+METRIC(SESSION_WAIT_SECONDS, HISTOGRAM, "skiff_session_wait_seconds", "seconds",
+       "time that a thread waited for the replies to a batch of requests", "")
+
 /* ---- remote calls ---- */
 METRIC(RPC_REQUESTS, COUNTER, "skiff_rpc_requests_total", "requests", "requests begun", "")
 METRIC(RPC_DUPLICATES, COUNTER, "skiff_rpc_duplicates_total", "frames",

@@ -127,7 +127,9 @@ void snapshot_deinit(struct metrics_snapshot *s);
 /* The sum over all values of its labels, or (first not NULL) over those whose first label has this
  * value. */
 int64_t snapshot_value(const struct metrics_snapshot *s, enum metric_id id, const char *first);
-/* The same, as growth since an earlier snapshot. */
+/* Of a histogram of times: their sum. */
+double snapshot_seconds(const struct metrics_snapshot *s, enum metric_id id, const char *first);
+/* As snapshot_value, as growth since an earlier snapshot. */
 int64_t snapshot_since(const struct metrics_snapshot *now, const struct metrics_snapshot *before,
                        enum metric_id id, const char *first);
 /* The value below or at which this share (0 .. 1) of all lies, rounded up to the end of its bucket;

@@ -132,6 +132,8 @@ static void registries_are_added_up(void **state)
     assert_int_equal(s.samples[0].value, 21);
     assert_int_equal(s.samples[1].value, 2);
     assert_int_equal(s.samples[1].sum, 4);
+    assert_float_equal(snapshot_seconds(&s, METRIC_RPC_CALL_SECONDS, NULL), 4e-9, 1e-15);
+    assert_true(snapshot_seconds(&s, METRIC_SESSION_WAIT_SECONDS, NULL) == 0);
     assert_int_equal(sample_count_below(&s.samples[1], 1), 1); /* at most 1 */
     assert_int_equal(sample_count_below(&s.samples[1], 2), 2); /* at most 3 */
     snapshot_deinit(&s);

@@ -80,6 +80,15 @@ int64_t snapshot_value(const struct metrics_snapshot *s, enum metric_id id, cons
     return sum;
 }
 
+double snapshot_seconds(const struct metrics_snapshot *s, enum metric_id id, const char *first)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->samples[i].id == id && (!first || !strcmp(s->samples[i].first, first)))
+            sum += (double)s->samples[i].sum;
+    return sum / 1e9;
+}
+
 int64_t snapshot_since(const struct metrics_snapshot *now, const struct metrics_snapshot *before,
                        enum metric_id id, const char *first)
 {

@@ -255,6 +255,13 @@ static void rows_after_a_step(void **state)
     assert_ok(session_pull_rows(s[1], &e.s, ids, 3, EMB_WIDTH, now, &err), err);
     assert_memory_equal(got, now, sizeof got);
     session_rows_drop(never);
+    struct metrics *counted = session_metrics(s[0]);
+    assert_int_equal(metrics_value(counted, METRIC_SESSION_ROWS_PULLED), 2 * 3);
+    assert_int_equal(metrics_value(counted, METRIC_SESSION_ROWS_PREFETCHED), 3);
+    assert_int_equal(metrics_value(counted, METRIC_SESSION_EXCHANGES), 1);
+    assert_true(metrics_value(counted, METRIC_SESSION_WAIT_SECONDS) >= 3);
+    assert_true(metrics_value(counted, METRIC_SESSION_BYTES_OUT) > 0 &&
+                metrics_value(counted, METRIC_RPC_CALLS) > 0);
     for (int i = 0; i < 2; i++) {
         session_close(s[i]);
         grads_deinit(&g[i]);
