@@ -18,7 +18,7 @@
 #include "cli/command.h"
 #include "cli/doctor.h"
 #include "cli/task_flags.h"
-#include "cli/observer.h"
+#include "fleet/observer.h"
 #include "launch/launch.h"
 #include "data/files.h"
 #include "fs/fs.h"

@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/report_read.h"
 #include "report/report.h"
 #include "store/file.h"
 

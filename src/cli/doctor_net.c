@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/mode.h"
 #include "cli/doctor.h"
-#include "cli/observer.h"
+#include "fleet/observer.h"
 #include "net/host.h"
 #include "net/membership.h"
 #include "net/ps.h"

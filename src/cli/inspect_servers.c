@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/inspect.h"
-#include "cli/observer.h"
+#include "fleet/observer.h"
 #include "fleet/settings.h"
 #include "net/ps.h"
 

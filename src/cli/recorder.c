@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/recorder_slots.h"
-#include "cli/report_read.h"
 #include "cli/valid.h"
 #include "report/report.h"
 #include "store/file.h"

@@ -1,10 +1,15 @@
 /* A run report as text: the JSON that is kept beside the model, and pages that show one run or
- * several side by side. Pure functions; docs/guide/report.md describes the JSON's shape. */
+ * several side by side. Pure functions, but report_read; docs/guide/report.md describes the
+ * JSON. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "report/run_report.h"
+
+#define REPORT_JSON "report.json" /* in the folder of a run's models */
+#define REPORT_HTML "report.html"
 
 #define REPORT_VERSION 1
 #define REPORT_MAX_RUNS 16 /* side by side */
@@ -12,5 +17,11 @@
 void report_json(const struct run_report *r, struct buf *out);
 /* n from 1 to REPORT_MAX_RUNS. One file: nothing is loaded from elsewhere. */
 void report_html(const struct run_report *const *runs, int n, struct buf *out);
+
+/* A report.json, or a folder that holds one, into an empty report. FORMAT and others, with the
+ * file's name and line: it is not one, or broken. */
+enum skiff_status report_read(const char *path, struct run_report *out, struct skiff_error *err);
+enum skiff_status report_parse_json(const void *bytes, size_t n, const char *name,
+                                    struct run_report *out, struct skiff_error *err);
 
 #endif

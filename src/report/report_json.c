@@ -1,5 +1,5 @@
 /* The JSON of a run (docs/guide/report.md). Numbers that are not finite become null, all texts pass
- * through json_text. cli/report_read.c reads this form again: a new field needs a getter there with
+ * through json_text. report_read.c reads this form again: a new field needs a getter there with
  * a value for older reports, any other change a new REPORT_VERSION. */
 #include <math.h>
 

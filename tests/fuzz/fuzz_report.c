@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/report_read.h"
 #include "report/report.h"
 
 static void write_again(const struct run_report *r)

@@ -4,7 +4,6 @@
  *
  * Getters keep the first wrong value, which is reported at the end (config_check). A missing number
  * is NAN, so that older reports can be read; a newer version is refused. */
-#include "cli/report_read.h"
 
 #include <math.h>
 #include <stdio.h>

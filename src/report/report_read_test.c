@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/report_read.h"
 #include "report/report.h"
 
 #define HOSTILE "</td><script>alert(\"1\")</script>&amp;'\\\n\x01\xFF: {[#*&!"

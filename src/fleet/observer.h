@@ -1,7 +1,7 @@
 /* A read-only observer of the servers of a running job: it has the job's secret but is no member,
  * so that no process waits for it or reports it missing. */
-#ifndef CLI_OBSERVER_H
-#define CLI_OBSERVER_H
+#ifndef FLEET_OBSERVER_H
+#define FLEET_OBSERVER_H
 
 #include "base/log.h"
 #include "net/address.h"

@@ -1,4 +1,4 @@
-#include "cli/observer.h"
+#include "fleet/observer.h"
 
 #include <errno.h>
 #include <netdb.h>
