@@ -14,15 +14,15 @@
 #include "cli/checkpoint.h"
 #include "cli/command.h"
 #include "cli/task_flags.h"
-#include "cli/sample_dump.h"
+#include "train/sample_dump.h"
 #include "cli/interrupt.h"
 #include "task/label.h"
 #include "cli/progress.h"
-#include "cli/ranks.h"
+#include "train/ranks.h"
 #include "cli/runs.h"
 #include "cli/valid.h"
 #include "config/values.h"
-#include "cli/recorder.h"
+#include "train/recorder.h"
 #include "executor/trainer.h"
 
 struct evaluating {
@@ -41,7 +41,7 @@ struct evaluating {
     struct valid_best best; /* by validation while it was trained; epoch -1: not known */
     bool best_alone;        /* evaluate nothing else */
     int first, end;
-    struct report_row *rows;
+    struct epoch_row *rows;
     int nrows;
     bool stopped;
 };
@@ -131,7 +131,7 @@ static void read_options(struct evaluating *t)
                                           .wants_stop = wants_stop};
 }
 
-static void print_line(const struct report_row *r)
+static void print_line(const struct epoch_row *r)
 {
     if (!log_shows(LOG_INFO))
         return;
@@ -217,15 +217,13 @@ static enum skiff_status evaluate_epoch(struct evaluating *t, int epoch, struct 
         return SKIFF_OK;
     eval_metrics_read(&t->accumulator, &sum);
     TRY(ranks_add_up(&t->ranks, &sum, err));
-    struct report_row *row = &t->rows[t->nrows++];
-    *row = (struct report_row){.epoch = epoch,
-                               .seconds = r.seconds,
-                               .interrupted = note.known && !note.complete,
-                               .best = t->best.epoch == epoch && (t->best.end || t->best_alone)};
-    report_row_fill(row, &t->accumulator, &sum);
-    double all = r.read_seconds + r.compute_seconds;
-    row->read = all > 0 ? r.read_seconds / all : 0;
-    row->compute = all > 0 ? r.compute_seconds / all : 0;
+    struct epoch_row *row = &t->rows[t->nrows++];
+    *row = (struct epoch_row){.epoch = epoch,
+                              .seconds = r.seconds,
+                              .interrupted = note.known && !note.complete,
+                              .best = t->best.epoch == epoch && (t->best.end || t->best_alone)};
+    epoch_row_fill(row, &t->accumulator, &sum);
+    epoch_row_times(row, &r);
     recorder_end_epoch(t->recorder, row, &sum, true);
     print_line(row);
     return SKIFF_OK;

@@ -18,13 +18,13 @@
 #include "cli/checkpoint.h"
 #include "cli/command.h"
 #include "cli/task_flags.h"
-#include "cli/sample_dump.h"
+#include "train/sample_dump.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "cli/ranks.h"
-#include "cli/disk_space.h"
+#include "train/ranks.h"
+#include "train/disk_space.h"
 #include "cli/runs.h"
-#include "cli/recorder.h"
+#include "train/recorder.h"
 #include "task/task_tables.h"
 #include "cli/train_fleet.h"
 #include "cli/train_online.h"
@@ -49,7 +49,7 @@ struct train_run {
     int shuffled; /* so often, once for every epoch */
     bool shuffle;
     uint64_t seed;
-    struct report_row *rows;
+    struct epoch_row *rows;
     int nrows;
     bool stopped;
     struct model_info last; /* what --resume resumes from; not known: nothing */
@@ -81,7 +81,7 @@ static enum skiff_status on_pause(void *user, int64_t batches, int64_t rows,
     enum skiff_status status = valid_within(&t->valid, t->epoch, batches, rows, err);
     progress_leave_out(&t->progress, clock_seconds() - start);
     if (status == SKIFF_OK)
-        recorder_valid(t->recorder, &t->valid, t->epoch);
+        valid_record_point(&t->valid, t->recorder, t->epoch);
     return status;
 }
 
@@ -189,15 +189,10 @@ static void finish_row(struct train_run *t, int epoch, const struct trainer_resu
                        const struct eval_metrics_sum *whole)
 {
     struct eval_metrics_sum sum = *whole;
-    struct report_row *row = &t->rows[t->nrows++];
-    *row = (struct report_row){.epoch = epoch, .seconds = r->seconds, .interrupted = r->stopped};
-    report_row_fill(row, &t->accumulator, &sum);
-    double all = r->read_seconds + r->compute_seconds;
-    if (all > 0) {
-        row->read = r->read_seconds / all;
-        row->update = r->update_seconds / all;
-        row->compute = (r->compute_seconds - r->update_seconds) / all;
-    }
+    struct epoch_row *row = &t->rows[t->nrows++];
+    *row = (struct epoch_row){.epoch = epoch, .seconds = r->seconds, .interrupted = r->stopped};
+    epoch_row_fill(row, &t->accumulator, &sum);
+    epoch_row_times(row, r);
     recorder_end_epoch(t->recorder, row, &sum, !r->stopped);
     if (!log_shows(LOG_INFO))
         return;
@@ -288,7 +283,7 @@ static enum skiff_status keep_epoch(struct train_run *t, int epoch, const struct
         if (!r->stopped) {
             TRY(valid_epoch(&t->valid, epoch, r->batches, r->rows, t->not_saved.code == SKIFF_OK,
                             err));
-            recorder_valid(t->recorder, &t->valid, epoch);
+            valid_record_point(&t->valid, t->recorder, epoch);
             t->stopped = t->valid.interrupted;
         }
     }

@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "cli/interrupt.h"
-#include "cli/ranks.h"
+#include "train/ranks.h"
 #include "executor/executor.h"
 #include "store/model_dir.h"
 #include "fleet/epochs.h"

@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/online_plan.h"
+#include "train/online_plan.h"
 #include "fs/fs.h"
 #include "store/file.h"
 

@@ -8,7 +8,7 @@
 
 #include "cli/job.h"
 #include "cli/online_done.h"
-#include "cli/online_plan.h"
+#include "train/online_plan.h"
 #include "cli/progress.h"
 #include "cli/runs.h"
 #include "data/files.h"

@@ -117,19 +117,7 @@ void progress_end(struct progress *p, int64_t samples)
 
 /* ---- table ---- */
 
-void report_row_fill(struct report_row *row, const struct eval_metrics *t,
-                     const struct eval_metrics_sum *s)
-{
-    row->samples = s->samples;
-    row->auc = eval_metrics_auc(t, s);
-    row->no_auc = eval_metrics_no_auc(t, s);
-    row->log_loss = eval_metrics_log_loss(t, s);
-    row->copc = eval_metrics_copc(t, s);
-    row->loss = eval_metrics_loss(t, s);
-    row->accuracy = eval_metrics_accuracy(t, s);
-}
-
-void report_print_auc(const struct report_row *row)
+void report_print_auc(const struct epoch_row *row)
 {
     if (!isnan(row->auc))
         printf(" auc: %.4f", row->auc);
@@ -145,7 +133,7 @@ static void cell(double v, int width, int digits)
         printf("%*.*f", width, digits, v);
 }
 
-static void print_row(const struct report_row *r, bool training, bool accuracy)
+static void print_row(const struct epoch_row *r, bool training, bool accuracy)
 {
     printf("%5d%s", r->epoch, r->best ? "*" : "");
     printf("%*lld%12.0f", r->best ? 11 : 12, (long long)r->samples,
@@ -175,7 +163,7 @@ static void print_row(const struct report_row *r, bool training, bool accuracy)
     printf("\n");
 }
 
-void report_print(const struct report_row *rows, int n, bool training)
+void report_print(const struct epoch_row *rows, int n, bool training)
 {
     bool accuracy = n && !isnan(rows[0].accuracy);
     bool evaluated = n && rows[0].evaluated, log_loss = n && !isnan(rows[0].log_loss);

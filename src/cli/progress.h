@@ -5,6 +5,7 @@
 #include "task/task_metrics.h"
 #include "data/dataset.h"
 #include "fleet/report.h"
+#include "train/epoch_row.h"
 
 /* How often progress_tick may be called; it prints more rarely. */
 #define PROGRESS_TICK 0.1
@@ -36,23 +37,8 @@ void progress_end(struct progress *p, int64_t samples);
 /* "1:02:03", "2:03", "45 s" */
 const char *seconds_text(double seconds, char out[static 32]);
 
-/* One row of the table at the end. */
-struct report_row {
-    int epoch;
-    int64_t samples;
-    double seconds, auc, log_loss, copc, loss, accuracy;
-    double read, compute, update; /* shares of the threads' time */
-    const char *no_auc;           /* why there is no AUC, or NULL (task_metrics.h) */
-    bool interrupted;             /* a part of the epoch was trained */
-    char lost[48];                /* workers whose files were not trained to their end; "": none */
-    bool evaluated;               /* there is validation data (cli/valid.h): the rest counts */
-    double valid_auc, valid_log_loss, valid_copc, valid_loss;
-    bool best; /* of all epochs, by validation: gets a star */
-};
 /* " auc: 0.7512", " auc: undefined (no clicks)", or nothing; to standard output. */
-void report_print_auc(const struct report_row *row);
-void report_row_fill(struct report_row *row, const struct eval_metrics *t,
-                     const struct eval_metrics_sum *s);
-void report_print(const struct report_row *rows, int n, bool training);
+void report_print_auc(const struct epoch_row *row);
+void report_print(const struct epoch_row *rows, int n, bool training);
 
 #endif

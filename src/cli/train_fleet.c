@@ -28,15 +28,15 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
-#include "cli/sample_dump.h"
+#include "train/sample_dump.h"
 #include "cli/interrupt.h"
 #include "cli/job.h"
 #include "cli/job_tables.h"
 #include "cli/progress.h"
-#include "cli/disk_space.h"
+#include "train/disk_space.h"
 #include "cli/runs.h"
 #include "cli/valid_job.h"
-#include "cli/recorder.h"
+#include "train/recorder.h"
 #include "data/files.h"
 #include "executor/executor.h"
 #include "executor/trainer.h"
@@ -75,7 +75,7 @@ struct fleet_training {
     bool unsaved;            /* ... and is not known to be saved */
     bool part_saved;         /* a part of an epoch, by this worker */
     bool lost;               /* no worker could */
-    struct report_row *rows; /* over all workers */
+    struct epoch_row *rows;  /* over all workers */
     int nrows;
     struct report total; /* of this worker */
     struct valid_job valid;
@@ -333,7 +333,7 @@ static enum skiff_status add_up(struct fleet_training *t, struct eval_metrics_su
 
 /* An epoch that lacks files of a worker is not complete; what was trained is counted. */
 static void take_account(struct fleet_training *t, const struct ps_account *a,
-                         struct report_row *row)
+                         struct epoch_row *row)
 {
     t->save.samples = row->samples = (int64_t)a->samples;
     t->save.steps = (int64_t)a->batches;
@@ -384,17 +384,7 @@ static void send_end(const struct fleet_training *t, const struct eval_metrics_s
     report_send(&r);
 }
 
-static void fill_shares(struct report_row *row, const struct trainer_result *r)
-{
-    double all = r->read_seconds + r->compute_seconds;
-    if (all <= 0)
-        return;
-    row->read = r->read_seconds / all;
-    row->update = r->update_seconds / all;
-    row->compute = (r->compute_seconds - r->update_seconds) / all;
-}
-
-static void print_epoch(const struct fleet_training *t, const struct report_row *row,
+static void print_epoch(const struct fleet_training *t, const struct epoch_row *row,
                         const struct trainer_result *r)
 {
     if (!log_shows(LOG_INFO))
@@ -410,7 +400,7 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
                                     struct skiff_error *err)
 {
     struct eval_metrics_sum *sum = mem_alloc_or_die(sizeof(*sum));
-    struct report_row *row = &t->rows[t->nrows++];
+    struct epoch_row *row = &t->rows[t->nrows++];
     struct ps_account account = {0};
     eval_metrics_read(&t->accumulator, sum);
     t->total.samples += sum->samples;
@@ -428,12 +418,12 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
     t->at_end = !t->stopped;
     t->save = (struct model_info){.epoch = t->epoch, .complete = t->at_end, .known = true};
     snprintf(t->save.run, sizeof(t->save.run), "%s", t->run);
-    *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds, .interrupted = t->stopped};
-    report_row_fill(row, &t->accumulator, sum);
+    *row = (struct epoch_row){.epoch = t->epoch, .seconds = r->seconds, .interrupted = t->stopped};
+    epoch_row_fill(row, &t->accumulator, sum);
     if (status == SKIFF_OK)
         take_account(t, &account, row);
     t->total.job_auc = row->auc;
-    fill_shares(row, r);
+    epoch_row_times(row, r);
     recorder_end_epoch(t->recorder, row, sum, t->save.complete);
     free(sum);
     print_epoch(t, row, r);
@@ -504,7 +494,7 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
         struct model_info note = t->save;
         note.complete = t->at_end; /* what was trained at its end is validated, if it is not all */
         valid_job_saved(&t->valid, &note);
-        recorder_valid(t->recorder, &t->valid.valid, epoch);
+        valid_record_point(&t->valid.valid, t->recorder, epoch);
     }
     bool others = skiff_fleet_server_num(t->job.fleet) > 0;
     *out = !failed ? PS_SAVE_DONE : others ? PS_SAVE_OTHER : PS_SAVE_FAILED;

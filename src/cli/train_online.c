@@ -18,7 +18,7 @@
 #include "cli/job_tables.h"
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
-#include "cli/ranks.h"
+#include "train/ranks.h"
 #include "cli/train_fleet.h"
 #include "fleet/epochs.h"
 

@@ -21,6 +21,7 @@
 #include "cli/progress.h"
 #include "task/task.h"
 #include "executor/trainer.h"
+#include "train/recorder.h"
 #include "store/manifest.h"
 
 #define VALID_RECORD "best.yaml" /* in runner.model_save_path */
@@ -76,8 +77,10 @@ enum skiff_status valid_within(struct valid *v, int epoch, int64_t batches, int6
                                struct skiff_error *err);
 /* The point at the end of an epoch, or NULL. */
 const struct valid_point *valid_of_epoch(const struct valid *v, int epoch);
+/* Puts the point that was found just now, if there is one, into the report. */
+void valid_record_point(struct valid *v, struct run_recorder *r, int epoch);
 /* Puts columns into the rows of a table, and marks the best. */
-void valid_fill(const struct valid *v, struct report_row *rows, int n);
+void valid_fill(const struct valid *v, struct epoch_row *rows, int n);
 void valid_warn(const struct valid *v);
 const char *valid_metric_name(enum valid_metric m); /* "log loss" */
 double valid_value(const struct valid_point *p, enum valid_metric m);

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/online_done.h"
-#include "cli/online_plan.h"
+#include "train/online_plan.h"
 #include "fuzz_folder.h"
 
 static void require(bool promise)

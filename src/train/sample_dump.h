@@ -10,8 +10,8 @@
  *
  * Threads: sample_dump_batch is called by each training thread with its own number, and writes
  * to a file of its own; the rest by the owner. */
-#ifndef CLI_SAMPLE_DUMP_H
-#define CLI_SAMPLE_DUMP_H
+#ifndef TRAIN_SAMPLE_DUMP_H
+#define TRAIN_SAMPLE_DUMP_H
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "cli/recorder_slots.h"
+#include "train/recorder_slots.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
  * epoch while writing has taken less than WRITING_SHARE of the run, and at the end. Events come
  * from any thread and are guarded by a lock; a failed write is a warning, printed once, and never
  * ends a run. */
-#include "cli/recorder.h"
+#include "train/recorder.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -18,8 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/recorder_slots.h"
-#include "cli/valid.h"
+#include "train/recorder_slots.h"
 #include "report/report.h"
 #include "store/file.h"
 
@@ -272,12 +271,12 @@ void recorder_profile(struct run_recorder *r, const struct profile *profile)
     pthread_mutex_unlock(&r->lock);
 }
 
-static struct run_numbers row_numbers(const struct report_row *row)
+static struct run_numbers row_numbers(const struct epoch_row *row)
 {
     return (struct run_numbers){row->loss, row->auc, row->log_loss, row->copc, row->accuracy};
 }
 
-void recorder_end_epoch(struct run_recorder *r, const struct report_row *row,
+void recorder_end_epoch(struct run_recorder *r, const struct epoch_row *row,
                         const struct eval_metrics_sum *sum, bool complete)
 {
     if (!r)
@@ -315,15 +314,14 @@ static double samples_at(struct run_recorder *r, int epoch)
     return r->base + (double)r->now->samples;
 }
 
-void recorder_valid(struct run_recorder *r, struct valid *v, int epoch)
+void recorder_valid(struct run_recorder *r, struct eval_metrics *counted, int epoch)
 {
     struct eval_metrics_sum sum;
-    struct report_row row = {.epoch = epoch};
-    if (!r || !v->data || v->interrupted || !v->n || v->points[v->n - 1].epoch != epoch)
-        /* interrupted: the last point is an earlier one, the metrics of a part of the data */
+    struct epoch_row row = {.epoch = epoch};
+    if (!r)
         return;
-    eval_metrics_read(&v->accumulator, &sum);
-    report_row_fill(&row, &v->accumulator, &sum);
+    eval_metrics_read(counted, &sum);
+    epoch_row_fill(&row, counted, &sum);
     pthread_mutex_lock(&r->lock);
     run_add_valid(&r->report, &(struct run_point){.epoch = epoch,
                                                   .at_samples = samples_at(r, epoch),
@@ -333,7 +331,7 @@ void recorder_valid(struct run_recorder *r, struct valid *v, int epoch)
                                                   .n = row_numbers(&row),
                                                   .clicks = NAN,
                                                   .predicted = NAN});
-    if (v->accumulator.is_probability)
+    if (counted->is_probability)
         run_bins_fill(&r->report.valid_calibration, sum.pos, sum.neg, EVAL_METRICS_BUCKETS);
     pthread_mutex_unlock(&r->lock);
 }

@@ -4,8 +4,8 @@
  * mpirun, srun, PADDLE_TRAINER_*). All ranks train in step, each on its files, with one thread;
  * rank 0 reads checkpoints, saves, validates, prints. Every call is made by all ranks; alone they
  * do nothing. */
-#ifndef CLI_RANKS_H
-#define CLI_RANKS_H
+#ifndef TRAIN_RANKS_H
+#define TRAIN_RANKS_H
 
 #include "task/task_metrics.h"
 #include "task/task.h"

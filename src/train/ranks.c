@@ -5,7 +5,7 @@
  * are summed over all (ranks_add_up). Alone (one rank) the functions do nothing, except that
  * gradient merge works there, too. One thread. */
 #define _GNU_SOURCE
-#include "cli/ranks.h"
+#include "train/ranks.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -8,10 +8,10 @@
  * written to is reported in a warning, and nothing else. Every call may be given NULL: nothing
  * is kept then. Threads: recorder_tick and recorder_event from any, recorder_batch from training
  * threads, the others from one. */
-#ifndef CLI_RECORDER_H
-#define CLI_RECORDER_H
+#ifndef TRAIN_RECORDER_H
+#define TRAIN_RECORDER_H
 
-#include "cli/progress.h"
+#include "train/epoch_row.h"
 #include "task/task.h"
 #include "executor/executor.h"
 #include "report/run_report.h"
@@ -45,11 +45,10 @@ void recorder_profile(struct run_recorder *r, const struct profile *profile);
 /* What this process has counted since the last tick; before others' are added. */
 void recorder_last_window(struct run_recorder *r);
 /* sum: over all workers */
-void recorder_end_epoch(struct run_recorder *r, const struct report_row *row,
+void recorder_end_epoch(struct run_recorder *r, const struct epoch_row *row,
                         const struct eval_metrics_sum *sum, bool complete);
-/* What validation has found just now, if there is any. */
-struct valid;
-void recorder_valid(struct run_recorder *r, struct valid *v, int epoch);
+/* What validation has counted just now. */
+void recorder_valid(struct run_recorder *r, struct eval_metrics *counted, int epoch);
 /* This process has saved an epoch; or has failed to (saved false), so that in a job another one
  * does, which then leaves the report, too. */
 void recorder_saved(struct run_recorder *r, int epoch, bool saved, double seconds);

@@ -5,8 +5,8 @@
  *   days, pass_per_day                                   <train_data_dir>/<yyyymmdd>/<pass>
  *
  * Days are numbers, 20190720; passes count from 1. */
-#ifndef CLI_ONLINE_PLAN_H
-#define CLI_ONLINE_PLAN_H
+#ifndef TRAIN_ONLINE_PLAN_H
+#define TRAIN_ONLINE_PLAN_H
 
 #include "base/buf.h"
 #include "config/config.h"

@@ -1,4 +1,4 @@
-#include "cli/disk_space.h"
+#include "train/disk_space.h"
 
 #include <errno.h>
 #include <stdio.h>

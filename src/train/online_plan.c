@@ -2,7 +2,7 @@
  * where their data is, what is saved when. Both forms of PaddleRec are accepted, start_day with
  * intervals and a list of days. A wrong value is kept in the config and reported when everything
  * was read. */
-#include "cli/online_plan.h"
+#include "train/online_plan.h"
 
 #include <ctype.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
  * training begins, so that a wrong name fails early. Each training thread formats a batch into a
  * buffer of its own and writes it to a file of its own; no lock is needed. A write error is kept
  * by the thread and reported at the end of the epoch. */
-#include "cli/sample_dump.h"
+#include "train/sample_dump.h"
 
 #include <stdlib.h>
 #include <string.h>

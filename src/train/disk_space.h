@@ -1,6 +1,6 @@
 /* Room on the disk for an epoch: what its save takes, and what is free. */
-#ifndef CLI_DISK_SPACE_H
-#define CLI_DISK_SPACE_H
+#ifndef TRAIN_DISK_SPACE_H
+#define TRAIN_DISK_SPACE_H
 
 #include "task/task.h"
 

@@ -1,8 +1,8 @@
 /* Slot sampler: what is in the slots, from some of the batches that one training thread gets. It
  * looks at the batch that comes next, so training is given nothing more to do; and only as long as
  * looking has taken less than 0.2 % of the time. */
-#ifndef CLI_RECORDER_SLOTS_H
-#define CLI_RECORDER_SLOTS_H
+#ifndef TRAIN_RECORDER_SLOTS_H
+#define TRAIN_RECORDER_SLOTS_H
 
 #include "data/dataset.h"
 #include "report/run_report.h"
