@@ -92,7 +92,7 @@ static void a_read_survives_a_restart(void **state)
                         .flags = RPC_READ,
                         .deadline = clock_now() + 10 * CLOCK_SECOND};
     assert_int_equal(rpc_start(client.peer, &a, &call, NULL), SKIFF_OK);
-    usleep(30000);
+    wait_until(metrics_value(node_metrics(client.node), METRIC_NET_LINKS_DOWN) > 0);
     counters_start(&server, &so, address, NULL);
     assert_int_equal(rpc_wait(call, NULL, NULL), SKIFF_OK);
     client_stop(&client);

@@ -98,9 +98,12 @@ static void a_late_one_waits_for_the_next_epoch(void **state)
     die(&s[1]);
     assert_ok(session_barrier(s[0], "a shuffle", &err), err);
     s[1] = fixture_session(&k, 1);
+    struct metrics *metrics = server_metrics(k.server[0]);
+    int64_t before = metrics_value(metrics, METRIC_RPC_REQUESTS);
     beginner_start(&late, s[1]);
+    while (metrics_value(metrics, METRIC_RPC_REQUESTS) == before)
+        clock_sleep(CLOCK_MS);
     assert_ok(session_barrier(s[0], "epoch 0: counts", &err), err);
-    clock_sleep(50 * CLOCK_MS);
     assert_false(atomic_load(&late.done));
     assert_ok(session_barrier(s[0], "epoch 0: back", &err), err);
     beginner_join(&late);

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -165,9 +166,9 @@ static void many_files_take_bounded_memory(void **state)
     file_remove_tree(dir);
 }
 
-/* Another server takes the folder for a stale temporary folder, and waits for a core before it
- * removes it. */
-static pid_t quiesce_for_a_while(const char *folder)
+/* Another server takes the folder for a stale temporary folder, and removes it only after this
+ * process has opened it. */
+static pid_t lock_until_opened(const char *folder)
 {
     int reported[2];
     char ready;
@@ -175,9 +176,12 @@ static pid_t quiesce_for_a_while(const char *folder)
     pid_t child = fork();
     if (!child) {
         int fd = mkdir(folder, 0777) < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY);
-        bool fenced = fd >= 0 && flock(fd, LOCK_EX) == 0 && write(reported[1], "x", 1) == 1;
-        usleep(200000);
-        _exit(fenced && rmdir(folder) == 0 ? 0 : 1);
+        int watch = inotify_init1(IN_CLOEXEC);
+        char event[sizeof(struct inotify_event) + NAME_MAX + 1];
+        bool opened = fd >= 0 && flock(fd, LOCK_EX) == 0 &&
+                      inotify_add_watch(watch, folder, IN_OPEN) >= 0 &&
+                      write(reported[1], "x", 1) == 1 && read(watch, event, sizeof event) > 0;
+        _exit(opened && rmdir(folder) == 0 ? 0 : 1);
     }
     close(reported[1]);
     assert_int_equal(read(reported[0], &ready, 1), 1);
@@ -198,7 +202,7 @@ static void save_waits_for_who_sweeps(void **state)
     struct ps_table x = fk_call(&k, PS_TABLE_SAVE, 0, "d");
     x.token = 5;
     snprintf(folder, sizeof folder, "%s/.d.skiff-save-0000000000000005", k.root);
-    pid_t child = quiesce_for_a_while(folder);
+    pid_t child = lock_until_opened(folder);
     assert_ok(session_table(s, &x, &t, &err), err);
     assert_int_equal(t.done, 1);
     x.call = PS_TABLE_COMMIT;
