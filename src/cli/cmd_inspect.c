@@ -167,11 +167,12 @@ static const struct command parts[] = {
      TAKES(program_rows),
      PART(program)},
     {.name = "model",
-     .summary = "an inference model",
+     .summary = "a saved model",
      .usage = "[--model NAME] [--params NAME] PATH...",
      .text = "Prints the inputs and outputs, the ops, and the parameters with type, shape and "
-             "size. PATH is a folder of Paddle 1.x (__model__ and one file for each parameter) or "
-             "the prefix of x.pdmodel and x.pdiparams (or x.pdparams).",
+             "size. PATH is a folder of Paddle 1.x (__model__ and one file for each parameter), "
+             "the prefix of x.pdmodel and x.pdiparams (or x.pdparams), or a folder that skiff "
+             "train has saved: of one epoch, or of all of them, which are then listed.",
      TAKES(model_rows),
      PART(model)},
     {.name = "ops",

@@ -22,6 +22,7 @@
 #include "cli/runs.h"
 #include "cli/valid.h"
 #include "predict/rows.h"
+#include "save/contents.h"
 #include "store/file.h"
 
 #define BATCH_SIZE 512
@@ -104,31 +105,15 @@ static enum skiff_status make_program(struct predicting *t, struct skiff_error *
     return io_model_targets(&t->model, err);
 }
 
-/* A folder or prefix that save_inference_model wrote: its own program predicts. */
-static bool is_inference(const char *path)
-{
-    struct buf file = BUF_INIT;
-    bool is;
-    if (file_is_dir(path)) {
-        buf_printf(&file, "%s/rec_static.pdparams", path);
-        is = !file_exists(file.data);
-        buf_reset(&file);
-        buf_printf(&file, "%s/__model__", path);
-        is = is && file_exists(file.data);
-    } else {
-        size_t n = strlen(path);
-        bool ending = n > 8 && !strcmp(path + n - 8, ".pdmodel");
-        buf_printf(&file, "%.*s.pdiparams", (int)(ending ? n - 8 : n), path);
-        is = file_exists(file.data);
-    }
-    buf_deinit(&file);
-    return is;
-}
-
 static enum skiff_status load_path(struct predicting *t, const char *path, struct skiff_error *err)
 {
+    struct save_contents c;
     buf_printf(&t->path, "%s", path);
-    if (is_inference(path))
+    enum skiff_status status = save_open(&c, path, err);
+    bool runs_alone = c.layout == SAVE_LAYOUT_FOLDER || c.layout == SAVE_LAYOUT_PREFIX;
+    save_close(&c);
+    TRY(status);
+    if (runs_alone) /* its own program predicts */
         return io_load_inference(t->task.scope, path, NULL, NULL, &t->model, err);
     TRY(check_predicts(t, err));
     TRY(checkpoint_load(&t->task, path, err));

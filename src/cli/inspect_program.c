@@ -9,6 +9,7 @@
 #include "cli/inspect.h"
 #include "io/io.h"
 #include "program/op_kind.h"
+#include "save/contents.h"
 #include "store/file.h"
 
 struct op_count {
@@ -181,32 +182,40 @@ static void print_params(const struct skiff_program *p, const struct skiff_scope
     io_vars_deinit(&vars);
 }
 
-/* fluid.save leaves x.pdmodel with x.pdparams in place of x.pdiparams. */
-static bool is_training_prefix(const char *path)
+/* What the manifest says, if there is one. */
+static void print_saved(const struct save_contents *c)
 {
-    struct buf b = BUF_INIT;
-    size_t n = strlen(path);
-    if (n > 8 && !strcmp(path + n - 8, ".pdmodel"))
-        n -= 8;
-    buf_printf(&b, "%.*s.pdiparams", (int)n, path);
-    bool inference = file_exists(b.data);
-    buf_reset(&b);
-    buf_printf(&b, "%.*s.pdparams", (int)n, path);
-    bool training = !inference && file_exists(b.data) && !file_is_dir(path);
-    buf_deinit(&b);
-    return training;
+    const struct model_info *m = &c->files.note;
+    printf("layout      %s\n", save_layout_text(c->layout));
+    if (m->known)
+        printf("saved       %s, epoch %d%s, %" PRId64 " steps, %" PRId64 " samples, run %.8s\n",
+               m->time, m->epoch, m->complete ? "" : " (interrupted)", m->steps, m->samples,
+               m->run);
 }
 
-enum skiff_status inspect_model(const char *path, const struct inspect_options *o,
-                                struct skiff_error *err)
+/* Where the network of a layout is, with its parameters: a prefix or a folder. */
+static char *network_of(const struct save_contents *c)
+{
+    return c->stem                           ? path_join(c->dir, c->stem)
+           : c->layout == SAVE_LAYOUT_TABLES ? path_join(c->dir, SAVE_NETWORK)
+                                             : mem_strdup_or_die(c->dir);
+}
+
+/* The values of training, not those for inference, are in x.pdparams and x.pdopt. */
+static enum skiff_status load_model(const char *path, const struct inspect_options *o, bool state,
+                                    struct skiff_scope *s, struct skiff_model *m,
+                                    struct skiff_error *err)
+{
+    TRY(io_load_inference(state ? NULL : s, path, o->model, o->params, m, err));
+    return state ? io_load(s, m->program, path, err) : SKIFF_OK;
+}
+
+static enum skiff_status print_model(const char *path, const struct inspect_options *o, bool state,
+                                     struct skiff_error *err)
 {
     struct skiff_scope *s = scope_create();
     struct skiff_model m = {0};
-    bool training = !o->model && !o->params && is_training_prefix(path);
-    enum skiff_status status =
-        io_load_inference(training ? NULL : s, path, o->model, o->params, &m, err);
-    if (status == SKIFF_OK && training)
-        status = io_load(s, m.program, path, err);
+    enum skiff_status status = load_model(path, o, state, s, &m, err);
     if (status == SKIFF_OK) {
         print_version(m.program);
         print_targets(m.program, "feeds", m.feeds, m.nfeeds);
@@ -217,5 +226,42 @@ enum skiff_status inspect_model(const char *path, const struct inspect_options *
     }
     io_model_deinit(&m);
     scope_destroy(s);
+    return status;
+}
+
+/* Folders with models in them, not models. */
+static void print_parts(const struct save_contents *c, enum save_part_kind kind, const char *title)
+{
+    for (int i = 0; i < c->nparts; i++)
+        if (c->parts[i].kind == kind)
+            printf("%s %s/%s\n", title, c->dir, c->parts[i].name);
+}
+
+static enum skiff_status print_found(const char *path, const struct save_contents *c,
+                                     const struct inspect_options *o, struct skiff_error *err)
+{
+    if (c->layout == SAVE_LAYOUT_EPOCHS || c->layout == SAVE_LAYOUT_PASSES) {
+        print_saved(c);
+        print_parts(c, SAVE_PART_EPOCH, "epoch      ");
+        return SKIFF_OK;
+    }
+    if (c->layout == SAVE_LAYOUT_NONE || o->model || o->params)
+        return print_model(path, o, false, err);
+    print_saved(c);
+    print_parts(c, SAVE_PART_TABLE, "table      ");
+    char *network = network_of(c);
+    enum skiff_status status = print_model(network, o, c->layout == SAVE_LAYOUT_STATE, err);
+    free(network);
+    return status;
+}
+
+enum skiff_status inspect_model(const char *path, const struct inspect_options *o,
+                                struct skiff_error *err)
+{
+    struct save_contents c;
+    enum skiff_status status = save_open(&c, path, err);
+    if (status == SKIFF_OK)
+        status = print_found(path, &c, o, err);
+    save_close(&c);
     return status;
 }

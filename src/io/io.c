@@ -362,7 +362,7 @@ static enum skiff_status load_dir(struct skiff_scope *s, const struct skiff_prog
 enum skiff_status io_load(struct skiff_scope *s, const struct skiff_program *p, const char *prefix,
                           struct skiff_error *err)
 {
-    char *stem = io_prefix_strip(prefix), *params = io_join(stem, ".", "pdparams");
+    char *stem = model_prefix_of(prefix), *params = io_join(stem, ".", "pdparams");
     char *dir = path_parent(stem);
     enum skiff_status status = model_recover(dir, err);
     if (status == SKIFF_OK && (file_exists(params) || !file_exists(prefix)))

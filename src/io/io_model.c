@@ -129,7 +129,7 @@ static void location_find(const char *path, const char *model_filename, const ch
         out->params = params_filename ? file_name(path, params_filename, "pdiparams", true) : NULL;
         return;
     }
-    char *stem = io_prefix_strip(path);
+    char *stem = model_prefix_of(path);
     out->dir = path_parent(stem);
     out->model = io_join(io_base_name(stem), ".", "pdmodel");
     out->params = io_join(io_base_name(stem), ".", "pdiparams");

@@ -188,18 +188,3 @@ enum skiff_status io_prefix_check(const char *prefix, struct skiff_error *err)
                          "'%s' is no prefix of files: expected folder/name, found no name", prefix);
     return SKIFF_OK;
 }
-
-char *io_prefix_strip(const char *prefix)
-{
-    static const char *const endings[] = {".pdparams", ".pdopt", ".pdmodel", ".pdiparams"};
-    char *s = mem_strdup_or_die(prefix);
-    size_t n = strlen(s);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t e = strlen(endings[i]);
-        if (n > e && !strcmp(s + n - e, endings[i])) {
-            s[n - e] = 0;
-            break;
-        }
-    }
-    return s;
-}

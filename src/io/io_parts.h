@@ -50,6 +50,5 @@ void io_program_stamp(struct skiff_program *p);
 char *io_join(const char *a, const char *between, const char *b);
 const char *io_base_name(const char *path); /* the part after the last '/' */
 enum skiff_status io_prefix_check(const char *prefix, struct skiff_error *err);
-char *io_prefix_strip(const char *prefix); /* without .pdparams, .pdopt, .pdmodel, .pdiparams */
 
 #endif

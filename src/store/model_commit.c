@@ -35,19 +35,29 @@
 #define COMMIT ".skiff-commit-"
 #define LOCK_SECONDS 60
 
-char *manifest_of_file(const char *file)
+char *model_prefix_of(const char *path)
 {
     static const char *const endings[] = {".pdparams", ".pdopt", ".pdmodel", ".pdiparams"};
-    size_t n = strlen(file);
+    char *s = mem_strdup_or_die(path);
+    size_t n = strlen(s);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t e = strlen(endings[i]);
-        if (n > e && !strcmp(file + n - e, endings[i])) {
-            struct buf b = BUF_INIT;
-            buf_printf(&b, "%.*s" MANIFEST_ENDING, (int)(n - e), file);
-            return b.data;
+        if (n > e && !strcmp(s + n - e, endings[i])) {
+            s[n - e] = 0;
+            break;
         }
     }
-    return NULL;
+    return s;
+}
+
+char *manifest_of_file(const char *file)
+{
+    struct buf b = BUF_INIT;
+    char *prefix = model_prefix_of(file);
+    if (strcmp(prefix, file) != 0)
+        buf_printf(&b, "%s" MANIFEST_ENDING, prefix);
+    free(prefix);
+    return b.data;
 }
 
 static bool is_dot(const char *name)

@@ -390,12 +390,11 @@ static enum skiff_status file_check(const struct folder_view *v, const char *nam
     return status;
 }
 
-static enum skiff_status files_check(const struct folder_view *v, const struct manifest *m,
-                                     bool sums, struct model_info *out, struct skiff_error *err)
+enum skiff_status model_view_check(const struct folder_view *v, const struct manifest *m, bool sums,
+                                   struct skiff_error *err)
 {
     for (int i = 0; i < m->n; i++)
         TRY(file_check(v, m->files[i]->name, &m->files[i]->sum, sums, err));
-    *out = m->note;
     return SKIFF_OK;
 }
 
@@ -405,7 +404,9 @@ static enum skiff_status check(const char *dir, bool sums, struct model_info *ou
     struct manifest m = MANIFEST_INIT;
     struct folder_view v;
     TRY(manifest_find_read(dir, &m, &v, err));
-    enum skiff_status status = files_check(&v, &m, sums, out, err);
+    enum skiff_status status = model_view_check(&v, &m, sums, err);
+    if (status == SKIFF_OK)
+        *out = m.note;
     manifest_deinit(&m);
     folder_view_deinit(&v);
     return status;
@@ -526,8 +527,7 @@ enum skiff_status model_reader_sum(const struct model_reader *r, const char *fil
 
 enum skiff_status model_reader_check_sizes(const struct model_reader *r, struct skiff_error *err)
 {
-    struct model_info note;
-    return files_check(&r->view, &r->files, false, &note, err);
+    return model_view_check(&r->view, &r->files, false, err);
 }
 
 bool model_reader_close(struct model_reader *r, enum skiff_status status)

@@ -16,6 +16,10 @@
 /* Is it safe as a path below a folder? Not empty, not absolute, no "." or ".." or empty part. */
 enum skiff_status model_name_check(const char *name, struct skiff_error *err);
 
+/* "a/x" of "a/x.pdparams", "a/x.pdopt", "a/x.pdmodel" and "a/x.pdiparams"; another path as it is.
+ * Caller's. */
+char *model_prefix_of(const char *path);
+
 /* order[0..n): indices of the names in the order of a combined file (by code point). */
 void model_name_order(int n, const char *const *names, int *order);
 
@@ -90,6 +94,11 @@ enum skiff_status model_view_open(const char *dir, struct folder_view *out,
 /* model_info_read of a folder that is listed already. */
 enum skiff_status model_view_info(const struct folder_view *v, struct model_info *out,
                                   struct skiff_error *err);
+
+/* model_check (sums) or model_check_sizes of a folder that is listed, with a manifest that is read
+ * already. */
+enum skiff_status model_view_check(const struct folder_view *v, const struct manifest *m, bool sums,
+                                   struct skiff_error *err);
 
 /* A saved model (a folder, a file of one, or a prefix) to be read in pieces. A remote one is
  * downloaded into a folder of TMPDIR; for a file or prefix, together with the files next to it. */

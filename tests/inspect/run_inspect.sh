@@ -50,6 +50,9 @@ expect 0 '^ +fc_0.w_0 +float32 \[25, 8\], 800 bytes$' model "$data/saved/inferen
 expect 0 '^total +9 parameters, 3.1 kB' model --model model --params params "$data/saved/inference_files"
 expect 0 '^ +26 C26 ' model "$data/interop/p26/ctr"
 expect 0 '^total +50 parameters' model "$data/saved/fluid_save/ctr"
+expect 0 '^total +50 parameters' model "$data/saved/fluid_save"
+expect 0 '^layout +parameters and optimizer state$' model "$data/saved/fluid_save"
+expect 0 '^layout +a model of Paddle 1.x$' model "$data/saved/inference_default"
 expect 1 '__model__: no such file' model "$data/saved/inference_files"
 
 expect 0 '^[0-9]+ ops$' ops

@@ -56,6 +56,9 @@ run 0 train -m "$config" -o runner.thread_num=2 runner.use_inference=True "runne
     hyper_parameters.optimizer.class=Adagrad
 check "inference model" test -s "$work/two/1/__model__"
 run 0 inspect model "$work/two/1"
+check "what was saved" grep -qE '^saved  .*, epoch 1, [0-9]+ steps, 3000 samples, run [0-9a-f]{8}$' "$work/log"
+run 0 inspect model "$work/two"
+check "epochs are listed" test "$(grep -c '^epoch ' "$work/log")" = 2
 # fewer files than threads: plain files are cut, every row is read once; compressed ones are not cut
 run 0 train -m "$config" -o runner.thread_num=3 runner.epochs=1 "runner.model_save_path=$work/three" runner.dataset_debug=True
 check "all rows of cut files" grep -qE '^ +0 +3000 ' "$work/log"

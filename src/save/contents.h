@@ -1,0 +1,93 @@
+/* What is in this folder, or under this prefix? One answer for every command and binding: the kind
+ * of layout, the parts by name, what the manifest says, complete or not.
+ *
+ *     TRY(save_open(&c, "model/3", err));
+ *     switch (c.layout) ...
+ *     TRY(save_check(&c, true, err));
+ *     save_close(&c);
+ *
+ * Nothing that is read here is trusted, and nothing is loaded: loading reads the files of the parts
+ * through a model_reader (store/model_dir.h), which compares them with the manifest once more.
+ * Threads: one user. */
+#ifndef SAVE_CONTENTS_H
+#define SAVE_CONTENTS_H
+
+#include "store/model_dir.h"
+
+#define SAVE_EPOCH_STEM "rec_static" /* PaddleRec's, of the files of an epoch */
+#define SAVE_NETWORK "dnn_plugin"    /* beside shards: the network behind the tables */
+#define SAVE_DONEFILE "donefile.txt"
+
+/* A folder with several kinds of files is of the first kind in this list. */
+enum save_layout {
+    SAVE_LAYOUT_NONE,      /* not there, or no saved model */
+    SAVE_LAYOUT_TABLES,    /* 000/part-*: sparse tables; behind them the dense parameters */
+    SAVE_LAYOUT_TABLE,     /* part-*: one of these */
+    SAVE_LAYOUT_STATE,     /* x.pdparams, x.pdopt, x.pdmodel: fluid.save, epochs of one process */
+    SAVE_LAYOUT_FOLDER,    /* of 1.x: __model__ and parameters; epochs of a job without tables */
+    SAVE_LAYOUT_PREFIX,    /* of 2.x: x.pdmodel and x.pdiparams */
+    SAVE_LAYOUT_PASSES,    /* donefile.txt: days and passes of online training */
+    SAVE_LAYOUT_EPOCHS,    /* 0, 1 ...: folders that skiff train leaves */
+    SAVE_LAYOUT_VARIABLES, /* one file each, without a program */
+    SAVE_LAYOUT_COMBINED   /* the path of one file of all variables */
+};
+
+enum save_part_kind {
+    SAVE_PART_STATE,     /* x.pdparams */
+    SAVE_PART_OPTIMIZER, /* x.pdopt */
+    SAVE_PART_PROGRAM,   /* __model__, x.pdmodel */
+    SAVE_PART_COMBINED,  /* x.pdiparams, __params__ */
+    SAVE_PART_TABLE,     /* 000: shards; the last one may hold dense parameters */
+    SAVE_PART_NETWORK,   /* dnn_plugin: a model of its own */
+    SAVE_PART_EPOCH,     /* a folder with a number */
+    SAVE_PART_SHARD,     /* part-*: of the table that the folder is */
+    SAVE_PART_FILE       /* any other file: a variable's, maybe */
+};
+
+struct save_part {
+    enum save_part_kind kind;
+    const char *name; /* below the folder; borrowed from the listing */
+    int64_t bytes;    /* of a file */
+};
+
+struct save_contents {
+    enum save_layout layout;
+    char *dir;               /* owned; the folder that the parts are in */
+    char *stem;              /* owned; "x" of a prefix, or of the pickles of a folder; else NULL */
+    bool prefix;             /* asked for a prefix or a file, not for the folder */
+    struct save_part *parts; /* owned; by name; of a prefix: its files alone */
+    int nparts;
+    struct fs_list in; /* the folder's entries, when the view has none */
+    struct folder_view view;
+    bool borrowed;             /* the view is */
+    struct manifest files;     /* listed by the manifest; empty when there is none */
+    bool listed;               /* there is a manifest */
+    struct skiff_error damage; /* why it cannot be read; code SKIFF_OK: it can */
+};
+
+/* Finishes an interrupted commit first. A path that is not there, or is no model, is
+ * SAVE_LAYOUT_NONE. Errors are those of storage. Afterwards, in any case: save_close. */
+enum skiff_status save_open(struct save_contents *c, const char *path, struct skiff_error *err);
+/* The same for a folder that a model_reader has listed; the view is borrowed. */
+enum skiff_status save_open_view(struct save_contents *c, const struct folder_view *view,
+                                 struct skiff_error *err);
+void save_close(struct save_contents *c);
+
+/* The first part of a kind; NULL: none. */
+const struct save_part *save_part(const struct save_contents *c, enum save_part_kind kind);
+/* The only one of a kind; NULL: none, or several. */
+const struct save_part *save_part_only(const struct save_contents *c, enum save_part_kind kind);
+int save_part_count(const struct save_contents *c, enum save_part_kind kind);
+/* Is the file there, or ought it to be? */
+bool save_names(const struct save_contents *c, const char *file);
+/* Does a local file begin as a stream of tensors does? No program, pickle or text begins so. */
+bool save_begins_like_tensors(const char *path);
+/* For messages: "an inference model of Paddle 1.x". */
+const char *save_layout_text(enum save_layout layout);
+
+/* Are all files there that the manifest lists, with their sizes (sums: with their checksums)? Is
+ * nothing in the folder still being written? An epoch without a manifest, as older versions left
+ * it, has both pickles. */
+enum skiff_status save_check(const struct save_contents *c, bool sums, struct skiff_error *err);
+
+#endif
