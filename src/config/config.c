@@ -122,9 +122,10 @@ double config_real(struct config *c, enum config_key key)
     if (standard_of(key))
         value_parse_real(standard_of(key), &standard);
     double v = values_real(c->values, name, standard);
-    if (!k->bounded || (v >= (double)k->min && v <= (double)k->max))
+    bool open = k->max == INT64_MAX; /* reals have no upper bound */
+    if (!k->bounded || (v >= (double)k->min && (open || v <= (double)k->max)))
         return v;
-    if (k->max == INT64_MAX)
+    if (open)
         values_refuse(c->values, name, "must be at least %lld, found %g", (long long)k->min, v);
     else
         values_refuse(c->values, name, "must be between %lld and %lld, found %g", (long long)k->min,

@@ -154,6 +154,15 @@ static void values_are_read(void **state)
     config_close(c);
 }
 
+static void reals_have_no_upper_bound(void **state)
+{
+    (void)state;
+    struct config *c = parse("hyper_parameters:\n  optimizer:\n    learning_rate: 1e20\n");
+    assert_true(config_real(c, KEY_OPTIMIZER_LEARNING_RATE) == 1e20);
+    assert_int_equal(config_check(c, NULL), SKIFF_OK);
+    config_close(c);
+}
+
 /* The text is refused with this message when all of it is read. */
 static void wrong(const char *text, const char *want)
 {
@@ -341,6 +350,7 @@ int main(void)
         cmocka_unit_test(families_are_found),
         cmocka_unit_test(groups_are_printed),
         cmocka_unit_test(values_are_read),
+        cmocka_unit_test(reals_have_no_upper_bound),
         cmocka_unit_test(wrong_values_have_lines),
         cmocka_unit_test(unknown_keys_are_named),
         cmocka_unit_test(families_are_known_by_use),

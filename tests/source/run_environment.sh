@@ -11,7 +11,7 @@ import os, re, sys
 root = sys.argv[1]
 PREFIX = "SKIFF|PADDLE|FLAGS|AWS|HADOOP|SLURM|OMPI|PMI|PMIX|POD|TRAINING"
 NAME = re.compile(r'"((?:%s)_\w*[A-Za-z0-9]|(?:https?|all)_proxy|(?:HTTPS?|ALL)_PROXY)"' % PREFIX)
-CALL = re.compile(r'(?:getenv|setenv|put_in_front|environ\.(?:get|setdefault|pop)|number_of|env_of)\(\s*"(\w*[A-Za-z0-9])"')
+CALL = re.compile(r'(?:getenv|setenv|put_in_front|environ\.(?:get|setdefault|pop)|number_of|env_of|launch_env_[gs]et)\((?:e, |\s*)"(\w*[A-Za-z0-9])"')
 ITEM = re.compile(r'environ\["(\w+)"\]|"(\w+)" (?:not )?in os\.environ')
 SPLIT = re.compile(r'"((?:%s)_\w*)" \+' % PREFIX)  # Python: a name that is put together
 

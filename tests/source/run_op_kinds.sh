@@ -10,7 +10,6 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # file: the op types that it compares with, and why
 names='
 calls/call.c: reshape2 # a call of Python whose list argument becomes tensors
-task/task_optimizer.c: adam # the default of a configuration key
 passes/prune.c: read # of programs with readers: no op of Skiff
 server/foreign.c: scale sum
 server/hashed.c: sgd
