@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "cli/checkpoint.h"
+#include "train/checkpoint.h"
 #include "cli/command.h"
 #include "cli/doctor.h"
 #include "cli/task_flags.h"

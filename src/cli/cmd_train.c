@@ -15,20 +15,21 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/checkpoint.h"
+#include "train/checkpoint.h"
 #include "cli/command.h"
+#include "cli/console.h"
 #include "cli/task_flags.h"
 #include "train/sample_dump.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "train/ranks.h"
 #include "train/disk_space.h"
-#include "cli/runs.h"
+#include "train/runs.h"
 #include "train/recorder.h"
 #include "task/task_tables.h"
 #include "cli/train_fleet.h"
 #include "cli/train_online.h"
-#include "cli/valid.h"
+#include "train/valid.h"
 #include "executor/trainer.h"
 #include "store/file.h"
 #include "store/save_retry.h"
@@ -108,8 +109,7 @@ static void read_options(struct train_run *t)
 {
     struct config *c = t->task.config;
     int threads = task_threads(&t->task);
-    interrupt_watch();
-    interrupt_outlive_output();
+    control_ready(&console_control);
     t->epochs = task_epochs(&t->task);
     t->save_path = task_save_path(&t->task);
     t->shuffle = config_bool(c, KEY_RUNNER_SHUFFLE);
@@ -463,7 +463,7 @@ static enum skiff_status train(struct train_run *t, const struct task_args *args
 {
     bool in_memory = task_in_memory(&t->task);
     TRY(open_data(t, err));
-    TRY(valid_open(&t->valid, &t->task, err));
+    TRY(valid_open(&t->valid, &t->task, &console_control, err));
     read_options(t);
     TRY(sample_dump_init(&t->sample_dump, &t->task, &t->options, false, 0, err));
     TRY(print_tables(&t->task, err));

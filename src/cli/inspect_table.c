@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "cli/inspect.h"
-#include "cli/job_tables.h"
+#include "train/job_tables.h"
 #include "data/source.h"
 #include "fs/fs.h"
 #include "store/file.h"

@@ -61,6 +61,11 @@ void interrupt_outlive_limits(void)
     outlive(SIGXFSZ);
 }
 
+void interrupt_want(void)
+{
+    atomic_store(&wanted, true);
+}
+
 bool interrupt_wanted(void)
 {
     return atomic_load(&wanted);

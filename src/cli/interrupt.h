@@ -16,5 +16,6 @@ void interrupt_outlive_output(void);
 void interrupt_outlive_limits(void);
 bool interrupt_hangup_ignored(void);
 bool interrupt_wanted(void);
+void interrupt_want(void); /* as if a signal had come; also in a handler of another one */
 
 #endif

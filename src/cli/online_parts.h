@@ -6,11 +6,11 @@
 #ifndef CLI_ONLINE_PARTS_H
 #define CLI_ONLINE_PARTS_H
 
-#include "cli/job.h"
+#include "train/job.h"
 #include "cli/online_done.h"
 #include "train/online_plan.h"
 #include "cli/progress.h"
-#include "cli/runs.h"
+#include "train/runs.h"
 #include "data/files.h"
 #include "executor/trainer.h"
 #include "fleet/report.h"

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/job_tables.h"
+#include "train/job_tables.h"
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
 #include "fleet/epochs.h"
@@ -43,7 +43,7 @@ static void print_launcher(struct online *o)
                        .seconds = clock_seconds() - o->progress.started,
                        .loss = eval_metrics_loss(&o->accumulator, sum),
                        .auc = eval_metrics_auc(&o->accumulator, sum)};
-    strcpy(r.tables, o->progress.tables);
+    strcpy(r.tables, o->progress.tables.text);
     report_send(&r);
     free(sum);
 }
@@ -51,7 +51,7 @@ static void print_launcher(struct online *o)
 static void on_tick(void *user)
 {
     struct online *o = user;
-    job_tables_progress(o->job.fleet, &o->progress);
+    job_tables_look(o->job.fleet, &o->progress.tables);
     progress_tick(&o->progress);
     if (report_wanted())
         print_launcher(o);

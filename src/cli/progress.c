@@ -68,8 +68,8 @@ static void describe(const struct progress *p, const struct eval_metrics_sum *s,
     buf_printf(out, "%.0f samples/s", spent > 0 ? (double)s->samples / spent : 0.0);
     add_number(out, "loss", eval_metrics_loss(p->accumulator, s));
     add_number(out, "auc", eval_metrics_auc(p->accumulator, s));
-    if (p->tables[0])
-        buf_printf(out, ", %s", p->tables);
+    if (p->tables.text[0])
+        buf_printf(out, ", %s", p->tables.text);
     if (share > 0.001)
         buf_printf(out, ", %s left", seconds_text(spent * (1 - share) / share, left));
 }

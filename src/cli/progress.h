@@ -4,8 +4,8 @@
 
 #include "task/task_metrics.h"
 #include "data/dataset.h"
-#include "fleet/report.h"
 #include "train/epoch_row.h"
+#include "train/job_tables.h"
 
 /* How often progress_tick may be called; it prints more rarely. */
 #define PROGRESS_TICK 0.1
@@ -20,9 +20,8 @@ struct progress {
     int64_t printed;        /* batches at the last line */
     _Atomic double started; /* is moved by pauses, in a training thread, while ticks look at it */
     double due;             /* nothing is printed before */
-    char tables[REPORT_TABLES]; /* of sparse tables (ps_table_state_text); "": none */
-    double tables_due;          /* when that is asked for again */
-    int64_t expected;           /* samples of the epoch, once one has been through; 0: not known */
+    struct job_tables_line tables;
+    int64_t expected; /* samples of the epoch, once one has been through; 0: not known */
 };
 
 void progress_init(struct progress *p, struct eval_metrics *accumulator, int64_t print_interval);

@@ -26,16 +26,17 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "cli/checkpoint.h"
+#include "train/checkpoint.h"
 #include "cli/command.h"
+#include "cli/console.h"
 #include "train/sample_dump.h"
 #include "cli/interrupt.h"
-#include "cli/job.h"
-#include "cli/job_tables.h"
+#include "train/job.h"
+#include "train/job_tables.h"
 #include "cli/progress.h"
 #include "train/disk_space.h"
-#include "cli/runs.h"
-#include "cli/valid_job.h"
+#include "train/runs.h"
+#include "train/valid_job.h"
 #include "train/recorder.h"
 #include "data/files.h"
 #include "executor/executor.h"
@@ -131,7 +132,7 @@ static void on_tick(void *user)
     struct eval_metrics_sum *sum;
     try_save(t);
     recorder_tick(t->recorder);
-    job_tables_progress(t->job.fleet, &t->progress);
+    job_tables_look(t->job.fleet, &t->progress.tables);
     progress_tick(&t->progress);
     bool counts = clock_seconds() >= t->next_count;
     if (!report_wanted() && !counts)
@@ -149,7 +150,7 @@ static void on_tick(void *user)
                        .seconds = clock_seconds() - t->progress.started,
                        .loss = eval_metrics_loss(&t->accumulator, sum),
                        .auc = eval_metrics_auc(&t->accumulator, sum)};
-    strcpy(r.tables, t->progress.tables);
+    strcpy(r.tables, t->progress.tables.text);
     report_send(&r);
     free(sum);
 }
@@ -380,7 +381,7 @@ static void send_end(const struct fleet_training *t, const struct eval_metrics_s
                        .seconds = seconds,
                        .loss = eval_metrics_loss(&t->accumulator, sum),
                        .auc = eval_metrics_auc(&t->accumulator, sum)};
-    strcpy(r.tables, t->progress.tables);
+    strcpy(r.tables, t->progress.tables.text);
     report_send(&r);
 }
 
@@ -684,7 +685,7 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
     TRY(open_data(t, err));
     TRY(sample_dump_init(&t->sample_dump, &t->task, &t->options, false,
                          skiff_fleet_worker_index(t->job.fleet), err));
-    TRY(valid_job_open(&t->valid, &t->task, t->args, t->save_path,
+    TRY(valid_job_open(&t->valid, &t->task, t->args, &console_control, t->save_path,
                        skiff_fleet_is_first_worker(t->job.fleet),
                        skiff_fleet_tables(t->job.fleet) > 0, err));
     TRY(task_check(&t->task, err));
@@ -695,8 +696,7 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
     if (!t->data)
         log_warn("more workers than files: this worker is idle");
     TRY(job_init_worker(&t->job, &t->task, err));
-    interrupt_watch(); /* a signal before ends a worker that still waits for servers */
-    interrupt_outlive_output();
+    control_ready(&console_control); /* a signal before ends a worker that waits for servers */
     TRY(job_startup(&t->job, &t->task, err));
     TRY(begin(t, err));
     TRY(claim_folder(t, args, err));
@@ -758,7 +758,9 @@ static void print_stopped(const struct fleet_training *t)
 int train_fleet(const struct task_args *args)
 {
     struct skiff_error err = {0};
-    struct fleet_training t = {.args = args, .total = {.loss = NAN, .auc = NAN, .job_auc = NAN}};
+    struct fleet_training t = {.args = args,
+                               .job.control = &console_control,
+                               .total = {.loss = NAN, .auc = NAN, .job_auc = NAN}};
     file_list_init(&t.files);
     if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);

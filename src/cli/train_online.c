@@ -13,9 +13,10 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "cli/checkpoint.h"
+#include "train/checkpoint.h"
 #include "cli/command.h"
-#include "cli/job_tables.h"
+#include "cli/console.h"
+#include "train/job_tables.h"
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
 #include "train/ranks.h"
@@ -118,8 +119,7 @@ static enum skiff_status join(struct online *o, struct skiff_error *err)
     struct ps_begin has;
     struct ps_begun job;
     TRY(skiff_fleet_init_worker(o->job.fleet, o->task.scope, err));
-    interrupt_watch(); /* a signal before ends a worker that still waits for servers */
-    interrupt_outlive_output();
+    control_ready(&console_control); /* a signal before ends a worker that waits for servers */
     TRY(job_startup(&o->job, &o->task, err));
     if (!skiff_fleet_server_num(o->job.fleet)) /* no other process to agree with */
         return online_load(o, err);
@@ -237,7 +237,7 @@ static enum skiff_status run_part(struct online *o, struct skiff_error *err)
 int train_online(const struct task_args *args)
 {
     struct skiff_error err = {0};
-    struct online o = {.args = args, .from = -1};
+    struct online o = {.args = args, .job.control = &console_control, .from = -1};
     o.total = (struct report){.loss = NAN, .auc = NAN, .job_auc = NAN};
     if (task_open(&o.task, args, true, &err) < 0)
         return command_fail("train", &err);

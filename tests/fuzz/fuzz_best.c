@@ -1,4 +1,4 @@
-/* <model_save_path>/best.yaml of a run with validation (cli/valid_record.c): its points can be
+/* <model_save_path>/best.yaml of a run with validation (train/valid_record.c): its points can be
  * replayed, and are written and read again as the same. */
 #include "fuzz.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/valid.h"
+#include "train/valid.h"
 #include "fuzz_folder.h"
 
 static void require(bool promise)

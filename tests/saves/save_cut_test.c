@@ -174,7 +174,7 @@ static enum skiff_status load_fluid(struct skiff_scope *s, const char *dir, stru
     return io_load(s, program, below(dir, "x"), err);
 }
 
-/* As `skiff train` saves an epoch with runner.use_inference (cli/checkpoint.c). */
+/* As `skiff train` saves an epoch with runner.use_inference (train/checkpoint.c). */
 static enum skiff_status save_epoch(struct skiff_scope *s, const char *dir, struct skiff_error *err)
 {
     struct io_inference what = inference();

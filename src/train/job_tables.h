@@ -1,16 +1,20 @@
 /* Sparse tables of a running job, as `skiff train` uses them. A job without any has none of
  * this: its models are saved as a whole. */
-#ifndef CLI_JOB_TABLES_H
-#define CLI_JOB_TABLES_H
+#ifndef TRAIN_JOB_TABLES_H
+#define TRAIN_JOB_TABLES_H
 
-#include "cli/job.h"
-#include "cli/progress.h"
+#include "train/job.h"
+#include "fleet/report.h"
 
 /* Of a model that `skiff train` has saved: how its tables were then, a line each. */
 #define JOB_TABLES_FILE "__skiff_tables__"
 
 /* All of them together, for the line of progress; asked for every few seconds. */
-void job_tables_progress(struct skiff_fleet *f, struct progress *p);
+struct job_tables_line {
+    char text[REPORT_TABLES]; /* ps_table_state_text; "": no tables */
+    double due;               /* when that is asked for again */
+};
+void job_tables_look(struct skiff_fleet *f, struct job_tables_line *line);
 /* Says once how they are: rows, bytes, admitted, refused, expired, hit rate. */
 void job_tables_print(struct skiff_fleet *f);
 

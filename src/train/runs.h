@@ -6,8 +6,8 @@
  * (saved by Paddle, or an older Skiff) do not say whose they are: they count as the chosen run's.
  *
  * A run holds the lock of its folder (store/folder_lock.h). */
-#ifndef CLI_RUNS_H
-#define CLI_RUNS_H
+#ifndef TRAIN_RUNS_H
+#define TRAIN_RUNS_H
 
 #include "base/buf.h"
 #include "store/folder_lock.h"

@@ -1,10 +1,10 @@
-#include "cli/valid_job.h"
+#include "train/valid_job.h"
 
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "cli/checkpoint.h"
+#include "train/checkpoint.h"
 #include "task/saved_tables.h"
 #include "store/model_dir.h"
 
@@ -14,15 +14,16 @@ static enum skiff_status open_task(struct valid_job *v, struct skiff_error *err)
         return SKIFF_OK;
     TRY(task_open(&v->task, v->args, false, err));
     v->open = true;
-    return valid_open(&v->valid, &v->task, err);
+    return valid_open(&v->valid, &v->task, v->control, err);
 }
 
 enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const struct task_args *args,
-                                 const char *folder, bool here, bool tables,
-                                 struct skiff_error *err)
+                                 const struct train_control *control, const char *folder, bool here,
+                                 bool tables, struct skiff_error *err)
 {
     struct config *c = t->config;
-    *v = (struct valid_job){.args = args, .folder = folder, .valid = {.best = -1, .top = -1}};
+    *v = (struct valid_job){
+        .args = args, .control = control, .folder = folder, .valid = {.best = -1, .top = -1}};
     if (config_int(c, KEY_RUNNER_VALID_INTERVAL))
         return error_set(err, SKIFF_UNSUPPORTED,
                          "%s: runner.valid_interval: a job is validated only after each epoch; "

@@ -1,7 +1,7 @@
 /* The runs in a folder of epochs (runs.h): reads all manifests, chooses the run (the newest, or
  * --run by the beginning of its id) and warns about epochs of other runs. The folder's lock
  * is held for the whole run, so that two runs cannot write the same epochs. */
-#include "cli/runs.h"
+#include "train/runs.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/checkpoint.h"
+#include "train/checkpoint.h"
 
 #define SHORT_ID 8 /* characters of an id that are shown */
 

@@ -4,13 +4,14 @@
  * would.
  *
  * Within epochs nothing is evaluated. Threads: one user at a time. */
-#ifndef CLI_VALID_JOB_H
-#define CLI_VALID_JOB_H
+#ifndef TRAIN_VALID_JOB_H
+#define TRAIN_VALID_JOB_H
 
-#include "cli/valid.h"
+#include "train/valid.h"
 
 struct valid_job {
     const struct task_args *args;
+    const struct train_control *control;
     const char *folder;
     struct task task; /* for evaluation; made when it is first needed */
     struct valid valid;
@@ -21,8 +22,8 @@ struct valid_job {
 /* Looks at the keys. here: this worker will evaluate, so the data must be there now. tables: the
  * job has sparse tables. */
 enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const struct task_args *args,
-                                 const char *folder, bool here, bool tables,
-                                 struct skiff_error *err);
+                                 const struct train_control *control, const char *folder, bool here,
+                                 bool tables, struct skiff_error *err);
 void valid_job_close(struct valid_job *v);
 /* <folder>/<note->epoch> is saved. What goes wrong is reported: the job continues without. */
 void valid_job_saved(struct valid_job *v, const struct model_info *note);

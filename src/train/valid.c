@@ -5,7 +5,7 @@
  * early stopping are computed from the list alone, so that a resumed run, which reads the list,
  * decides the same. The first validation chooses the metric if AUC is undefined (one class
  * only). */
-#include "cli/valid.h"
+#include "train/valid.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +14,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "cli/checkpoint.h"
-#include "cli/interrupt.h"
+#include "train/checkpoint.h"
 #include "executor/scope_copy.h"
 
 #define DIR_KEY "runner.valid_data_dir" /* in messages */
@@ -56,8 +55,8 @@ static void on_batch(void *user, int thread, int64_t rows, const struct skiff_te
 
 static bool wants_stop(void *user)
 {
-    (void)user;
-    return interrupt_wanted();
+    const struct valid *v = user;
+    return control_wants_stop(v->control);
 }
 
 static void read_keys(struct valid *v, struct config *c)
@@ -70,12 +69,13 @@ static void read_keys(struct valid *v, struct config *c)
     v->delta = config_real(c, KEY_RUNNER_EARLY_STOP_DELTA);
 }
 
-enum skiff_status valid_open(struct valid *v, struct task *t, struct skiff_error *err)
+enum skiff_status valid_open(struct valid *v, struct task *t, const struct train_control *control,
+                             struct skiff_error *err)
 {
     struct config *c = t->config;
     struct task_data where = {.dir_key = KEY_RUNNER_VALID_DATA_DIR,
                               .batch_key = KEY_RUNNER_VALID_BATCH_SIZE};
-    *v = (struct valid){.task = t, .best = -1, .top = -1, .reference = NAN};
+    *v = (struct valid){.task = t, .control = control, .best = -1, .top = -1, .reference = NAN};
     read_keys(v, c);
     TRY(config_check(c, err));
     if (!config_has(c, KEY_RUNNER_VALID_DATA_DIR))
@@ -143,8 +143,7 @@ static void print_point(const struct valid *v, const struct valid_point *p)
         buf_printf(&text, " %s is not a number", valid_metric_name(v->metric));
     if (p->epoch >= 0 && v->top == v->n - 1)
         buf_str(&text, " (best so far)");
-    printf("%s\n", text.data);
-    fflush(stdout);
+    control_print(v->control, "%s", text.data);
     buf_deinit(&text);
 }
 
@@ -163,9 +162,11 @@ static void print_stop(const struct valid *v)
     char least[64] = "";
     if (v->delta > 0)
         snprintf(least, sizeof(least), " of at least %g", v->delta);
-    printf("early stop: %d validation%s in a row without an improvement%s over %s %.4f "
-           "(runner.early_stop)\n",
-           v->idle, v->idle == 1 ? "" : "s", least, valid_metric_name(v->metric), v->reference);
+    control_print(v->control,
+                  "early stop: %d validation%s in a row without an improvement%s over %s %.4f "
+                  "(runner.early_stop)",
+                  v->idle, v->idle == 1 ? "" : "s", least, valid_metric_name(v->metric),
+                  v->reference);
 }
 
 void valid_warn(const struct valid *v)
@@ -178,15 +179,14 @@ void valid_warn(const struct valid *v)
     const struct valid_point *p = &v->points[v->best];
     double value = valid_value(p, v->metric);
     if (p->end)
-        printf("best epoch: %d (valid %s %.4f): %s/%d\n", p->epoch, valid_metric_name(v->metric),
-               value, v->folder, p->epoch);
+        control_print(v->control, "best epoch: %d (valid %s %.4f): %s/%d", p->epoch,
+                      valid_metric_name(v->metric), value, v->folder, p->epoch);
     else
-        printf("best: %s (valid %s %.4f): %s/" VALID_MODEL "\n", where_text(p, where),
-               valid_metric_name(v->metric), value, v->folder);
+        control_print(v->control, "best: %s (valid %s %.4f): %s/" VALID_MODEL, where_text(p, where),
+                      valid_metric_name(v->metric), value, v->folder);
     if (v->top != v->best)
         log_info("better, but not saved: %s (valid %s %.4f)", where_text(&v->points[v->top], where),
                  valid_metric_name(v->metric), valid_value(&v->points[v->top], v->metric));
-    fflush(stdout);
 }
 
 /* ---- evaluation ---- */

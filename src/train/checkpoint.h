@@ -9,8 +9,8 @@
  *
  * All of an epoch is one save (store/model_dir.h): it is there whole or not at all. Epochs of an
  * older Skiff have a skiff_state.yaml: epoch, whether it was finished, samples. */
-#ifndef CLI_CHECKPOINT_H
-#define CLI_CHECKPOINT_H
+#ifndef TRAIN_CHECKPOINT_H
+#define TRAIN_CHECKPOINT_H
 
 #include "task/task.h"
 #include "io/io.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/valid.h"
+#include "train/valid.h"
 #include "store/file.h"
 #include "store/model_dir.h"
 

@@ -4,8 +4,8 @@
  *     job_open      role, strategy, the program split; one process alone is a job, too
  *     job_serve     of a server: until the job is over
  *     job_startup   of a worker that has joined: initial values, or the servers' */
-#ifndef CLI_JOB_H
-#define CLI_JOB_H
+#ifndef TRAIN_JOB_H
+#define TRAIN_JOB_H
 
 #include <skiff/fleet.h>
 
@@ -13,13 +13,15 @@
 #include "task/task_tables.h"
 
 struct ps_begin;
+struct train_control;
 
 struct train_job {
     struct skiff_fleet *fleet;
     struct task_tables tables;
     uint64_t seed;
     bool may_have_ended; /* before it was opened, all epochs were there: job_look_for_end */
-    bool stop_on_death;  /* a worker that dies ends the job, whatever the config says */
+    const struct train_control *control; /* borrowed; may be NULL */
+    bool stop_on_death; /* a worker that dies ends the job, whatever the config says */
 };
 
 /* Before job_open. A worker that is started when its job has ended finds all epochs of the config

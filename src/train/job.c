@@ -2,7 +2,7 @@
  * the split of the program, the server's loop. Both kinds of training use it, by epochs
  * (train_fleet.c) and by days (train_online.c). All processes read the same config and come to the
  * same split without asking each other. */
-#include "cli/job.h"
+#include "train/job.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <skiff/mode.h>
 
 #include "base/log.h"
-#include "cli/interrupt.h"
+#include "train/control.h"
 #include "train/ranks.h"
 #include "executor/executor.h"
 #include "store/model_dir.h"
@@ -168,21 +168,10 @@ void job_close(struct train_job *j)
 
 /* ---- server ---- */
 
-static struct skiff_fleet *serving; /* for the signal handler, which has no argument */
-
-static volatile sig_atomic_t reported;
-
-static void on_signal(int number)
-{
-    (void)number;
-    reported = 1;
-    skiff_fleet_stop_server(serving);
-}
-
 enum skiff_status job_serve(struct train_job *j, struct task *task, const struct ps_begin *has,
                             const char *start_path, struct skiff_error *err)
 {
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    const struct train_control *c = j->control;
     struct dataset_config dc; /* servers read no data, but its keys are known to them, too */
     TRY(task_dataset_config(task, &task_data_train, &dc, err));
     reader_config_deinit(&dc.reader);
@@ -191,13 +180,10 @@ enum skiff_status job_serve(struct train_job *j, struct task *task, const struct
         log_info("parameters are loaded from %s", start_path);
     TRY(epochs_server_has(j->fleet, has, err));
     TRY(skiff_fleet_init_server(j->fleet, start_path, err));
-    serving = j->fleet;
-    sigaction(SIGTERM, &a, NULL);
-    sigaction(SIGINT, &a, NULL);
-    if (!interrupt_hangup_ignored())
-        sigaction(SIGHUP, &a, NULL);
+    if (c && c->serving)
+        c->serving(c->user, j->fleet);
     TRY(skiff_fleet_run_server(j->fleet, err));
-    log_info(reported ? "stopped by a signal" : "the job is complete");
+    log_info(control_wants_stop(c) ? "stopped by a signal" : "the job is complete");
     return SKIFF_OK;
 }
 

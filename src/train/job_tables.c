@@ -2,7 +2,7 @@
  * their state. Rows are on the servers, so every save and load is a request to all of them; one
  * worker sends it. The tables of an epoch appear together with its dense parameters (checkpoint.h)
  * or not at all. */
-#include "cli/job_tables.h"
+#include "train/job_tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/checkpoint.h"
+#include "train/checkpoint.h"
 #include "fleet/epochs.h"
 #include "net/ps.h"
 #include "program/op_kind.h"
@@ -52,19 +52,19 @@ static enum skiff_status ask(struct skiff_fleet *f, int table, struct ps_table_s
     return SKIFF_OK;
 }
 
-void job_tables_progress(struct skiff_fleet *f, struct progress *p)
+void job_tables_look(struct skiff_fleet *f, struct job_tables_line *line)
 {
     struct ps_table_state sum;
     struct buf text = BUF_INIT;
     double now = clock_seconds();
-    if (!skiff_fleet_tables(f) || now < p->tables_due)
+    if (!skiff_fleet_tables(f) || now < line->due)
         return;
-    p->tables_due = now + ASK_SECONDS;
+    line->due = now + ASK_SECONDS;
     if (ask(f, -1, &sum, NULL) < 0)
         return; /* what is wrong with the network is noticed by those who train */
     buf_str(&text, "tables ");
     ps_table_state_text(&sum, true, &text);
-    snprintf(p->tables, sizeof p->tables, "%s", text.data);
+    snprintf(line->text, sizeof line->text, "%s", text.data);
     buf_deinit(&text);
 }
 

@@ -3,7 +3,7 @@
  * separate file next to them. An epoch with neither comes from another program and counts as
  * complete. The newest epoch is the highest number that holds a complete model; an incomplete one
  * is reported and skipped, never removed. */
-#include "cli/checkpoint.h"
+#include "train/checkpoint.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "cli/runs.h"
+#include "train/runs.h"
 #include "config/values.h"
 #include "fleet/report.h"
 #include "fs/fs.h"

@@ -13,12 +13,13 @@
  *     valid_warn     the best one, and why training has ended
  *
  * Threads: one user; others may look at `stop`. */
-#ifndef CLI_VALID_H
-#define CLI_VALID_H
+#ifndef TRAIN_VALID_H
+#define TRAIN_VALID_H
 
 #include <stdatomic.h>
 
-#include "cli/progress.h"
+#include "train/control.h"
+#include "train/epoch_row.h"
 #include "task/task.h"
 #include "executor/trainer.h"
 #include "train/recorder.h"
@@ -39,6 +40,7 @@ struct valid_point {
 
 struct valid {
     struct task *task;
+    const struct train_control *control; /* borrowed; may be NULL */
     struct dataset *data;
     struct eval_metrics accumulator;
     struct trainer_options options;
@@ -61,7 +63,8 @@ struct valid {
     bool interrupted; /* by Ctrl-C, in the midst of evaluation */
 };
 
-enum skiff_status valid_open(struct valid *v, struct task *t, struct skiff_error *err);
+enum skiff_status valid_open(struct valid *v, struct task *t, const struct train_control *control,
+                             struct skiff_error *err);
 void valid_close(struct valid *v);
 /* Training saves to `folder` (the text stays the caller's). last: the epoch that the scope holds
  * and that the run resumes from; what was found before it counts. NULL: the run is new. */
