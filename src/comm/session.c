@@ -430,13 +430,15 @@ static void metrics_open(struct session *s)
     struct metrics *m = s->options.metrics;
     if (!m)
         s->options.metrics = s->own_metrics = m = metrics_create("worker", s->options.worker);
-    s->counts =
-        (struct session_metrics){.bytes_out = metrics_get(m, METRIC_SESSION_BYTES_OUT),
-                                 .bytes_in = metrics_get(m, METRIC_SESSION_BYTES_IN),
-                                 .exchanges = metrics_get(m, METRIC_SESSION_EXCHANGES),
-                                 .rows_pulled = metrics_get(m, METRIC_SESSION_ROWS_PULLED),
-                                 .rows_prefetched = metrics_get(m, METRIC_SESSION_ROWS_PREFETCHED),
-                                 .wait = metrics_get(m, METRIC_SESSION_WAIT_SECONDS)};
+    s->counts = (struct session_metrics){
+        .bytes_out = metrics_get(m, METRIC_SESSION_BYTES_OUT),
+        .bytes_in = metrics_get(m, METRIC_SESSION_BYTES_IN),
+        .exchanges = metrics_get(m, METRIC_SESSION_EXCHANGES),
+        .rows_pulled = metrics_get(m, METRIC_SESSION_ROWS_PULLED),
+        .rows_prefetched = metrics_get(m, METRIC_SESSION_ROWS_PREFETCHED),
+        .wait = metrics_get(m, METRIC_SESSION_WAIT_SECONDS),
+        .wait_rows = metrics_get(m, METRIC_STEP_SECONDS, "wait_rows"),
+        .wait_servers = metrics_get(m, METRIC_STEP_SECONDS, "wait_servers")};
 }
 
 static struct session *session_create(const struct session_options *options)

@@ -129,7 +129,10 @@ enum skiff_status request_batch_wait(struct request_batch *r, struct skiff_error
     for (int i = 0; i < r->n && status == SKIFF_OK; i++)
         metric_add(s->counts.bytes_in, (int64_t)blob_len(r->slots[i].reply));
     pthread_mutex_unlock(&r->lock);
-    metric_observe(s->counts.wait, (uint64_t)(clock_now() - start));
+    uint64_t waited = (uint64_t)(clock_now() - start);
+    metric_observe(s->counts.wait, waited);
+    if (r->part)
+        metric_observe(r->part, waited);
     return status;
 }
 

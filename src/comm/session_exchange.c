@@ -442,6 +442,7 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
                                                 : add_dense(&x, &pushes[i], err));
     for (int i = 0; i < npull; i++)
         TRY_OUT(add_pull(&x, i, &pulls[i].from, err));
+    r->part = s->counts.wait_servers;
     number_take(&x, &number);
     TRY_OUT(send_messages(&x, step, flags, &number, r, err));
     status = request_batch_wait(r, err);

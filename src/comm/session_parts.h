@@ -14,7 +14,8 @@
 #include "comm/session.h"
 
 struct session_metrics {
-    struct metric *bytes_out, *bytes_in, *exchanges, *rows_pulled, *rows_prefetched, *wait;
+    struct metric *bytes_out, *bytes_in, *exchanges, *rows_pulled, *rows_prefetched, *wait,
+        *wait_rows, *wait_servers;
 };
 
 struct session {
@@ -60,7 +61,8 @@ struct request_batch {
     int open; /* requests in flight */
     enum skiff_status status;
     struct skiff_error error;
-    bool joint; /* answers wait for other workers */
+    bool joint;          /* answers wait for other workers */
+    struct metric *part; /* of a step, whose wait this is; or NULL */
     int n;
     struct batch_slot slots[];
 };

@@ -53,6 +53,7 @@ static enum skiff_status ask_all(struct session *s, uint32_t method, const struc
     snprintf(q->table, sizeof q->table, "%s", table->origin);
     enum skiff_status status = rows_cut_init(&q->cut, table, ids, n, err);
     q->requests = request_batch_create(s, table->n);
+    q->requests->part = s->counts.wait_rows;
     for (int i = 0; i < table->n && status == SKIFF_OK; i++)
         status = ask_slice(q, method, table, i, after, err);
     if (status < 0)

@@ -35,6 +35,7 @@ struct skiff_executor {
     struct skiff_scope *scope;
     struct executor_options given;
     struct plan_options options;
+    struct metrics *own_metrics; /* NULL: they are the owner's */
     struct mt64 generator;
     struct cached_plan plans[MAX_PLANS];
     int nplans;
@@ -54,6 +55,10 @@ struct skiff_executor *executor_create(struct skiff_scope *scope,
     e->options.part_user = options->part_user;
     e->options.host = options->host;
     e->options.generator = &e->generator;
+    if (!e->given.metrics)
+        e->given.metrics = e->own_metrics = metrics_create(NULL, 0);
+    if (e->options.profile)
+        e->options.update = metrics_get(e->given.metrics, METRIC_STEP_SECONDS, "update");
     mt64_seed_seq(&e->generator, options->has_seed ? options->seed : rng_entropy());
     return e;
 }
@@ -78,6 +83,7 @@ void executor_destroy(struct skiff_executor *e)
         return;
     for (int i = 0; i < e->nplans; i++)
         cached_deinit(&e->plans[i]);
+    metrics_destroy(e->own_metrics);
     free(e);
 }
 
@@ -163,6 +169,7 @@ static enum skiff_status make_plan(struct skiff_executor *e, const struct skiff_
         arena_deinit(&c.names);
         return status;
     }
+    metric_add(metrics_get(e->given.metrics, METRIC_EXECUTOR_PLANS), 1);
     c.mark = program_mark_ref(p->mark);
     *out = free_slot(e);
     **out = c;
@@ -211,13 +218,6 @@ void executor_prefetch(struct skiff_executor *e, const struct skiff_program *p,
         plan_prefetch(c->plan, e->clock + 2, feeds);
 }
 
-static bool is_update(const struct skiff_op *op)
-{
-    int role = op_role_of(op);
-    return (op->kind->flags & OP_OPTIMIZER) ||
-           (role >= 0 && (role & (ROLE_OPTIMIZE | ROLE_LRSCHED)));
-}
-
 static void profile_add(struct profile *out, const struct plan_block *b)
 {
     for (int i = 0; i < b->nsteps; i++) {
@@ -226,8 +226,8 @@ static void profile_add(struct profile *out, const struct plan_block *b)
         if (at == out->count) {
             size_t bytes = (size_t)++out->count * sizeof(*out->steps);
             out->steps = mem_grow_or_die(out->steps, bytes);
-            out->steps[at] = (struct profile_step){.type = s->kernel.kind->type,
-                                                   .update = is_update(s->kernel.op)};
+            out->steps[at] =
+                (struct profile_step){.type = s->kernel.kind->type, .update = s->is_update};
         }
         out->steps[at].calls += s->calls;
         out->steps[at].seconds += 1e-9 * (double)s->nanoseconds;

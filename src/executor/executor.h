@@ -12,6 +12,7 @@
 #define EXECUTOR_EXECUTOR_H
 
 #include "executor/scope.h"
+#include "metrics/metrics.h"
 #include "program/program.h"
 
 struct skiff_executor;
@@ -26,6 +27,7 @@ struct executor_options {
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
     void *part_user;
     const struct run_host *host; /* kernel.h; outlives the executor; or NULL */
+    struct metrics *metrics;     /* registry that it counts in; NULL: one of its own */
 };
 
 struct feed {
@@ -37,7 +39,7 @@ struct feed {
 struct skiff_executor *executor_create(struct skiff_scope *scope,
                                        const struct executor_options *options);
 void executor_destroy(struct skiff_executor *e);
-/* Its scope; its options go to *out. */
+/* Its scope; its options, with the registry, go to *out. */
 struct skiff_scope *executor_settings(const struct skiff_executor *e, struct executor_options *out);
 /* Frees the memory of a program's plans at once. Without it, the plans of a program that was
  * changed or destroyed are freed when the executor makes its next plan. */

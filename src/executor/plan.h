@@ -28,6 +28,7 @@ struct step {
     struct plan_input *touched;
     int ntouched;
     int op_index;                /* in its block, for messages */
+    bool is_update;              /* optimizer or learning rate */
     uint64_t calls, nanoseconds; /* with plan.profile, block 0 only */
 };
 
@@ -77,13 +78,15 @@ struct plan {
     size_t slab_bytes;
     int layouts; /* how often the slab has been laid out */
     bool profile;
+    struct metric *update; /* with profile: time of its optimizer steps; or NULL */
 };
 
 struct plan_options {
     bool fuse, is_test, profile;
-    bool borrow;        /* without fuse: the program outlives the plan and does not change */
-    bool defer_rows;    /* as fusing does: optimizers may defer updates of rows */
-    bool empty_is_step; /* these two: kernel.h, run_env */
+    struct metric *update; /* struct plan */
+    bool borrow;           /* without fuse: the program outlives the plan and does not change */
+    bool defer_rows;       /* as fusing does: optimizers may defer updates of rows */
+    bool empty_is_step;    /* these two: kernel.h, run_env */
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
     void *part_user;
     const struct row_home *home; /* kernel.h, run_env; must outlive the plan */

@@ -311,6 +311,13 @@ static enum skiff_status build_sub_block(struct plan *plan, const struct skiff_o
     return status;
 }
 
+static bool is_update(const struct skiff_op *op)
+{
+    int role = op_role_of(op);
+    return (op->kind->flags & OP_OPTIMIZER) ||
+           (role >= 0 && (role & (ROLE_OPTIMIZE | ROLE_LRSCHED)));
+}
+
 static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
                                      struct skiff_error *err)
 {
@@ -331,6 +338,7 @@ static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
             status = build_sub_block(plan, op, root, err);
         if (status < 0)
             return error_prefix(err, status, "block %d, op %d %s", idx, i, op->type);
+        step->is_update = is_update(op);
     }
     return SKIFF_OK;
 }
@@ -431,6 +439,7 @@ enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope 
     plan->program = p;
     plan->scope = scope;
     plan->profile = options->profile;
+    plan->update = options->update;
     plan->root = options->block;
     arena_init(&plan->arena);
     plan_env_init(plan, options);

@@ -91,18 +91,22 @@ enum skiff_status plan_run_block(struct plan *plan, int block, struct skiff_erro
     struct plan_block *b = &plan->blocks[block];
     bool profile = plan->profile && block == 0;
     int64_t before = profile ? clock_now() : 0;
+    uint64_t update = 0;
     for (int i = 0; i < b->nsteps; i++) {
         enum skiff_status status = run_step(&b->steps[i], err);
         if (profile) {
             int64_t after = clock_now();
             b->steps[i].calls++;
             b->steps[i].nanoseconds += (uint64_t)(after - before);
+            update += b->steps[i].is_update ? (uint64_t)(after - before) : 0;
             before = after;
         }
         if (status < 0)
             return error_prefix(err, status, "block %d, op %d %s", block, b->steps[i].op_index,
                                 b->steps[i].kernel.op->type);
     }
+    if (update && plan->update)
+        metric_observe(plan->update, update);
     return SKIFF_OK;
 }
 

@@ -43,7 +43,7 @@ struct worker {
     struct skiff_executor *executor;
     struct skiff_tensor *values; /* of trainer.names */
     int64_t batches, rows;
-    double read_seconds, compute_seconds, started;
+    double read_seconds, compute_seconds, started; /* of this run; the registry counts all runs */
     bool saw_stop;
     float weight; /* of its batch, in a job whose ranks step together */
     struct tensor weighs;
@@ -64,6 +64,8 @@ struct trainer {
     bool together;                     /* with other ranks */
     const struct skiff_var *weight;    /* what the program takes it as, or NULL */
     struct worker *workers;
+    struct metrics *metrics, *own_metrics; /* own: NULL when the owner has given one */
+    struct metric *batches, *samples, *read, *compute;
     struct pause pause;
     atomic_bool failed;
     pthread_mutex_t lock; /* guards the fields below */
@@ -275,13 +277,23 @@ static void add_weight(struct worker *w, struct trainer_batch *batch)
     batch->nfeeds++;
 }
 
+/* part NULL: an evaluation, which has no training steps. */
+static void observe(struct metric *part, double seconds)
+{
+    if (part)
+        metric_observe(part, (uint64_t)(1e9 * seconds));
+}
+
 static enum skiff_status next_batch(struct worker *w, struct trainer_batch *batch,
                                     struct skiff_error *err)
 {
     struct trainer *t = w->trainer;
     double start = clock_seconds();
     enum skiff_status status = t->source->next(t->source->self, w->index, batch, err);
-    w->read_seconds += clock_seconds() - start;
+    double seconds = clock_seconds() - start;
+    w->read_seconds += seconds;
+    if (status == SKIFF_OK)
+        observe(t->read, seconds);
     if (status < 0 || !t->together)
         return status;
     status = join_steps(w, status == SKIFF_OK ? batch->rows : 0, err);
@@ -304,9 +316,13 @@ static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
                      w->values, err));
     TRY(check_loss(w, err));
     w->in_step = false;
-    w->compute_seconds += clock_seconds() - read;
+    double seconds = clock_seconds() - read;
+    w->compute_seconds += seconds;
     w->batches++;
     w->rows += batch.rows;
+    observe(t->compute, seconds);
+    metric_add(t->batches, 1);
+    metric_add(t->samples, batch.rows);
     report_watcher(w, batch.rows);
     report_fetches(w);
     report_debug(w);
@@ -401,6 +417,7 @@ static enum skiff_status workers_open(struct trainer *t, struct skiff_scope *roo
         struct executor_options eo = o->executor;
         eo.profile |= o->print_debug != NULL;
         eo.seed += (uint64_t)i;
+        eo.metrics = t->metrics;
         w->trainer = t;
         w->index = i;
         w->scope = scope_create_child(root);
@@ -523,9 +540,25 @@ static enum skiff_status merge_states(struct trainer *t, struct skiff_scope *roo
     return status < 0 ? status : metric_results(root, t->program, err);
 }
 
+static void trainer_count(struct trainer *t)
+{
+    const struct trainer_options *o = t->options;
+    const char *work = o->evaluates ? "evaluate" : "train";
+    t->metrics = o->executor.metrics;
+    if (!t->metrics)
+        t->metrics = t->own_metrics = metrics_create(NULL, 0);
+    t->batches = metrics_get(t->metrics, METRIC_TRAIN_BATCHES, work);
+    t->samples = metrics_get(t->metrics, METRIC_TRAIN_SAMPLES, work);
+    if (o->evaluates)
+        return;
+    t->read = metrics_get(t->metrics, METRIC_STEP_SECONDS, "read");
+    t->compute = metrics_get(t->metrics, METRIC_STEP_SECONDS, "compute");
+}
+
 static void trainer_init(struct trainer *t)
 {
     const struct trainer_options *o = t->options;
+    trainer_count(t);
     names_collect(t);
     t->workers = mem_alloc_or_die((size_t)o->threads * sizeof(*t->workers));
     t->watch_values =
@@ -548,6 +581,7 @@ static void trainer_deinit(struct trainer *t)
     free(t->fetch_at);
     free(t->watch_at);
     free(t->handle_at);
+    metrics_destroy(t->own_metrics);
     buf_deinit(&t->position);
     pause_deinit(&t->pause);
     pthread_cond_destroy(&t->changed);

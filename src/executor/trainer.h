@@ -38,10 +38,11 @@ struct trainer_source {
 };
 
 struct trainer_options {
-    int threads; /* at least 1 */
-    struct executor_options executor;
-    bool reset_metrics; /* states of metrics start at zero */
-    void *user;         /* passed to all callbacks */
+    int threads;                      /* at least 1 */
+    struct executor_options executor; /* the trainer counts in its registry, too */
+    bool reset_metrics;               /* states of metrics start at zero */
+    bool evaluates;                   /* counted as such; set by trainer_infer_dataset */
+    void *user;                       /* passed to all callbacks */
 
     /* Printed by thread 0 at every print_period-th of its batches, in Paddle's form. */
     const char *const *fetches, *const *fetch_info;

@@ -127,7 +127,7 @@ enum skiff_status trainer_infer_dataset(struct skiff_scope *scope,
 {
     struct skiff_program *test;
     struct trainer_options o = *options;
-    o.reset_metrics = true;
+    o.reset_metrics = o.evaluates = true;
     program = program_to_run(program);
     TRY(skiff_program_clone_for_test(program, &test, err));
     enum skiff_status status = run_dataset(scope, test, program, dataset, &o, result, err);

@@ -253,6 +253,47 @@ static void metrics_add_up(void **state)
     memory_deinit(&m);
 }
 
+/* One registry over several runs: a reader sees the growth of each. */
+static void the_registry_counts_all_runs(void **state)
+{
+    (void)state;
+    struct net n;
+    struct memory_source m;
+    struct trainer_result r;
+    struct skiff_error err = {0};
+    struct metrics *counted_here = metrics_create(NULL, 0);
+    struct metrics_snapshot before = {0}, now = {0};
+    struct trainer_options o = {.threads = 2,
+                                .executor = {.metrics = counted_here, .profile = true}};
+    memory_init(&m);
+    net_open(&n, "adam");
+    assert_int_equal(run(&n, &m, &o, &r, &err), SKIFF_OK);
+    snapshot_add(&before, counted_here);
+    assert_in_range(snapshot_value(&before, METRIC_EXECUTOR_PLANS, NULL), 1, 2); /* threads */
+    m.limit = 5;
+    assert_int_equal(run(&n, &m, &o, &r, &err), SKIFF_OK);
+    snapshot_add(&now, counted_here);
+    assert_int_equal(snapshot_value(&before, METRIC_TRAIN_SAMPLES, "train"), BATCHES * ROWS);
+    assert_int_equal(snapshot_since(&now, &before, METRIC_TRAIN_BATCHES, "train"), 5);
+    assert_int_equal(snapshot_since(&now, &before, METRIC_TRAIN_SAMPLES, "train"), 5 * ROWS);
+    static const char *const parts[] = {"read", "compute", "update"};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(snapshot_since(&now, &before, METRIC_STEP_SECONDS, parts[i]), 5);
+    double update = snapshot_seconds(&now, METRIC_STEP_SECONDS, "update") -
+                    snapshot_seconds(&before, METRIC_STEP_SECONDS, "update");
+    assert_true(update > 0 && fabs(update - r.update_seconds) < 1e-6);
+    o.evaluates = true;
+    assert_int_equal(run(&n, &m, &o, &r, &err), SKIFF_OK);
+    assert_int_equal(metrics_value(counted_here, METRIC_TRAIN_SAMPLES), (BATCHES + 2 * 5) * ROWS);
+    assert_int_equal(metric_value(metrics_get(counted_here, METRIC_STEP_SECONDS, "compute")),
+                     BATCHES + 5);
+    snapshot_deinit(&before);
+    snapshot_deinit(&now);
+    metrics_destroy(counted_here);
+    net_close(&n);
+    memory_deinit(&m);
+}
+
 struct seen {
     pthread_mutex_t lock;
     int64_t batches, rows;
@@ -553,10 +594,11 @@ static void inference_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_thread_repeats),       cmocka_unit_test(metrics_add_up),
-        cmocka_unit_test(callbacks_are_called),     cmocka_unit_test(debug_prints_times),
-        cmocka_unit_test(stops_after_the_batch),    cmocka_unit_test(failures_are_reported),
-        cmocka_unit_test(dataset_trains_as_paddle), cmocka_unit_test(inference_changes_nothing),
+        cmocka_unit_test(one_thread_repeats),           cmocka_unit_test(metrics_add_up),
+        cmocka_unit_test(the_registry_counts_all_runs), cmocka_unit_test(callbacks_are_called),
+        cmocka_unit_test(debug_prints_times),           cmocka_unit_test(stops_after_the_batch),
+        cmocka_unit_test(failures_are_reported),        cmocka_unit_test(dataset_trains_as_paddle),
+        cmocka_unit_test(inference_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

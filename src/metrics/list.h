@@ -6,6 +6,16 @@
  * owner (server="0"). Readers show metrics in the order of this list. The list in
  * docs/reference/metrics.md is made from it (`make docs`). */
 
+/* ---- training and evaluation ---- */
+METRIC(TRAIN_BATCHES, COUNTER, "skiff_train_batches_total", "batches",
+       "batches that were trained on or evaluated", "work")
+METRIC(TRAIN_SAMPLES, COUNTER, "skiff_train_samples_total", "samples",
+       "samples that were trained on or evaluated", "work")
+METRIC(STEP_SECONDS, HISTOGRAM, "skiff_step_seconds", "seconds",
+       "time of a training step by part; the other parts are within compute, except read", "part")
+METRIC(EXECUTOR_PLANS, COUNTER, "skiff_executor_plans_total", "plans",
+       "plans made: one for a program, its feeds with their batch size, and its fetches", "")
+
 /* ---- parameter servers ---- */
 METRIC(SERVER_PUSHES, COUNTER, "skiff_server_pushes_total", "gradients", "gradients received", "")
 METRIC(SERVER_PULLS, COUNTER, "skiff_server_pulls_total", "parameters", "parameters requested", "")

@@ -260,6 +260,8 @@ static void rows_after_a_step(void **state)
     assert_int_equal(metrics_value(counted, METRIC_SESSION_ROWS_PREFETCHED), 3);
     assert_int_equal(metrics_value(counted, METRIC_SESSION_EXCHANGES), 1);
     assert_true(metrics_value(counted, METRIC_SESSION_WAIT_SECONDS) >= 3);
+    assert_int_equal(metric_value(metrics_get(counted, METRIC_STEP_SECONDS, "wait_rows")), 2);
+    assert_int_equal(metric_value(metrics_get(counted, METRIC_STEP_SECONDS, "wait_servers")), 1);
     assert_true(metrics_value(counted, METRIC_SESSION_BYTES_OUT) > 0 &&
                 metrics_value(counted, METRIC_RPC_CALLS) > 0);
     for (int i = 0; i < 2; i++) {
