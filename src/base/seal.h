@@ -25,9 +25,8 @@ struct seal;
  * ChaCha. */
 bool seal_aes_is_fast(void);
 
-/* hides: records may have hidden bytes; without any, AES's tags are made faster (ghash.h). */
 enum skiff_status seal_create(enum seal_cipher cipher, const uint8_t key[SEAL_KEY], bool opens,
-                              bool hides, struct seal **out, struct skiff_error *err);
+                              struct seal **out, struct skiff_error *err);
 void seal_destroy(struct seal *s); /* NULL is fine; wipes the key */
 
 void seal_begin(struct seal *s);

@@ -224,9 +224,9 @@ static void try_seals(enum seal_cipher cipher, bool hide)
     uint8_t key[SEAL_KEY] = {1, 2, 3}, text[N], hidden[N], copy[N], tag[2][SEAL_TAG];
     for (size_t i = 0; i < N; i++)
         text[i] = (uint8_t)(i * 7);
-    assert_int_equal(seal_create(cipher, key, false, hide, &maker, NULL), SKIFF_OK);
-    assert_int_equal(seal_create(cipher, key, true, hide, &opener, NULL), SKIFF_OK);
-    assert_int_equal(seal_create(cipher, key, true, hide, &second, NULL), SKIFF_OK);
+    assert_int_equal(seal_create(cipher, key, false, &maker, NULL), SKIFF_OK);
+    assert_int_equal(seal_create(cipher, key, true, &opener, NULL), SKIFF_OK);
+    assert_int_equal(seal_create(cipher, key, true, &second, NULL), SKIFF_OK);
     for (int record = 0; record < 2; record++) {
         memcpy(hidden, text, N);
         make(maker, hide, text, hidden, tag[record]);

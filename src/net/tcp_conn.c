@@ -71,10 +71,10 @@ bool conn_up(struct tcp *t, struct tcp_conn *c)
     if (handshake_keys(&c->handshake, &keys, NULL) < 0)
         return false;
     c->encrypt = keys.encrypt;
-    bool ok = seal_create(keys.cipher, client ? keys.to_client : keys.to_server, true, keys.encrypt,
-                          &c->in_seal, NULL) == SKIFF_OK &&
+    bool ok = seal_create(keys.cipher, client ? keys.to_client : keys.to_server, true, &c->in_seal,
+                          NULL) == SKIFF_OK &&
               seal_create(keys.cipher, client ? keys.to_server : keys.to_client, false,
-                          keys.encrypt, &c->out_seal, NULL) == SKIFF_OK;
+                          &c->out_seal, NULL) == SKIFF_OK;
     secret_wipe(&keys, sizeof keys);
     secret_wipe(&c->handshake, sizeof c->handshake);
     if (!ok)
