@@ -7,18 +7,18 @@
 
 #include "cli/command.h"
 #include "cli/inspect.h"
+#include "inspect/catalogue.h"
+#include "net/ps.h"
+#include "store/file.h"
 
 const char *inspect_bytes(uint64_t n, char out[static 64])
 {
-    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
-    double v = (double)n;
-    int u = 0;
-    for (; v >= 1000 && u < 4; u++)
-        v /= 1000;
-    if (u)
-        snprintf(out, 64, "%.3g %s (%" PRIu64 " bytes)", v, units[u], n);
+    char short_text[32];
+    ps_bytes_text(n, short_text);
+    if (n < 1000)
+        snprintf(out, 64, "%s", short_text);
     else
-        snprintf(out, 64, "%" PRIu64 " bytes", n);
+        snprintf(out, 64, "%s (%" PRIu64 " bytes)", short_text, n);
     return out;
 }
 
@@ -83,10 +83,26 @@ static int run_table(const struct command_call *call)
                         : inspect_all(call, servers_of);
 }
 
-static enum skiff_status ops_of(const char *path, const struct inspect_options *o,
+typedef enum skiff_status (*catalogue_fn)(const char *name, struct buf *out,
+                                          struct skiff_error *err);
+
+static enum skiff_status print_catalogue(catalogue_fn catalogue, const char *name,
+                                         struct skiff_error *err)
+{
+    struct buf text = BUF_INIT;
+    enum skiff_status status = catalogue(name, &text, err);
+    if (status == SKIFF_OK)
+        fwrite(text.data, 1, text.len, stdout);
+    buf_deinit(&text);
+    return status;
+}
+
+/* A file if there is one of that name, otherwise an op. */
+static enum skiff_status ops_of(const char *what, const struct inspect_options *o,
                                 struct skiff_error *err)
 {
-    return inspect_ops(path, err);
+    return what && file_exists(what) ? inspect_used_ops(what, err)
+                                     : print_catalogue(catalogue_ops, what, err);
 }
 
 static int run_ops(const struct command_call *call)
@@ -97,7 +113,7 @@ static int run_ops(const struct command_call *call)
 static enum skiff_status layers_of(const char *name, const struct inspect_options *o,
                                    struct skiff_error *err)
 {
-    return inspect_layers(name, err);
+    return print_catalogue(catalogue_layers, name, err);
 }
 
 static int run_layers(const struct command_call *call)
@@ -108,7 +124,7 @@ static int run_layers(const struct command_call *call)
 static enum skiff_status functions_of(const char *name, const struct inspect_options *o,
                                       struct skiff_error *err)
 {
-    return inspect_functions(name, err);
+    return print_catalogue(catalogue_functions, name, err);
 }
 
 static int run_functions(const struct command_call *call)
@@ -138,6 +154,8 @@ static const struct option table_rows[] = {
     {"double", OPTION_BOOL, AT(twice),
      .help = "read a table of CtrDoubleAccessor, whose columns are in another order",
      .group = "saved tables"},
+    {"accessor", OPTION_TEXT, AT(accessor), .value = "NAME", .standard = "CtrCommonAccessor",
+     .help = "set the table's accessor, which says what its columns mean"},
     {"servers", OPTION_TEXT, AT(servers), .value = "LIST", .group = "running job",
      .help = "ask the servers of a running job, host:port,host:port (list all of them)"},
     {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",
@@ -210,7 +228,7 @@ static const struct command parts[] = {
     {.name = "table",
      .summary =
          "a saved sparse table (rows, shows, clicks, scores), or the tables of a running job",
-     .usage = "[--double] FOLDER...\n"
+     .usage = "[--double | --accessor NAME] FOLDER...\n"
               "--servers LIST [--secret_file FILE]\n"
               "--pid N",
      .text = "FOLDER is one table (part-000-00000 ...) or a model with several tables (000, 001 "

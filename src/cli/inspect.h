@@ -7,15 +7,15 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "program/program.h"
 
 struct inspect_options {
-    bool summary;       /* program: counts only */
-    bool all;           /* tensor: every value */
-    bool twice;         /* table: of CtrDoubleAccessor */
-    const char *model;  /* model: file name of the program in a folder */
-    const char *params; /* model: file name of the combined parameters in a folder */
-    const char *names;  /* tensor: program that names the tensors of a combined file */
+    bool summary;         /* program: counts only */
+    bool all;             /* tensor: every value */
+    bool twice;           /* table: the accessor is CtrDoubleAccessor */
+    const char *accessor; /* table: name of its accessor */
+    const char *model;    /* model: file name of the program in a folder */
+    const char *params;   /* model: file name of the combined parameters in a folder */
+    const char *names;    /* tensor: program that names the tensors of a combined file */
     const char *servers, *secret_file; /* table: of a job that runs; NULL: of folders */
     int pid, timeout;                  /* table: a process of that job, 0: none; seconds */
 };
@@ -24,12 +24,8 @@ enum skiff_status inspect_program(const char *path, const struct inspect_options
                                   struct skiff_error *err);
 enum skiff_status inspect_model(const char *path, const struct inspect_options *o,
                                 struct skiff_error *err);
-/* what: NULL for all ops, an op type, or a program file or model. */
-enum skiff_status inspect_ops(const char *what, struct skiff_error *err);
-/* name: NULL for all layers. */
-enum skiff_status inspect_layers(const char *name, struct skiff_error *err);
-/* name: NULL for all functions of Paddle 2.x. */
-enum skiff_status inspect_functions(const char *name, struct skiff_error *err);
+/* Ops of a program file or a model. */
+enum skiff_status inspect_used_ops(const char *path, struct skiff_error *err);
 enum skiff_status inspect_tensor(const char *path, const struct inspect_options *o,
                                  struct skiff_error *err);
 enum skiff_status inspect_table(const char *path, const struct inspect_options *o,
@@ -37,8 +33,6 @@ enum skiff_status inspect_table(const char *path, const struct inspect_options *
 /* Tables of a job that runs: o->servers, or those of process o->pid. */
 enum skiff_status inspect_servers(const struct inspect_options *o, struct skiff_error *err);
 
-/* Shared: "    12 mul" lines, most used first, unknown types marked. */
-void inspect_op_counts(const struct skiff_program *p);
 /* "1.2 MB (1234567 bytes)" */
 const char *inspect_bytes(uint64_t n, char out[static 64]);
 

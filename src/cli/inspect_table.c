@@ -1,116 +1,14 @@
-/* inspect table: saved sparse tables, the shard files that servers write. Lines are
- *     key slot unseen_days delta_score show click embed_w ...
- *     key unseen_days delta_score show click embed_w ...         (CtrDoubleAccessor: --double)
- * and, of the dense parameters, which are one more table, numbers alone. */
+/* inspect table: saved sparse tables, and the tables of a running job. */
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/inspect.h"
-#include "train/job_tables.h"
-#include "data/source.h"
-#include "fs/fs.h"
-#include "store/file.h"
+#include "fleet/settings.h"
+#include "inspect/server_tables.h"
+#include "inspect/table_files.h"
 
-#define MOST_COLUMNS 16384
-#define NONCLK 0.1 /* of the score: fleet's defaults */
-#define SCORES 5
-
-static const double score_ends[SCORES - 1] = {0.1, 1, 10, 100};
-static const char *const score_names[SCORES] = {"below 0.1", "to 1", "to 10", "to 100", "above"};
-
-struct value_stats {
-    double least, most, sum;
-};
-
-struct file_stats {
-    int64_t files, rows, bytes;
-    int64_t by_columns[MOST_COLUMNS + 1]; /* rows with so many numbers behind the key */
-    struct value_stats show, click, unseen;
-    int64_t scores[SCORES];
-};
-
-static void count_value(struct value_stats *c, bool first, double v)
-{
-    c->least = first || v < c->least ? v : c->least;
-    c->most = first || v > c->most ? v : c->most;
-    c->sum += v;
-}
-
-static void count_row(struct file_stats *t, const double *v, bool twice)
-{
-    const double *unseen = v + (twice ? 0 : 1);
-    double show = unseen[2], click = unseen[3], score = (show - click) * NONCLK + click;
-    int i = 0;
-    while (i < SCORES - 1 && score >= score_ends[i])
-        i++;
-    t->scores[i]++;
-    count_value(&t->unseen, !t->rows, unseen[0]);
-    count_value(&t->show, !t->rows, show);
-    count_value(&t->click, !t->rows, click);
-}
-
-/* Numbers of a line: how many; the first few go to out. -1: something else stands there. */
-static int read_numbers(const char *line, size_t n, double *out, int capacity)
-{
-    const char *end = line + n;
-    int count = 0;
-    for (char *stop; line < end; count++) {
-        double v = strtod(line, &stop);
-        if (stop == line || stop > end || (stop < end && *stop != ' '))
-            return -1;
-        if (count < capacity)
-            out[count] = v;
-        for (line = stop; line < end && *line == ' ';)
-            line++;
-    }
-    return count;
-}
-
-static enum skiff_status read_file(const char *path, bool dense, bool twice, struct file_stats *t,
-                                   struct skiff_error *err)
-{
-    struct stream *stream;
-    struct source s;
-    const char *line;
-    size_t n;
-    TRY(stream_open(path, NULL, &stream, err));
-    TRY(source_open(&s, stream, 0, err));
-    s.unpack_ratio = -1;
-    enum skiff_status status;
-    while ((status = source_line(&s, &line, &n, err)) == SKIFF_OK) {
-        double v[8];
-        int count = read_numbers(line, n, v, 8), least = dense ? 1 : twice ? 6 : 7;
-        if (count < least || count > MOST_COLUMNS) {
-            status = error_set(err, SKIFF_FORMAT, "%s:%" PRId64 ": expected %s, found \"%.*s\"%s",
-                               path, s.line, dense ? "numbers" : "a key and at least 6 numbers",
-                               (int)(n < 60 ? n : 60), line,
-                               dense ? ""
-                                     : "; the output of a converter (table_accessor_save_param of "
-                                       "the table's settings) cannot be read here");
-            break;
-        }
-        if (!dense)
-            count_row(t, v + 1, twice);
-        t->by_columns[dense ? count : count - 1]++;
-        t->rows++;
-    }
-    source_close(&s);
-    return status == SKIFF_END ? SKIFF_OK : status;
-}
-
-/* "part-000-00001.gz": a shard; "part-000.gz": dense parameters, or rows of 000_cache. */
-static bool is_part(const char *path, bool *dense)
-{
-    const char *name = strrchr(path, '/');
-    name = name ? name + 1 : path;
-    if (strncmp(name, "part-", 5) != 0)
-        return false;
-    *dense = !strchr(name + 5, '-') && !strstr(path, "_cache/part-");
-    return true;
-}
+/* ---- saved tables ---- */
 
 static void print_column(const char *name, const struct value_stats *c, int64_t rows)
 {
@@ -118,114 +16,155 @@ static void print_column(const char *name, const struct value_stats *c, int64_t 
            c->most);
 }
 
-static void print_table(const struct file_stats *t, bool dense)
+static void print_statistics(const struct table_files *t)
 {
-    char bytes[64];
-    printf("  %" PRId64 " rows in %" PRId64 " files, %s%s\n", t->rows, t->files,
-           inspect_bytes((uint64_t)t->bytes, bytes), dense ? ": dense parameters" : "");
-    for (int i = 0; i <= MOST_COLUMNS; i++)
-        if (t->by_columns[i])
-            printf("    %" PRId64 " rows have %d numbers\n", t->by_columns[i], i);
-    if (dense || !t->rows)
-        return;
     print_column("show", &t->show, t->rows);
     print_column("click", &t->click, t->rows);
     print_column("unseen days", &t->unseen, t->rows);
     printf("    score       ");
-    for (int i = 0; i < SCORES; i++)
-        printf(" %s: %" PRId64 "%s", score_names[i], t->scores[i], i < SCORES - 1 ? "," : "\n");
+    for (int i = 0; i < TABLE_SCORES; i++)
+        printf(" %s: %" PRId64 "%s", table_score_names[i], t->scores[i],
+               i < TABLE_SCORES - 1 ? "," : "\n");
 }
 
-static enum skiff_status read_parts(const struct fs_list *l, const struct inspect_options *o,
-                                    struct file_stats *t, bool *dense, struct skiff_error *err)
+static void print_files(void *arg, const struct table_files *t)
 {
-    for (int i = 0; i < l->count; i++) {
-        const struct fs_entry *e = &l->entries[i];
-        int64_t before = t->rows;
-        const char *name = strrchr(e->path, '/');
-        if (e->stat.folder || !is_part(e->path, dense))
-            continue;
-        TRY(read_file(e->path, *dense, o->twice, t, err));
-        printf("  %-24s %" PRId64 " rows, %" PRId64 " bytes\n", name ? name + 1 : e->path,
-               t->rows - before, e->stat.size);
-        t->files++;
-        t->bytes += e->stat.size;
-    }
-    return SKIFF_OK;
+    char bytes[64];
+    printf("%s\n", t->path);
+    for (int i = 0; i < t->nparts; i++)
+        printf("  %-24s %" PRId64 " rows, %" PRId64 " bytes\n", t->parts[i].name, t->parts[i].rows,
+               t->parts[i].bytes);
+    printf("  %" PRId64 " rows in %d files, %s%s\n", t->rows, t->nparts,
+           inspect_bytes((uint64_t)t->bytes, bytes), t->dense ? ": dense parameters" : "");
+    for (int i = 0; i < t->ncolumns; i++)
+        printf("    %" PRId64 " rows have %d numbers\n", t->columns[i].rows, t->columns[i].columns);
+    if (t->statistics && t->rows)
+        print_statistics(t);
+    for (const char *at = t->state.data; at && *at; at += strcspn(at, "\n") + 1)
+        printf("    in the job   %.*s\n", (int)strcspn(at, "\n"), at);
 }
 
-/* How the job had the table when it was saved, if it was `skiff train` that did (".../000": the
- * line that begins so, of the file next to it). */
-static void print_state(const char *path)
-{
-    struct buf text = BUF_INIT, file = BUF_INIT;
-    size_t n;
-    const char *name = path_last(path, &n);
-    buf_printf(&file, "%.*s" JOB_TABLES_FILE, (int)(name - path), path);
-    if (file_exists(file.data) && file_read(file.data, &text, NULL) == SKIFF_OK) {
-        char *rest = text.data;
-        for (char *line; (line = strsep(&rest, "\n"));)
-            if (n && !strncmp(line, name, n) && line[n] == ' ')
-                printf("    in the job   %s\n", line + n + 1);
-    }
-    buf_deinit(&text);
-    buf_deinit(&file);
-}
-
-/* One table's folder; *out: it is one. */
-static enum skiff_status inspect_folder(const char *path, const struct inspect_options *o,
-                                        bool *out, struct skiff_error *err)
-{
-    struct fs_list l = {0};
-    bool dense = false, any = false;
-    struct file_stats *t = mem_alloc_or_die(sizeof *t);
-    enum skiff_status status = fs_list(NULL, path, &l, err);
-    for (int i = 0; status == SKIFF_OK && i < l.count && !any; i++)
-        any = !l.entries[i].stat.folder && is_part(l.entries[i].path, &dense);
-    if (any) {
-        printf("%s\n", path);
-        status = read_parts(&l, o, t, &dense, err);
-    }
-    if (any && status == SKIFF_OK) {
-        print_table(t, dense);
-        print_state(path);
-    }
-    *out |= any;
-    fs_list_deinit(&l);
-    free(t);
-    return status;
-}
-
-/* What a save that was cut short has left. */
-static bool is_hidden(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return (slash ? slash + 1 : path)[0] == '.';
-}
-
-/* The folder itself, or the tables in it: 000, 001, ... */
 enum skiff_status inspect_table(const char *path, const struct inspect_options *o,
                                 struct skiff_error *err)
 {
-    struct fs_list l = {0};
-    struct fs_stat st;
-    bool any = false;
-    TRY(fs_look(NULL, path, &st, err));
-    if (!st.folder)
-        return error_set(err, SKIFF_INVALID,
-                         "%s is a file; expected the folder of a saved table (part-000-00000 ...) "
-                         "or of a model with such folders (000, 001 ...)",
-                         path);
-    TRY(inspect_folder(path, o, &any, err));
-    enum skiff_status status = any ? SKIFF_OK : fs_list(NULL, path, &l, err);
-    for (int i = 0; status == SKIFF_OK && i < l.count; i++)
-        if (l.entries[i].stat.folder && !is_hidden(l.entries[i].path))
-            status = inspect_folder(l.entries[i].path, o, &any, err);
-    fs_list_deinit(&l);
-    if (status == SKIFF_OK && !any)
-        status = error_set(err, SKIFF_NOT_FOUND,
-                           "%s contains no files of sparse tables (part-000-00000 ...); skiff "
-                           "inspect model and skiff inspect tensor show other models",
-                           path);
+    const struct accessor_class *accessor = accessor_find(o->accessor);
+    if (!accessor)
+        return error_set(
+            err, SKIFF_INVALID,
+            "no accessor %s; expected a name of accessor_class in the table's settings",
+            o->accessor);
+    if (o->twice)
+        accessor = &accessor_ctr_double;
+    return table_files_walk(path, accessor, print_files, NULL, err);
+}
+
+/* ---- tables of a running job ---- */
+
+static const char *const heads[] = {"rows",    "bytes",      "limit",      "waiting",  "admitted",
+                                    "refused", "expired",    "dropped",    "hit rate", "prefetched",
+                                    "on disk", "disk bytes", "written/row"};
+#define COLUMNS ((int)(sizeof heads / sizeof heads[0]))
+
+static void cells(const struct ps_table_state *s, char out[COLUMNS][32])
+{
+    uint64_t counts[] = {s->waiting, s->admitted, s->refused, s->expired, s->evicted};
+    uint64_t asked = s->hits + s->misses;
+    for (int i = 0; i < COLUMNS; i++)
+        strcpy(out[i], "-");
+    snprintf(out[0], 32, "%" PRIu64, s->rows);
+    ps_bytes_text(s->bytes, out[1]);
+    if (s->limit)
+        ps_bytes_text(s->limit, out[2]);
+    for (int i = 0; i < 5; i++)
+        snprintf(out[3 + i], 32, "%" PRIu64, counts[i]);
+    if (asked)
+        snprintf(out[8], 32, "%.1f %%", 100.0 * (double)s->hits / (double)asked);
+    if (asked || s->disk_rows) {
+        snprintf(out[9], 32, "%" PRIu64, s->fetched);
+        snprintf(out[10], 32, "%" PRIu64, s->disk_rows);
+        ps_bytes_text(s->disk_bytes, out[11]);
+    }
+    if (s->written_rows)
+        snprintf(out[12], 32, "%.0f bytes", (double)s->written_bytes / (double)s->written_rows);
+}
+
+static void print_row(const char *who, const struct ps_table_state *s)
+{
+    char text[COLUMNS][32];
+    cells(s, text);
+    printf("  %-10s", who);
+    for (int i = 0; i < COLUMNS; i++)
+        printf("%*s", i == COLUMNS - 1 ? 13 : 11, text[i]);
+    printf("\n");
+}
+
+static void print_table(const struct ps_table_info *t, const struct server_tables *answers, int n)
+{
+    struct ps_table_state sum = {0};
+    char who[32];
+    printf("table %s: %s\n  %-10s", t->table,
+           t->sparse_table ? "sparse" : "embedding parameter, updated by the program's optimizer",
+           "");
+    for (int i = 0; i < COLUMNS; i++)
+        printf("%*s", i == COLUMNS - 1 ? 13 : 11, heads[i]);
+    printf("\n");
+    for (int i = 0; i < n; i++) {
+        const struct ps_table_info *part = server_tables_find(&answers[i], t->table);
+        if (!part)
+            continue;
+        snprintf(who, sizeof who, "server %d", i);
+        print_row(who, &part->state);
+        ps_table_state_add(&sum, &part->state);
+    }
+    print_row("together", &sum);
+}
+
+static void print_all(const struct server_tables *answers, int n)
+{
+    for (uint32_t k = 0; k < answers[0].n; k++) {
+        printf("%s", k ? "\n" : "");
+        print_table(&answers[0].tables[k], answers, n);
+    }
+}
+
+static enum skiff_status take_servers(const struct inspect_options *o, struct role *role,
+                                      struct skiff_error *err)
+{
+    if (o->pid)
+        TRY(observer_environment(o->pid, err));
+    if (o->servers)
+        return role_list_parse("--servers", o->servers, &role->servers, &role->nservers, err);
+    TRY(role_from_env(role, SKIFF_ROLE_ENV_AUTO, NULL, NULL, err));
+    if (!role->nservers)
+        return error_set(
+            err, SKIFF_INVALID,
+            "process %d does not belong to a job with servers; expected a worker or a server",
+            o->pid);
+    return SKIFF_OK;
+}
+
+enum skiff_status inspect_servers(const struct inspect_options *o, struct skiff_error *err)
+{
+    struct role role = {.kind = SKIFF_WORKER};
+    struct settings settings = {0};
+    struct settings_security security = {.secret_file = o->secret_file};
+    struct server_tables *answers = NULL;
+    enum skiff_status status = take_servers(o, &role, err);
+    if (status == SKIFF_OK)
+        status = settings_read(&settings, NULL, NULL, err);
+    if (status == SKIFF_OK)
+        status = settings_set_security(&settings, &security, err);
+    struct observer_identity who = {.name = "skiff inspect",
+                                    .job = settings.job,
+                                    .secret = settings.secret,
+                                    .transport = settings.links,
+                                    .timeout_ms = o->timeout * 1000};
+    if (status == SKIFF_OK)
+        status = server_tables_ask(&who, role.servers, role.nservers, &answers, err);
+    if (status == SKIFF_OK) {
+        print_all(answers, role.nservers);
+        server_tables_deinit(answers, role.nservers);
+    }
+    role_deinit(&role);
     return status;
 }

@@ -17,6 +17,8 @@
 #define SAVE_EPOCH_STEM "rec_static" /* PaddleRec's, of the files of an epoch */
 #define SAVE_NETWORK "dnn_plugin"    /* beside shards: the network behind the tables */
 #define SAVE_DONEFILE "donefile.txt"
+#define SAVE_TABLE_STATES \
+    "__skiff_tables__" /* of skiff train: the state of each table, a line each */
 
 /* A folder with several kinds of files is of the first kind in this list. */
 enum save_layout {

@@ -61,6 +61,13 @@ struct accessor {
 
 enum save_mode { SAVE_ALL = 0, SAVE_DELTA = 1, SAVE_BASE = 2, SAVE_BATCH = 3, SAVE_PATCH = 5 };
 
+/* Numbers of a line of a file, behind the key. */
+struct accessor_columns {
+    int least;       /* a line has at least so many */
+    bool statistics; /* the others are set: which number is which, from 0 */
+    int unseen, delta, show, click, embed_w;
+};
+
 struct accessor_class {
     const char *name, *paddle; /* paddle: NULL, or the accessor_class of its configs */
     /* Computes the members that depend on the options. INVALID. */
@@ -91,6 +98,7 @@ struct accessor_class {
     enum skiff_status (*take)(const struct accessor *a, const double *numbers, int n,
                               struct table_row *r, struct skiff_error *err);
     int digits; /* of the numbers in a file */
+    struct accessor_columns columns;
 };
 
 #define ACCESSOR(name) extern const struct accessor_class accessor_##name;

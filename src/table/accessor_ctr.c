@@ -224,15 +224,31 @@ enum skiff_status ctr_wrong_count(const struct accessor *a, const struct table_r
                      least + a->options.embedx + ctr_embedx_states(a));
 }
 
+void ctr_stats_out(const struct accessor *a, const struct table_row *r, double *out)
+{
+    const struct accessor_columns *c = &a->class->columns;
+    out[c->unseen] = r->values[a->unseen];
+    out[c->delta] = r->values[a->delta];
+    out[c->show] = ctr_stat(a, r, a->show);
+    out[c->click] = ctr_stat(a, r, a->click);
+    out[c->embed_w] = r->values[a->embed_w];
+}
+
+void ctr_stats_in(const struct accessor *a, struct table_row *r, const double *numbers)
+{
+    const struct accessor_columns *c = &a->class->columns;
+    r->values[a->unseen] = (float)numbers[c->unseen];
+    r->values[a->delta] = (float)numbers[c->delta];
+    ctr_set_stat(a, r, a->show, numbers[c->show]);
+    ctr_set_stat(a, r, a->click, numbers[c->click]);
+    r->values[a->embed_w] = (float)numbers[c->embed_w];
+}
+
 int ctr_numbers(const struct accessor *a, const struct table_row *r, double *out)
 {
     int states = ctr_embed_states(a), x = a->options.embedx, at = 6;
     out[0] = r->values[a->slot];
-    out[1] = r->values[a->unseen];
-    out[2] = r->values[a->delta];
-    out[3] = ctr_stat(a, r, a->show);
-    out[4] = ctr_stat(a, r, a->click);
-    out[5] = r->values[a->embed_w];
+    ctr_stats_out(a, r, out);
     ctr_copy_out(r, a->embed_state, states, out + at);
     at += states;
     if (!ctr_prints_embedx(a, r))
@@ -249,11 +265,7 @@ enum skiff_status ctr_take(const struct accessor *a, const double *numbers, int 
     if (n != least && n != least + x + ctr_embedx_states(a))
         return ctr_wrong_count(a, r, n, err);
     r->values[a->slot] = (float)numbers[0];
-    r->values[a->unseen] = (float)numbers[1];
-    r->values[a->delta] = (float)numbers[2];
-    ctr_set_stat(a, r, a->show, numbers[3]);
-    ctr_set_stat(a, r, a->click, numbers[4]);
-    r->values[a->embed_w] = (float)numbers[5];
+    ctr_stats_in(a, r, numbers);
     ctr_copy_in(r, a->embed_state, states, numbers + 6);
     if (n == least)
         return SKIFF_OK;

@@ -27,6 +27,14 @@ void ctr_saved(const struct accessor *a, struct table_row *r, int mode, bool wri
 
 /* sparse and ctr_common, in files:
  *     slot unseen delta show click embed_w embed_state [embedx_w embedx_state] */
+#define CTR_COLUMNS                                                                     \
+    {                                                                                   \
+        .least = 6, .statistics = true, .unseen = 1, .delta = 2, .show = 3, .click = 4, \
+        .embed_w = 5                                                                    \
+    }
+/* The statistics and embed_w, where the accessor's columns are. */
+void ctr_stats_out(const struct accessor *a, const struct table_row *r, double *out);
+void ctr_stats_in(const struct accessor *a, struct table_row *r, const double *numbers);
 int ctr_numbers(const struct accessor *a, const struct table_row *r, double *out);
 enum skiff_status ctr_take(const struct accessor *a, const double *numbers, int n,
                            struct table_row *r, struct skiff_error *err);

@@ -46,4 +46,5 @@ const struct accessor_class accessor_ctr_common = {
     .numbers = ctr_numbers,
     .take = ctr_take,
     .digits = 6,
+    .columns = CTR_COLUMNS,
 };

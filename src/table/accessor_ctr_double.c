@@ -34,11 +34,7 @@ static void double_push(const struct accessor *a, struct table_row *const *r, si
 static int double_numbers(const struct accessor *a, const struct table_row *r, double *out)
 {
     int states = ctr_embed_states(a), xstates = ctr_embedx_states(a), at = 5 + states;
-    out[0] = r->values[a->unseen];
-    out[1] = r->values[a->delta];
-    out[2] = ctr_stat(a, r, a->show);
-    out[3] = ctr_stat(a, r, a->click);
-    out[4] = r->values[a->embed_w];
+    ctr_stats_out(a, r, out);
     ctr_copy_out(r, a->embed_state, states, out + 5);
     out[at++] = r->values[a->slot];
     if (!ctr_prints_embedx(a, r))
@@ -54,11 +50,7 @@ static enum skiff_status double_take(const struct accessor *a, const double *num
     int states = ctr_embed_states(a), xstates = ctr_embedx_states(a), least = 6 + states;
     if (n != least && n != least + xstates + a->options.embedx)
         return ctr_wrong_count(a, r, n, err);
-    r->values[a->unseen] = (float)numbers[0];
-    r->values[a->delta] = (float)numbers[1];
-    ctr_set_stat(a, r, a->show, numbers[2]);
-    ctr_set_stat(a, r, a->click, numbers[3]);
-    r->values[a->embed_w] = (float)numbers[4];
+    ctr_stats_in(a, r, numbers);
     ctr_copy_in(r, a->embed_state, states, numbers + 5);
     r->values[a->slot] = (float)numbers[5 + states];
     if (n == least)
@@ -86,4 +78,11 @@ const struct accessor_class accessor_ctr_double = {
     .numbers = double_numbers,
     .take = double_take,
     .digits = 6,
+    .columns = {.least = 6,
+                .statistics = true,
+                .unseen = 0,
+                .delta = 1,
+                .show = 2,
+                .click = 3,
+                .embed_w = 4},
 };

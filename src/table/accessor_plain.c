@@ -100,4 +100,5 @@ const struct accessor_class accessor_plain = {
     .numbers = plain_numbers,
     .take = plain_take,
     .digits = 9,
+    .columns = {.least = 1},
 };

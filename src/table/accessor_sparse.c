@@ -43,4 +43,5 @@ const struct accessor_class accessor_sparse = {
     .numbers = ctr_numbers,
     .take = ctr_take,
     .digits = 6,
+    .columns = CTR_COLUMNS,
 };

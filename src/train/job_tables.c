@@ -15,6 +15,7 @@
 #include "fleet/epochs.h"
 #include "net/ps.h"
 #include "program/op_kind.h"
+#include "save/contents.h"
 #include "store/file.h"
 #include "store/folder_save.h"
 #include "store/save_retry.h"
@@ -92,7 +93,7 @@ static enum skiff_status save_states(struct skiff_fleet *f, const char *dir,
         ps_table_state_text(&s, false, &text);
         buf_str(&text, "\n");
     }
-    buf_printf(&path, "%s/" JOB_TABLES_FILE, dir);
+    buf_printf(&path, "%s/" SAVE_TABLE_STATES, dir);
     if (status == SKIFF_OK)
         status = file_write(path.data, text.data, text.len, err);
     buf_deinit(&path);

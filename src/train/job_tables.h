@@ -6,9 +6,6 @@
 #include "train/job.h"
 #include "fleet/report.h"
 
-/* Of a model that `skiff train` has saved: how its tables were then, a line each. */
-#define JOB_TABLES_FILE "__skiff_tables__"
-
 /* All of them together, for the line of progress; asked for every few seconds. */
 struct job_tables_line {
     char text[REPORT_TABLES]; /* ps_table_state_text; "": no tables */
