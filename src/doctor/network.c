@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/mode.h"
-#include "cli/doctor.h"
+#include "doctor/doctor_parts.h"
 #include "fleet/observer.h"
 #include "net/host.h"
 #include "net/membership.h"

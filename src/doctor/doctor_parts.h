@@ -1,14 +1,17 @@
-/* Doctor: what is wrong with a job before it runs, or while it does. cmd_doctor.c looks at roles,
- * limits, variables and the config, doctor_net.c at names, ports and links. */
-#ifndef CLI_DOCTOR_H
-#define CLI_DOCTOR_H
+/* What the checks share. doctor.c looks at roles, limits, variables and the config, network.c at
+ * names, ports and links. */
+#ifndef DOCTOR_DOCTOR_PARTS_H
+#define DOCTOR_DOCTOR_PARTS_H
 
 #include <stdbool.h>
 
+#include "doctor/doctor.h"
 #include "fleet/role.h"
 
 struct doctor {
-    int fine, warnings, wrong;
+    doctor_fn on_finding;
+    void *arg;
+    struct doctor_result result;
     const char *job, *secret; /* of the job that may run; "" */
     const char *transport;    /* "": the usual one */
     int timeout_ms;           /* per link */
