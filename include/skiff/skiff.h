@@ -12,6 +12,7 @@
 #include <skiff/io.h>
 #include <skiff/layers.h>
 #include <skiff/metric.h>
+#include <skiff/metrics.h>
 #include <skiff/mode.h>
 #include <skiff/net.h>
 #include <skiff/optimizer.h>

@@ -4,6 +4,7 @@
  *
  * Callbacks run on the thread of the trainer that calls them (executor/trainer.h); those of the
  * caller get his pointer, not ours. One thread uses a dataset at a time. */
+#include <skiff/metrics.h>
 #include <skiff/train.h>
 
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include "data/dataset.h"
 #include "executor/metrics.h"
 #include "executor/trainer.h"
+#include "metrics/metrics.h"
+#include "program/job.h"
 #include "program/op_kind.h"
 
 struct skiff_dataset {
@@ -22,7 +25,8 @@ struct skiff_dataset {
     char *pipe;
     char **files;
     int nfiles;
-    struct dataset *made; /* NULL: settings have changed */
+    struct dataset *made;    /* NULL: settings have changed */
+    struct metrics *metrics; /* of all that were made */
     struct skiff_error error;
     /* reading by hand */
     int read_threads, read_thread;    /* of the dataset: how many have batches, whose turn it is */
@@ -59,6 +63,7 @@ struct skiff_dataset *skiff_dataset_create(const char *kind, struct skiff_error 
     dataset_config_init(&d->config);
     schema_init(&d->schema);
     d->config.kind = queue ? DATASET_QUEUE : DATASET_MEMORY;
+    d->config.metrics = d->metrics = metrics_create(NULL, 0);
     return d;
 }
 
@@ -79,6 +84,7 @@ void skiff_dataset_destroy(struct skiff_dataset *d)
     drop_files(d);
     reader_config_deinit(&d->config.reader);
     schema_deinit(&d->schema);
+    metrics_destroy(d->metrics);
     free(d->pipe);
     free(d);
 }
@@ -445,6 +451,28 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
     }
     eval_metrics_deinit(&c.metrics);
     return status;
+}
+
+char *skiff_metrics_text(const struct skiff_metrics_sources *sources)
+{
+    static const struct skiff_metrics_sources none;
+    const struct skiff_metrics_sources *from = sources ? sources : &none;
+    struct metrics_snapshot now = {0};
+    struct executor_options executor;
+    struct buf text = BUF_INIT;
+    if (from->executor) {
+        executor_settings(from->executor, &executor);
+        snapshot_add(&now, executor.metrics);
+    }
+    const struct skiff_program *p = from->program ? program_to_run(from->program) : NULL;
+    if (p && p->job && p->job->class->snapshot)
+        p->job->class->snapshot(p->job, &now);
+    if (from->dataset)
+        snapshot_add(&now, from->dataset->metrics);
+    snapshot_add_memory(&now);
+    snapshot_prometheus(&now, &text);
+    snapshot_deinit(&now);
+    return text.data;
 }
 
 enum skiff_status skiff_executor_train(struct skiff_executor *e, const struct skiff_program *p,

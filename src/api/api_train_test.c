@@ -62,6 +62,45 @@ static double weight_sum(const struct linreg *l)
     return sum;
 }
 
+/* The text has these lines. */
+static void expect_lines(const struct skiff_metrics_sources *from, const char *const *lines, int n)
+{
+    char *text = skiff_metrics_text(from);
+    for (int i = 0; i < n; i++)
+        if (!strstr(text, lines[i]))
+            fail_msg("expected %sin:\n%s", lines[i], text);
+    free(text);
+}
+
+static void counts_what_it_does(void **state)
+{
+    static const char *const trained[] = {"\nskiff_train_batches_total{work=\"train\"} 40\n",
+                                          "\nskiff_train_samples_total{work=\"train\"} 160\n",
+                                          "\nskiff_train_samples_total{work=\"evaluate\"} 80\n",
+                                          "\nskiff_step_seconds_count{part=\"read\"} 40\n",
+                                          "\nskiff_step_seconds_count{part=\"compute\"} 40\n",
+                                          "\nskiff_data_files_total 3\n",
+                                          "\nskiff_data_samples_total 240\n",
+                                          "\nskiff_data_bad_lines_total{kind=\"form\"} 0\n",
+                                          "\nskiff_memory_peak_bytes "};
+    (void)state;
+    struct linreg l;
+    struct skiff_error err = {0};
+    linreg_open(&l, "QueueDataset");
+    const struct skiff_program *main = skiff_net_main(l.net);
+    struct skiff_metrics_sources from = {.executor = l.exe, .program = main, .dataset = l.data};
+    for (int epoch = 0; epoch < 2; epoch++)
+        assert_int_equal(skiff_executor_train(l.exe, main, l.data, NULL, NULL, &err), SKIFF_OK);
+    skiff_dataset_set(l.data, "drop_last", "1"); /* it is made anew, and goes on counting */
+    assert_int_equal(skiff_executor_infer(l.exe, main, l.data, NULL, NULL, &err), SKIFF_OK);
+    expect_lines(&from, trained, sizeof trained / sizeof *trained);
+    char *memory = skiff_metrics_text(NULL);
+    assert_non_null(strstr(memory, "\nskiff_memory_bytes "));
+    assert_null(strstr(memory, "skiff_train"));
+    free(memory);
+    linreg_close(&l);
+}
+
 struct seen {
     int prints, handled, stops;
     bool has[2];
@@ -252,8 +291,8 @@ static void test_no_metrics(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_train), cmocka_unit_test(test_metrics),
-        cmocka_unit_test(test_no_metrics), cmocka_unit_test(handler_is_called),
-        cmocka_unit_test(mistakes_are_reported)};
+        cmocka_unit_test(files_train),       cmocka_unit_test(counts_what_it_does),
+        cmocka_unit_test(test_metrics),      cmocka_unit_test(test_no_metrics),
+        cmocka_unit_test(handler_is_called), cmocka_unit_test(mistakes_are_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,6 +169,8 @@ enum skiff_status comm_create(const struct comm_options *options, struct job **o
     if (c->options.own)
         job_plan_ref(c->options.own);
     session_fill(&c->options.session, c->options.plan);
+    c->metrics = metrics_create("worker", options->session.worker);
+    c->options.session.metrics = c->metrics;
     if (!c->options.own)
         c->options.session.hub = c->options.host.hub;
     pthread_mutex_init(&c->lock, NULL);
@@ -197,6 +199,7 @@ static enum skiff_status open_own(struct comm *c, struct skiff_error *err)
     o.hub = c->options.host.hub;
     o.silence_ms = COMM_HOST_SILENCE_MS;
     o.on_log = NULL;
+    o.metrics = NULL;
     return session_open(&o, &c->own, err);
 }
 
@@ -369,6 +372,14 @@ bool comm_job_waits(struct job *j, const struct skiff_program *p)
     return may_join(comm_of(j));
 }
 
+void comm_job_snapshot(struct job *j, struct metrics_snapshot *out)
+{
+    struct comm *c = comm_of(j);
+    snapshot_add(out, c->metrics);
+    if (c->options.host.metrics)
+        snapshot_add(out, c->options.host.metrics);
+}
+
 enum skiff_status comm_job_close(struct job *j, struct skiff_error *err)
 {
     struct comm *c = comm_of(j);
@@ -417,6 +428,7 @@ void comm_job_destroy(struct job *j)
     free((char *)c->options.session.job);
     free((char *)c->options.session.secret);
     free((char *)c->options.session.transport);
+    metrics_destroy(c->metrics);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }

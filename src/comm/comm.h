@@ -18,7 +18,8 @@ struct comm_host {
     enum skiff_status (*open)(void *self, struct skiff_error *err); /* may be called again */
     void (*end)(void *self);                                        /* the worker has left */
     void (*close)(void *self);
-    struct inproc_hub *hub; /* where it is found */
+    struct inproc_hub *hub;  /* where it is found */
+    struct metrics *metrics; /* what it has counted, until close; NULL: there is no server */
 };
 /* Neither side declares the other dead because the machine is busy: both are this process. */
 #define COMM_HOST_SILENCE_MS (24 * 3600 * 1000)

@@ -63,7 +63,8 @@ struct comm {
     struct skiff_scope *scope; /* a reference, from start on */
     struct comm_var *recvs;    /* parameters that trainers hold; direct: slices, one by one */
     int nrecvs;
-    void *state; /* the mode's */
+    struct metrics *metrics; /* of the session with the job's servers */
+    void *state;             /* the mode's */
 };
 
 void slices_copy(struct comm_var *to, const struct job_slices *from);
@@ -162,6 +163,7 @@ void comm_job_thread_end(struct job *j);
 enum skiff_status comm_job_begin(struct job *j, const struct skiff_program *p,
                                  struct skiff_scope *scope, bool *done, struct skiff_error *err);
 bool comm_job_waits(struct job *j, const struct skiff_program *p);
+void comm_job_snapshot(struct job *j, struct metrics_snapshot *out);
 enum skiff_status comm_job_close(struct job *j, struct skiff_error *err);
 void comm_job_destroy(struct job *j);
 
@@ -185,7 +187,7 @@ extern const struct job_class step_class;
     .recv = comm_job_recv, .send_barrier = comm_job_barrier, .lookup = comm_job_lookup, \
     .save_table = comm_job_save_table, .begin = comm_job_begin, .waits = comm_job_waits, \
     .threads_begin = comm_job_threads_begin, .thread_end = comm_job_thread_end, \
-    .close = comm_job_close, .destroy = comm_job_destroy
+    .snapshot = comm_job_snapshot, .close = comm_job_close, .destroy = comm_job_destroy
 /* in modes with `ahead`: without these slots, kernels do not even collect the ids */
 #define COMM_PREFETCH_SLOTS \
     .lookup_prefetch = comm_job_lookup_prefetch, .lookup_take = comm_job_lookup_take, \

@@ -128,6 +128,9 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
     d->bad.idle_arg = config->on_idle_arg;
     d->bad.on_odd = config->on_odd;
     d->bad.arg = config->on_bad_arg;
+    if (!config->metrics)
+        d->config.metrics = d->own_metrics = metrics_create(NULL, 0);
+    scan_metrics_init(&d->metrics, d->config.metrics);
     store_init(&d->store);
     d->plan = (struct scan_plan){.schema = &d->schema,
                                  .reader = &d->reader,
@@ -138,6 +141,7 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
                                  .unpack_ratio = config->unpack_ratio,
                                  .idle_lines = config->idle_lines,
                                  .bad = &d->bad,
+                                 .metrics = &d->metrics,
                                  .stop = &d->stop};
     set_rules(d, config->rules);
     d->cursor.files = &d->files;
@@ -174,6 +178,7 @@ void dataset_destroy(struct dataset *d)
     schema_deinit(&d->schema);
     schema_deinit(&d->visible);
     bad_lines_deinit(&d->bad);
+    metrics_destroy(d->own_metrics);
     pthread_mutex_destroy(&d->lock);
     free((char *)d->config.pipe_command);
     free((char *)d->config.cache_dir);
@@ -419,6 +424,11 @@ double dataset_progress(const struct dataset *d)
     for (int i = 0; i < d->nlanes; i++)
         done += atomic_load_explicit(&d->thread_states[i].scan.bytes_done, memory_order_relaxed);
     return done < d->files.bytes ? (double)done / (double)d->files.bytes : 1;
+}
+
+struct metrics *dataset_metrics(const struct dataset *d)
+{
+    return d->config.metrics;
 }
 
 int64_t dataset_bad_lines(const struct dataset *d)

@@ -75,6 +75,8 @@ struct dataset {
     struct scan_plan plan;
     struct data_rules rules; /* of the plan; no slots: none */
     struct bad_lines bad;
+    struct metrics *own_metrics; /* NULL: they are the owner's (config.metrics) */
+    struct scan_metrics metrics;
     struct file_cursor cursor;
     struct file_piece *pieces; /* of the cursor; NULL: whole files */
     bool read_stdin;           /* an epoch has consumed it */

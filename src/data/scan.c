@@ -43,6 +43,19 @@ enum skiff_status scan_open(struct scan *s, const struct scan_plan *plan, struct
     return status;
 }
 
+void scan_metrics_init(struct scan_metrics *m, struct metrics *registry)
+{
+    static const char *const kinds[BAD_KINDS] = {
+        [BAD_FORM] = "form", [BAD_EMPTY_LINE] = "empty", [BAD_NO_LABEL] = "no label",
+        [BAD_NAME] = "name", [BAD_LABEL] = "label",      [BAD_NUMBER] = "number",
+        [BAD_ID] = "id"};
+    *m = (struct scan_metrics){.files = metrics_get(registry, METRIC_DATA_FILES),
+                               .bytes = metrics_get(registry, METRIC_DATA_BYTES),
+                               .samples = metrics_get(registry, METRIC_DATA_SAMPLES)};
+    for (int i = 0; i < BAD_KINDS; i++)
+        m->bad[i] = metrics_get(registry, METRIC_DATA_BAD_LINES, kinds[i]);
+}
+
 static void scan_close_file(struct scan *s)
 {
     if (s->active)
@@ -79,6 +92,8 @@ static enum skiff_status scan_begin(struct scan *s, struct stream *stream, struc
     s->source.unpack_ratio = s->plan->unpack_ratio ? s->plan->unpack_ratio : SOURCE_UNPACK_RATIO;
     s->sample_line = s->reported = s->samples = 0;
     s->active = reader;
+    if (s->plan->metrics)
+        metric_add(s->plan->metrics->files, 1);
     if (reader->class->begin) {
         enum skiff_status status = reader->class->begin(reader, &s->source, err);
         if (status < 0) {
@@ -207,6 +222,8 @@ enum skiff_status scan_bad_line(struct scan *s, int64_t line, enum bad_kind kind
     error_prefix(why, why->code, scan_has_lines(s) ? "%s:%" PRId64 : "%s: sample %" PRId64, s->path,
                  line);
     int64_t limit = bad ? bad->limit : 0, count = 1;
+    if (s->plan->metrics)
+        metric_add(s->plan->metrics->bad[kind], 1);
     if (bad) {
         pthread_mutex_lock(&bad->lock);
         bad->kind = kind;
@@ -268,6 +285,8 @@ static enum skiff_status scan_skip_empty(struct scan *s, struct batch *b, struct
         TRY(source_skip_empty(&s->source, most, &n, err));
     batch_holes(b, n);
     atomic_fetch_add(&bad->count, n);
+    if (s->plan->metrics)
+        metric_add(s->plan->metrics->bad[BAD_EMPTY_LINE], n);
     return SKIFF_OK;
 }
 
@@ -390,6 +409,17 @@ static void scan_record_position(const struct scan *s, struct batch *b, int64_t 
         b->first = b->last;
 }
 
+static void scan_count(struct scan *s, int64_t rows)
+{
+    int64_t bytes = s->bytes_before + stream_report(s->source.stream);
+    int64_t before = atomic_load_explicit(&s->bytes_done, memory_order_relaxed);
+    atomic_store_explicit(&s->bytes_done, bytes, memory_order_relaxed);
+    if (!s->plan->metrics)
+        return;
+    metric_add(s->plan->metrics->bytes, bytes - before);
+    metric_add(s->plan->metrics->samples, rows);
+}
+
 enum skiff_status scan_rows(struct scan *s, struct batch *b, int64_t max_rows,
                             struct skiff_error *err)
 {
@@ -417,8 +447,7 @@ enum skiff_status scan_rows(struct scan *s, struct batch *b, int64_t max_rows,
     }
     scan_report(s, status == SKIFF_END);
     scan_record_position(s, b, from);
-    atomic_store_explicit(&s->bytes_done, s->bytes_before + stream_report(s->source.stream),
-                          memory_order_relaxed);
+    scan_count(s, b->rows - from);
     if (status == SKIFF_END)
         scan_close_file(s);
     return status;

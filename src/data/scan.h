@@ -17,6 +17,7 @@
 #include "data/files.h"
 #include "data/reader.h"
 #include "data/rules.h"
+#include "metrics/metrics.h"
 
 /* Bad lines over all scans of a plan. */
 struct bad_lines {
@@ -51,6 +52,12 @@ void bad_lines_deinit(struct bad_lines *bad);
 enum skiff_status idle_check(const char *path, int64_t lines, int64_t limit,
                              struct skiff_error *err);
 
+/* What scans of a plan read, over all epochs. */
+struct scan_metrics {
+    struct metric *files, *bytes, *samples, *bad[BAD_KINDS];
+};
+void scan_metrics_init(struct scan_metrics *m, struct metrics *registry);
+
 struct scan_plan {
     const struct schema *schema;
     const struct reader_config *reader;
@@ -64,6 +71,7 @@ struct scan_plan {
     const struct data_rules
         *rules; /* NULL: any value is good; a row that breaks one is a bad line */
     struct bad_lines *bad;
+    const struct scan_metrics *metrics; /* NULL: not counted */
     const atomic_bool *stop; /* NULL, or: reading fails with STATE soon after it becomes true */
 };
 

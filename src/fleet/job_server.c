@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "fleet/report_member.h"
+#include "metrics/metrics.h"
 #include "program/op_kind.h"
 #include "server/server.h"
 
@@ -23,6 +24,7 @@ struct server_job {
     struct server_plan *plan; /* of main */
     struct settings settings;
     struct server_options options;
+    struct metrics *metrics;
     struct server *own; /* made by init */
     _Atomic(struct server *) running;
     atomic_bool stopped;
@@ -113,10 +115,16 @@ static enum skiff_status server_close(struct job *j, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+static void snapshot(struct job *j, struct metrics_snapshot *out)
+{
+    snapshot_add(out, of(j)->metrics);
+}
+
 static void destroy(struct job *j)
 {
     struct server_job *s = of(j);
     server_destroy(s->own);
+    metrics_destroy(s->metrics);
     program_destroy(s->main);
     program_destroy(s->startup);
     program_destroy(s->whole);
@@ -125,7 +133,13 @@ static void destroy(struct job *j)
 }
 
 static const struct job_class server_job_class = {
-    .begin = begin, .waits = waits, .serve = serve, .close = server_close, .destroy = destroy};
+    .begin = begin,
+    .waits = waits,
+    .serve = serve,
+    .snapshot = snapshot,
+    .close = server_close,
+    .destroy = destroy,
+};
 
 enum skiff_status job_server_create(const struct job_server_options *o, struct job **out,
                                     struct skiff_error *err)
@@ -139,6 +153,7 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
     s->plan = o->plan;
     s->settings = *o->settings;
     s->keeps_values = o->keeps_values;
+    s->metrics = metrics_create("server", o->plan->index);
     s->options = (struct server_options){
         .main = s->main,
         .startup = s->startup,
@@ -155,6 +170,7 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
         .silence_ms = s->settings.silence_ms,
         .start_ms = s->settings.start_ms,
         .on_death = o->stop_on_death ? ON_DEATH_STOP : ON_DEATH_GO_ON,
+        .metrics = s->metrics,
         .on_log = o->on_log,
         .on_member = o->hub ? NULL : fleet_report_member,
         .user = o->user,
@@ -194,6 +210,11 @@ enum skiff_status job_server_run(struct job *j, struct skiff_error *err)
     if (!s->own)
         TRY(job_server_init(j, NULL, err));
     return run(s, s->own, err);
+}
+
+struct metrics *job_server_metrics(const struct job *j)
+{
+    return ((const struct server_job *)j)->metrics;
 }
 
 void job_server_drop(struct job *j)

@@ -37,6 +37,8 @@ enum skiff_status job_server_init(struct job *j, const char *model_dir, struct s
 enum skiff_status job_server_run(struct job *j, struct skiff_error *err);
 /* After it: the server's tables and values go before the job does. */
 void job_server_drop(struct job *j);
+/* What its servers have counted; until the job is destroyed. */
+struct metrics *job_server_metrics(const struct job *j);
 void job_server_stop(struct job *j); /* any thread, signal handlers */
 
 #endif

@@ -75,6 +75,12 @@ enum skiff_status local_server_create(const struct job_server_options *options,
         return status;
     }
     *out = (struct comm_host){
-        .self = s, .open = open_host, .end = end_host, .close = close_host, .hub = s->hub};
+        .self = s,
+        .open = open_host,
+        .end = end_host,
+        .close = close_host,
+        .hub = s->hub,
+        .metrics = job_server_metrics(s->job),
+    };
     return SKIFF_OK;
 }

@@ -96,6 +96,14 @@ static void sparse_table(void **state)
     assert_int_equal(skiff_fleet_tables(w.fleet), 1);
     assert_int_equal(skiff_fleet_table_state(w.fleet, 0, &count, &err), SKIFF_OK);
     assert_int_equal(count.rows, STEPS * BATCH);
+    char *text = skiff_metrics_text(
+        &(struct skiff_metrics_sources){.program = skiff_fleet_main_program(w.fleet)});
+    char rows[120];
+    snprintf(rows, sizeof rows, "\nskiff_table_rows{table=\"embedding_0.w_0\",server=\"0\"} %d\n",
+             STEPS * BATCH);
+    assert_non_null(strstr(text, rows));
+    assert_non_null(strstr(text, "\nskiff_session_rows_pulled_total{worker=\"0\"} "));
+    free(text);
     assert_int_equal(skiff_fleet_save_model(w.fleet, in_folder("model"), 0, &err), SKIFF_OK);
     assert_true(file_size(in_folder("model"), "001/part-000.gz") > 0);
     worker_open(&other, &c, &strategy); /* two such workers in one process */

@@ -16,6 +16,23 @@ METRIC(STEP_SECONDS, HISTOGRAM, "skiff_step_seconds", "seconds",
 METRIC(EXECUTOR_PLANS, COUNTER, "skiff_executor_plans_total", "plans",
        "plans made: one for a program, its feeds with their batch size, and its fetches", "")
 
+/* ---- datasets: what was read from files ---- */
+METRIC(DATA_FILES, COUNTER, "skiff_data_files_total", "files", "files, or pieces of them, opened",
+       "")
+METRIC(DATA_BYTES, COUNTER, "skiff_data_bytes_total", "bytes", "bytes read, as they are on disk",
+       "")
+METRIC(DATA_SAMPLES, COUNTER, "skiff_data_samples_total", "samples", "samples read", "")
+METRIC(DATA_BAD_LINES, COUNTER, "skiff_data_bad_lines_total", "lines",
+       "bad lines found, by what is wrong", "kind")
+
+/* ---- memory of the process ---- */
+METRIC(MEMORY_BYTES, GAUGE, "skiff_memory_bytes", "bytes",
+       "memory held by tensors, tables and buffers", "")
+METRIC(MEMORY_PEAK_BYTES, GAUGE, "skiff_memory_peak_bytes", "bytes", "the most that was ever held",
+       "")
+METRIC(MEMORY_ALLOCATIONS, COUNTER, "skiff_memory_allocations_total", "allocations",
+       "allocations of such memory", "")
+
 /* ---- parameter servers ---- */
 METRIC(SERVER_PUSHES, COUNTER, "skiff_server_pushes_total", "gradients", "gradients received", "")
 METRIC(SERVER_PULLS, COUNTER, "skiff_server_pulls_total", "parameters", "parameters requested", "")

@@ -123,6 +123,8 @@ struct metrics_snapshot {
 /* Adds a registry's values; those of the same metric with the same labels are added up. The
  * snapshot begins as {0}. */
 void snapshot_add(struct metrics_snapshot *s, struct metrics *r);
+/* Adds the memory that the process accounts for (base/mem.h). */
+void snapshot_add_memory(struct metrics_snapshot *s);
 void snapshot_deinit(struct metrics_snapshot *s);
 /* The sum over all values of its labels, or (first not NULL) over those whose first label has this
  * value. */

@@ -58,6 +58,19 @@ void snapshot_add(struct metrics_snapshot *s, struct metrics *r)
     }
 }
 
+static void add_value(struct metrics_snapshot *s, enum metric_id id, uint64_t value)
+{
+    struct metric unlabelled = {.id = id, .labels = "", .first = ""};
+    place_for(s, &unlabelled)->value += (int64_t)value;
+}
+
+void snapshot_add_memory(struct metrics_snapshot *s)
+{
+    add_value(s, METRIC_MEMORY_BYTES, mem_in_use());
+    add_value(s, METRIC_MEMORY_PEAK_BYTES, mem_peak());
+    add_value(s, METRIC_MEMORY_ALLOCATIONS, mem_alloc_count());
+}
+
 void snapshot_deinit(struct metrics_snapshot *s)
 {
     for (size_t i = 0; i < s->n; i++) {

@@ -17,6 +17,7 @@
 struct job;
 struct skiff_program;
 struct skiff_scope;
+struct metrics_snapshot;
 
 /* One variable cut by rows over servers: slice i has sections[i] rows and is `names[i]` at
  * endpoints[i]. */
@@ -120,6 +121,9 @@ struct job_class {
      * wants to stop. Called by one thread. NULL: no barrier. */
     enum skiff_status (*step)(struct job *j, const struct skiff_program *p, struct job_step *s,
                               struct skiff_error *err);
+    /* Adds what this process has counted for the job (metrics/metrics.h). Any thread. NULL: nothing
+     * is counted. */
+    void (*snapshot)(struct job *j, struct metrics_snapshot *out);
     /* exe.close: this process is done. May be called twice. */
     enum skiff_status (*close)(struct job *j, struct skiff_error *err);
     void (*destroy)(struct job *j);

@@ -103,7 +103,9 @@ static void copy_options(struct server *s, const struct server_options *o)
 
 static void name_counts(struct server *s)
 {
-    s->metrics = metrics_create("server", s->index);
+    s->metrics = s->options.metrics;
+    if (!s->metrics)
+        s->metrics = s->own_metrics = metrics_create("server", s->index);
     s->counts =
         (struct server_counters){.pushes = metrics_get(s->metrics, METRIC_SERVER_PUSHES),
                                  .pulls = metrics_get(s->metrics, METRIC_SERVER_PULLS),
@@ -202,7 +204,7 @@ void server_destroy(struct server *s)
     free((char *)s->options.secret);
     free((char *)s->options.listen);
     free((char *)s->options.transport);
-    metrics_destroy(s->metrics);
+    metrics_destroy(s->own_metrics);
     free(s);
 }
 

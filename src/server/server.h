@@ -53,6 +53,7 @@ struct server_options {
      * NULL: no comparison. Must outlive the server. */
     const struct ps_begin *start;
     struct skiff_scope *scope; /* whose variables to use; NULL: a scope of its own */
+    struct metrics *metrics;   /* registry of its metrics and its network's; NULL: one of its own */
     /* Log lines, one per call, from any thread. May be NULL. */
     void (*on_log)(void *user, enum log_level level, const char *line);
     /* A trainer or server has joined, left or died; any thread. May be NULL. */
@@ -73,8 +74,8 @@ enum skiff_status server_run(struct server *s, struct skiff_error *err);
 void server_stop(struct server *s);
 void server_destroy(struct server *s); /* NULL is a no-op */
 
-/* The server's metrics, from server_create to server_destroy: server_steps and so on, and those of
- * its network (net_..., rpc_...). */
+/* The server's metrics: server_steps and so on, and those of its network (net_..., rpc_...). A
+ * registry of its own lives until server_destroy. */
 struct metrics *server_metrics(const struct server *s);
 
 #endif

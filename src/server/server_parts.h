@@ -176,8 +176,8 @@ struct server {
     /* variables that the startup program must not create: rows, backups */
     struct str_map elsewhere;
     pthread_rwlock_t rate;
-    uint64_t rate_steps;     /* sync: how often the rate's block has run */
-    struct metrics *metrics; /* its own, its node's and their rpc's */
+    uint64_t rate_steps;                   /* sync: how often the rate's block has run */
+    struct metrics *metrics, *own_metrics; /* own: NULL when the owner has given one */
     struct server_counters counts;
 
     pthread_mutex_t members;
