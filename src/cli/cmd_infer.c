@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "save/epochs.h"
 #include "train/checkpoint.h"
 #include "cli/command.h"
 #include "cli/task_flags.h"
@@ -19,7 +20,7 @@
 #include "task/label.h"
 #include "cli/progress.h"
 #include "train/ranks.h"
-#include "train/runs.h"
+#include "save/runs.h"
 #include "train/valid.h"
 #include "config/values.h"
 #include "train/recorder.h"
@@ -94,7 +95,7 @@ static enum skiff_status read_range(struct evaluating *t, const char *run, struc
     struct config *c = t->task.config;
     t->load_path = task_load_path(&t->task);
     TRY(run_list_read(&t->runs, t->load_path, run, err));
-    run_list_warn(&t->runs, t->load_path, "--run ID selects them");
+    run_list_warn(&t->runs, &t->task.logger, t->load_path, "--run ID selects them");
     t->first = (int)config_int(c, KEY_RUNNER_INFER_START_EPOCH);
     t->end =
         (int)config_int_or(c, KEY_RUNNER_INFER_END_EPOCH, run_list_before(&t->runs, INT_MAX) + 1);
@@ -150,7 +151,7 @@ static void print_line(const struct epoch_row *r)
  * the config asks for must be there. */
 static enum skiff_status no_model(const struct evaluating *t, int epoch, struct skiff_error *err)
 {
-    if (checkpoint_exists(t->load_path, epoch)) /* another run's: told */
+    if (save_epoch_exists(t->load_path, epoch)) /* another run's: told */
         return SKIFF_OK;
     if (config_has(t->task.config, KEY_RUNNER_INFER_END_EPOCH) ||
         config_has(t->task.config, KEY_RUNNER_INFER_EPOCH))

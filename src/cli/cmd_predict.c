@@ -15,11 +15,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "save/epochs.h"
 #include "train/checkpoint.h"
 #include "cli/command.h"
 #include "cli/task_flags.h"
 #include "cli/interrupt.h"
-#include "train/runs.h"
+#include "save/runs.h"
 #include "train/valid.h"
 #include "predict/rows.h"
 #include "save/contents.h"
@@ -138,7 +139,7 @@ static void print_model(const struct predicting *t, bool best, const struct mode
              note->known && !note->complete
                  ? ", which was interrupted and has only part of the epoch"
                  : "");
-    checkpoint_print_run(note);
+    checkpoint_print_run(&t->task.logger, note);
 }
 
 static enum skiff_status load_newest(struct predicting *t, const char *folder,
@@ -181,7 +182,7 @@ static enum skiff_status load_model(struct predicting *t, struct skiff_error *er
         struct buf path = BUF_INIT;
         buf_printf(&path, "%s/%lld", folder, (long long)t->args->epoch);
         enum skiff_status status = SKIFF_OK;
-        if (!checkpoint_exists(folder, (int)t->args->epoch))
+        if (!save_epoch_exists(folder, (int)t->args->epoch))
             status = error_set(err, SKIFF_NOT_FOUND, "%s contains no saved model", path.data);
         else
             status = load_path(t, path.data, err);
@@ -192,7 +193,7 @@ static enum skiff_status load_model(struct predicting *t, struct skiff_error *er
     }
     TRY(check_predicts(t, err));
     TRY(run_list_read(&runs, folder, t->args->task.run, err));
-    run_list_warn(&runs, folder, "--run ID or --epoch N selects them");
+    run_list_warn(&runs, &t->task.logger, folder, "--run ID or --epoch N selects them");
     enum skiff_status status = load_newest(t, folder, &runs, err);
     run_list_deinit(&runs);
     return status < 0 ? status : make_program(t, err);

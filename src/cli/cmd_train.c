@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "save/epochs.h"
 #include "train/checkpoint.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -24,7 +25,7 @@
 #include "cli/progress.h"
 #include "train/ranks.h"
 #include "train/disk_space.h"
-#include "train/runs.h"
+#include "save/runs.h"
 #include "train/recorder.h"
 #include "task/task_tables.h"
 #include "cli/train_fleet.h"
@@ -139,7 +140,7 @@ static enum skiff_status load_values(struct train_run *t, bool resume, struct sk
 {
     struct model_info last = {.epoch = -1};
     const char *init = config_path(t->task.config, KEY_RUNNER_MODEL_INIT_PATH);
-    checkpoint_new_run(&t->note);
+    save_new_run(&t->note);
     if (resume)
         TRY(checkpoint_resume(&t->task, t->save_path, &last, err));
     if (last.epoch >= 0) {
@@ -154,7 +155,7 @@ static enum skiff_status load_values(struct train_run *t, bool resume, struct sk
             log_info("resuming from %s/%d, saved in the middle of epoch %d: the epoch restarts, "
                      "and %lld samples are trained a second time",
                      t->save_path, last.epoch, last.epoch, (long long)last.samples);
-        checkpoint_print_run(&last);
+        checkpoint_print_run(&t->task.logger, &last);
         return SKIFF_OK;
     }
     if (resume)
@@ -340,7 +341,7 @@ static enum skiff_status train_epoch(struct train_run *t, int epoch, bool in_mem
 
 static void print_earlier(const struct train_run *t)
 {
-    int last = checkpoint_before(t->save_path, INT_MAX);
+    int last = save_epoch_before(t->save_path, INT_MAX);
     if (last >= 0)
         log_warn("%s has epochs of an earlier run, up to %d; this run replaces them one by one "
                  "(--resume continues that run, --overwrite removes them now, --name NAME saves to "
@@ -353,7 +354,7 @@ static void tidy_folder(struct train_run *t)
 {
     if (file_is_dir(t->save_path) &&
         run_lock_take(&t->lock, t->save_path, t->note.run, NULL) == SKIFF_OK)
-        (void)checkpoint_prepare(t->save_path, NULL);
+        (void)save_epochs_prepare(t->save_path, NULL);
     folder_lock_close(&t->lock);
 }
 
@@ -367,9 +368,9 @@ static enum skiff_status claim_folder(struct train_run *t, const struct task_arg
         tidy_folder(t);
         return SKIFF_OK;
     }
-    TRY(checkpoint_prepare(t->save_path, err));
+    TRY(save_epochs_prepare(t->save_path, err));
     TRY(run_lock_take(&t->lock, t->save_path, t->note.run, err));
-    TRY(checkpoint_check_folders(t->save_path, t->first, t->epochs, err));
+    TRY(save_epochs_check(t->save_path, t->first, t->epochs, err));
     int removed = args->overwrite ? runs_remove(t->save_path) : 0;
     if (args->overwrite)
         valid_record_remove(t->save_path);

@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "train/job.h"
 #include "cli/launch_args.h"
-#include "train/runs.h"
+#include "save/runs.h"
 #include "cli/task_flags.h"
 
 /* The flags of the command, as `skiff train` reads them; flags and words are the caller's. */

@@ -10,7 +10,7 @@
 #include "cli/online_done.h"
 #include "train/online_plan.h"
 #include "cli/progress.h"
-#include "train/runs.h"
+#include "save/runs.h"
 #include "data/files.h"
 #include "executor/trainer.h"
 #include "fleet/report.h"

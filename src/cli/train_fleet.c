@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "save/epochs.h"
 #include "train/checkpoint.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -35,7 +36,7 @@
 #include "train/job_tables.h"
 #include "cli/progress.h"
 #include "train/disk_space.h"
-#include "train/runs.h"
+#include "save/runs.h"
 #include "train/valid_job.h"
 #include "train/recorder.h"
 #include "data/files.h"
@@ -196,9 +197,10 @@ static void print_where(struct fleet_training *t)
 }
 
 /* Which run has saved it, and a checksum of its manifest. */
-static enum skiff_status read_identity(const char *dir, struct ps_begin *has,
+static enum skiff_status read_identity(struct fleet_training *t, const char *dir,
                                        struct skiff_error *err)
 {
+    struct ps_begin *has = &t->has;
     struct model_info note = {0};
     struct buf path = BUF_INIT, text = BUF_INIT;
     buf_printf(&path, "%s/%s", dir, manifest_in(dir));
@@ -210,7 +212,7 @@ static enum skiff_status read_identity(const char *dir, struct ps_begin *has,
     if (status == SKIFF_OK && note.known) {
         snprintf(has->run, sizeof(has->run), "%s", note.run);
         log_info("resuming from %s", dir);
-        checkpoint_print_run(&note);
+        checkpoint_print_run(&t->task.logger, &note);
     }
     buf_deinit(&path);
     buf_deinit(&text);
@@ -226,7 +228,7 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
     if (!t->start_path)
         t->start_path = config_path(c, KEY_RUNNER_WARMUP_MODEL_PATH);
     if (resume)
-        TRY(checkpoint_find(t->save_path, &last, err));
+        TRY(checkpoint_find(&t->task.logger, t->save_path, &last, err));
     t->has = (struct ps_begin){
         .resume = resume, .epoch = last.epoch, .complete = last.epoch >= 0 && last.complete};
     print_where(t);
@@ -238,7 +240,7 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
         log_warn("%s was saved in the middle of its epoch, or without files of a worker; the epoch "
                  "restarts: some samples are trained a second time",
                  t->start_path);
-    return read_identity(t->start_path, &t->has, err);
+    return read_identity(t, t->start_path, err);
 }
 
 static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err)
@@ -643,9 +645,9 @@ static enum skiff_status claim_folder(struct fleet_training *t, const struct tas
         valid_record_remove(t->save_path);
     if (removed)
         log_info("removed %d epochs of earlier runs from %s", removed, t->save_path);
-    else if (!args->resume && !t->first && checkpoint_before(t->save_path, INT_MAX) >= 0)
+    else if (!args->resume && !t->first && save_epoch_before(t->save_path, INT_MAX) >= 0)
         log_warn("%s has epochs of an earlier run, up to %d; this run replaces them one by one",
-                 t->save_path, checkpoint_before(t->save_path, INT_MAX));
+                 t->save_path, save_epoch_before(t->save_path, INT_MAX));
     return SKIFF_OK;
 }
 
@@ -690,7 +692,7 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
                        skiff_fleet_tables(t->job.fleet) > 0, err));
     TRY(task_check(&t->task, err));
     if (skiff_fleet_is_first_worker(t->job.fleet))
-        TRY(checkpoint_prepare(t->save_path, err));
+        TRY(save_epochs_prepare(t->save_path, err));
     if (t->data && task_in_memory(&t->task))
         TRY(dataset_load(t->data, err));
     if (!t->data)

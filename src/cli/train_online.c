@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "save/epochs.h"
 #include "train/checkpoint.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -106,8 +107,8 @@ static enum skiff_status claim_folder(struct online *o, struct skiff_error *err)
 {
     if (!skiff_fleet_is_first_worker(o->job.fleet))
         return SKIFF_OK;
-    TRY(checkpoint_prepare(o->save_path, err));
-    checkpoint_new_run(&o->note);
+    TRY(save_epochs_prepare(o->save_path, err));
+    save_new_run(&o->note);
     TRY(run_lock_take(&o->lock, o->save_path, o->note.run, err));
     TRY(done_list_repair(&o->models, o->save_path, DONE_MODEL, err));
     TRY(done_list_repair(&o->bases, o->save_path, DONE_BASE, err));

@@ -18,7 +18,7 @@
 #include "fs/fs.h"
 #include "launch/launch.h"
 #include "store/file.h"
-#include "train/checkpoint.h"
+#include "save/epochs.h"
 
 /* ---- findings ---- */
 
@@ -167,7 +167,7 @@ static void check_save(struct doctor *d, struct task *j)
     struct buf at = BUF_INIT;
     if (fs_is_remote(path)) {
         struct skiff_error err = {0};
-        if (checkpoint_prepare(path, &err) < 0)
+        if (save_epochs_prepare(path, &err) < 0)
             doctor_wrong(d, "docs/guide/storage.md describes such paths", "%s", err.message);
         else
             doctor_ok(d, "models go to %s, which is writable", path);

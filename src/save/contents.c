@@ -256,7 +256,10 @@ static enum skiff_status list_parts(struct save_contents *c, const struct fs_lis
 static enum skiff_status look(struct save_contents *c, const char *path, struct skiff_error *err)
 {
     TRY(list_parts(c, c->view.listed ? &c->view.in : NULL, err));
-    read_manifests(c);
+    if (c->borrowed)
+        c->listed = folder_view_has(&c->view, folder_view_manifest(&c->view));
+    else
+        read_manifests(c);
     c->layout = c->prefix ? layout_of_prefix(c, path) : layout_of_folder(c);
     return SKIFF_OK;
 }
@@ -299,19 +302,20 @@ enum skiff_status save_open(struct save_contents *c, const char *path, struct sk
     return status;
 }
 
-enum skiff_status save_open_view(struct save_contents *c, const struct folder_view *view,
-                                 struct skiff_error *err)
+enum skiff_status save_open_reader(struct save_contents *c, const struct model_reader *r,
+                                   struct skiff_error *err)
 {
     *c = (struct save_contents){
-        .dir = mem_strdup_or_die(view->dir), .view = *view, .borrowed = true};
-    return look(c, view->dir, err);
+        .dir = mem_strdup_or_die(r->dir), .view = r->view, .files = r->files, .borrowed = true};
+    return look(c, r->dir, err);
 }
 
 void save_close(struct save_contents *c)
 {
-    if (!c->borrowed)
+    if (!c->borrowed) {
         folder_view_deinit(&c->view);
-    manifest_deinit(&c->files);
+        manifest_deinit(&c->files);
+    }
     fs_list_deinit(&c->in);
     free(c->parts);
     free(c->stem);

@@ -61,7 +61,7 @@ struct save_contents {
     int nparts;
     struct fs_list in; /* the folder's entries, when the view has none */
     struct folder_view view;
-    bool borrowed;             /* the view is */
+    bool borrowed;             /* the view and the manifest are */
     struct manifest files;     /* listed by the manifest; empty when there is none */
     bool listed;               /* there is a manifest */
     struct skiff_error damage; /* why it cannot be read; code SKIFF_OK: it can */
@@ -70,9 +70,9 @@ struct save_contents {
 /* Finishes an interrupted commit first. A path that is not there, or is no model, is
  * SAVE_LAYOUT_NONE. Errors are those of storage. Afterwards, in any case: save_close. */
 enum skiff_status save_open(struct save_contents *c, const char *path, struct skiff_error *err);
-/* The same for a folder that a model_reader has listed; the view is borrowed. */
-enum skiff_status save_open_view(struct save_contents *c, const struct folder_view *view,
-                                 struct skiff_error *err);
+/* The same for a folder that is being read; what the reader has listed is borrowed. */
+enum skiff_status save_open_reader(struct save_contents *c, const struct model_reader *r,
+                                   struct skiff_error *err);
 void save_close(struct save_contents *c);
 
 /* The first part of a kind; NULL: none. */

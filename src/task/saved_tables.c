@@ -28,20 +28,6 @@ struct saved_tables {
     struct buf disk; /* the folder of rows that are not in memory; "": all are */
 };
 
-bool saved_tables_in(const struct folder_view *v)
-{
-    struct buf folder = BUF_INIT;
-    struct fs_list in = {0};
-    bool found = false;
-    buf_printf(&folder, "%s/000", v->dir);
-    if (folder_view_has(v, "000") && fs_list(NULL, folder.data, &in, NULL) == SKIFF_OK)
-        for (int i = 0; i < in.count && !found; i++)
-            found = !strncmp(strrchr(in.entries[i].path, '/'), "/part-", 6);
-    fs_list_deinit(&in);
-    buf_deinit(&folder);
-    return found;
-}
-
 void saved_tables_close(struct saved_tables *s)
 {
     if (!s)

@@ -7,9 +7,6 @@
 
 #include "task/task.h"
 
-/* Does the folder hold shards of a table (000/part-*)? */
-struct folder_view;
-bool saved_tables_in(const struct folder_view *v);
 /* Instead of what was loaded before; in task.saved_tables. The config must have the tables'
  * settings (table_parameters). path NULL: empty tables and initial values. */
 enum skiff_status saved_tables_load(struct task *j, const char *path, struct skiff_error *err);

@@ -22,14 +22,6 @@ struct checkpoint_state {
     int64_t samples;
 };
 
-/* Before training: makes the folder, removes what killed saves have left there; an error when
- * nothing can be written. */
-enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err);
-/* Before training: can epochs first up to end be put where they belong? */
-enum skiff_status checkpoint_check_folders(const char *folder, int first, int end,
-                                           struct skiff_error *err);
-/* Gives the run a name of its own. */
-void checkpoint_new_run(struct model_info *note);
 /* <folder>/<note->epoch>, instead of what is there. */
 enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_info *note,
                                   struct skiff_error *err);
@@ -49,8 +41,8 @@ void checkpoint_inference(struct task *j, struct checkpoint_names *out);
 /* The newest complete epoch below the folder, of the run that saved there last; epoch -1: there is
  * none. Reads all its files; newer ones that are incomplete, or that an earlier run has left, are
  * named in a warning. */
-enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *out,
-                                  struct skiff_error *err);
+enum skiff_status checkpoint_find(const struct logger *log, const char *folder,
+                                  struct checkpoint_state *out, struct skiff_error *err);
 /* Loads <folder>/<epoch>, or what lies at `path` itself (a folder with rec_static.*, a prefix, or a
  * folder of parameters). */
 enum skiff_status checkpoint_load_epoch(struct task *j, const char *folder, int epoch,
@@ -72,15 +64,5 @@ enum skiff_status checkpoint_load_newest(struct task *j, const char *folder,
 enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_info *out,
                                     struct skiff_error *err);
 /* Logs which run an epoch is of, its samples, and when it was saved. */
-void checkpoint_print_run(const struct model_info *note);
-/* Numbers that folders there have, the highest first; (*out)[0 .. *out_n) is the caller's, whatever
- * comes of it. No folder: none. Whether an epoch is in them: checkpoint_exists. */
-enum skiff_status checkpoint_list(const char *folder, int **out, int *out_n,
-                                  struct skiff_error *err);
-bool checkpoint_exists(const char *folder, int epoch);
-/* The same; and what is in its folder (folder_view_deinit), when it exists. */
-bool checkpoint_view(const char *folder, int epoch, struct folder_view *out);
-/* The highest epoch below `epoch` that is there, whole or not; -1: none. */
-int checkpoint_before(const char *folder, int epoch);
-
+void checkpoint_print_run(const struct logger *log, const struct model_info *note);
 #endif

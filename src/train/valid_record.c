@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "save/epochs.h"
 #include "train/checkpoint.h"
 #include "train/valid.h"
 #include "config/values.h"
@@ -322,7 +323,7 @@ bool valid_remove_old(struct valid *v, int epoch)
     struct buf path = BUF_INIT;
     char name[32];
     bool changed = false;
-    for (int newer = 1; v->keep_epochs && (epoch = checkpoint_before(v->folder, epoch)) >= 0;) {
+    for (int newer = 1; v->keep_epochs && (epoch = save_epoch_before(v->folder, epoch)) >= 0;) {
         snprintf(name, sizeof(name), "%d", epoch);
         if (++newer <= v->keep_epochs || is_best(v, epoch) || !is_of_run(v->folder, name, v->run))
             continue;

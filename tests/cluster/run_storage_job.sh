@@ -80,9 +80,9 @@ grep -E '^ +[01] ' "$work/log" | awk '{print $1, $2, $4, $5}' >"$work/local.rows
 [ -s "$work/local.rows" ] && cmp "$work/remote.rows" "$work/local.rows"
 for what in "model %s/1" "tensor %s/1/fc_0.w_0" "program --summary %s/1/__model__"; do
     # shellcheck disable=SC2059
-    "$skiff" inspect $(printf "$what" s3://box/model) | sed "s,s3://box/model,HERE,; s,  *, ,g; s,--*,-,g" >"$work/remote.text"
+    "$skiff" inspect $(printf "$what" s3://box/model) | sed "s,s3://box/model,HERE,; s,  *, ,g; s,--*,-,g; /^saved /d" >"$work/remote.text"
     # shellcheck disable=SC2059
-    "$skiff" inspect $(printf "$what" "$work/local") | sed "s,$work/local,HERE,; s,  *, ,g; s,--*,-,g" >"$work/local.text"
+    "$skiff" inspect $(printf "$what" "$work/local") | sed "s,$work/local,HERE,; s,  *, ,g; s,--*,-,g; /^saved /d" >"$work/local.text"
     [ -s "$work/local.text" ] && diff "$work/remote.text" "$work/local.text"
 done
 

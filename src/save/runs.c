@@ -1,16 +1,16 @@
 /* The runs in a folder of epochs (runs.h): reads all manifests, chooses the run (the newest, or
  * --run by the beginning of its id) and warns about epochs of other runs. The folder's lock
  * is held for the whole run, so that two runs cannot write the same epochs. */
-#include "train/runs.h"
+#include "save/runs.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
-#include "train/checkpoint.h"
+#include "save/epochs.h"
+#include "store/file.h"
 
 #define SHORT_ID 8 /* characters of an id that are shown */
 
@@ -19,13 +19,13 @@
 /* False: there is no such epoch. */
 static bool read_epoch(struct listed_epoch *e, const char *folder, int epoch)
 {
-    struct folder_view v;
-    if (!checkpoint_view(folder, epoch, &v))
+    struct save_contents c;
+    if (!save_epoch_open(folder, epoch, &c))
         return false;
-    *e = (struct listed_epoch){.epoch = epoch};
-    if (model_view_info(&v, &e->note, NULL) < 0 || !e->note.known)
+    *e = (struct listed_epoch){.epoch = epoch, .note = c.files.note};
+    if (!e->note.known)
         e->note = (struct model_info){.epoch = epoch};
-    folder_view_deinit(&v);
+    save_close(&c);
     return true;
 }
 
@@ -78,7 +78,7 @@ enum skiff_status run_list_read(struct run_list *l, const char *folder, const ch
 {
     int *epochs, n;
     *l = (struct run_list){0};
-    enum skiff_status listed = checkpoint_list(folder, &epochs, &n, err);
+    enum skiff_status listed = save_epochs_list(folder, &epochs, &n, err);
     l->epochs = mem_alloc_or_die((size_t)(n + 1) * sizeof *l->epochs);
     for (int i = n - 1; i >= 0; i--)
         l->n += read_epoch(&l->epochs[l->n], folder, epochs[i]);
@@ -148,12 +148,13 @@ void run_list_others(const struct run_list *l, struct buf *out)
     }
 }
 
-void run_list_warn(const struct run_list *l, const char *folder, const char *how)
+void run_list_warn(const struct run_list *l, const struct logger *log, const char *folder,
+                   const char *how)
 {
     struct buf text = BUF_INIT;
     run_list_others(l, &text);
     if (text.len)
-        log_warn("%s: %s: ignored%s%s", folder, text.data, how ? "; " : "", how ? how : "");
+        logger_warn(log, "%s: %s: ignored%s%s", folder, text.data, how ? "; " : "", how ? how : "");
     buf_deinit(&text);
 }
 
@@ -161,7 +162,7 @@ int runs_remove(const char *folder)
 {
     struct buf path = BUF_INIT;
     int n = 0;
-    for (int epoch = INT_MAX; (epoch = checkpoint_before(folder, epoch)) >= 0;) {
+    for (int epoch = INT_MAX; (epoch = save_epoch_before(folder, epoch)) >= 0;) {
         buf_reset(&path);
         buf_printf(&path, "%s/%d", folder, epoch);
         file_remove_tree(path.data);

@@ -6,10 +6,11 @@
  * (saved by Paddle, or an older Skiff) do not say whose they are: they count as the chosen run's.
  *
  * A run holds the lock of its folder (store/folder_lock.h). */
-#ifndef TRAIN_RUNS_H
-#define TRAIN_RUNS_H
+#ifndef SAVE_RUNS_H
+#define SAVE_RUNS_H
 
 #include "base/buf.h"
+#include "base/logger.h"
 #include "store/folder_lock.h"
 #include "store/model_dir.h"
 
@@ -37,7 +38,8 @@ int run_list_before(const struct run_list *l, int epoch);
  * there are none. */
 void run_list_others(const struct run_list *l, struct buf *out);
 /* The same as a warning: they are left out, and how to take them (NULL: no way is named). */
-void run_list_warn(const struct run_list *l, const char *folder, const char *how);
+void run_list_warn(const struct run_list *l, const struct logger *log, const char *folder,
+                   const char *how);
 
 /* Removes all epochs from the folder; gives their number. */
 int runs_remove(const char *folder);
