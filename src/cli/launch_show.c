@@ -6,21 +6,17 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "cli/launch_show.h"
 #include "cli/progress.h"
+#include "launch/view.h"
 
 #define PLAIN_PERIOD 5.0
-#define SILENT_SECONDS 3.0 /* workers report four times a second */
 #define NAMED_WORKERS 6 /* so many are listed; of more only those that are wrong, and the slowest */
-#define TAIL_BYTES 65536
 
 static void print_servers_plan(const struct launch *l)
 {
@@ -64,172 +60,82 @@ void launch_print_plan(const struct launch *l, const struct launch_args *a)
 
 /* ---- progress ---- */
 
-struct merged {
-    int running, servers, epoch, reports;
-    double share, samples, rate, loss, auc, loss_weight, auc_weight;
-    const char *tables; /* of the job: any worker's word */
-};
-
-/* Samples a second of late; of the epoch before that is known. */
-static double speed_of(const struct launch_process *p)
-{
-    const struct report *r = &p->now;
-    if (p->health.speed > 0)
-        return p->health.speed;
-    return r->seconds > 0 ? (double)r->samples / r->seconds : 0;
-}
-
-/* Between epochs workers have nothing to report: they wait for each other, or save. */
-static bool has_ended_epoch(const struct launch_process *p)
-{
-    return p->now.share >= 0.9999;
-}
-
-static bool is_silent(const struct launch_process *p, double now)
-{
-    return p->health.accused || (now - p->health.heard > SILENT_SECONDS && !has_ended_epoch(p));
-}
-
-static void merge(const struct launch *l, struct merged *m)
-{
-    double now = clock_seconds();
-    *m = (struct merged){.epoch = -1};
-    for (int i = 0; i < l->n; i++) {
-        const struct launch_process *p = &l->at[i];
-        const struct report *r = &p->now;
-        if (p->server) {
-            m->servers += !p->ended;
-            continue;
-        }
-        m->running += !p->ended && !p->health.accused;
-        if (r->epoch < 0)
-            continue;
-        double weight = (double)r->samples;
-        if (r->tables[0])
-            m->tables = r->tables;
-        if (m->epoch < 0 || r->epoch < m->epoch)
-            m->epoch = r->epoch;
-        m->reports++;
-        m->share += r->share >= 0 ? r->share : 0;
-        m->samples += weight;
-        bool idle = p->ended || is_silent(p, now) || now - p->health.heard > SILENT_SECONDS;
-        m->rate += idle ? 0 : speed_of(p);
-        if (!isnan(r->loss)) {
-            m->loss += weight * r->loss;
-            m->loss_weight += weight;
-        }
-        if (!isnan(r->auc)) {
-            m->auc += weight * r->auc;
-            m->auc_weight += weight;
-        }
-    }
-}
-
-/* The last complete line that worker 0 of this machine has written. */
-static void last_line(const struct launch *l, char *out, size_t capacity)
-{
-    char tail[512];
-    out[0] = 0;
-    for (int i = 0; i < l->n; i++) {
-        if (l->at[i].server)
-            continue;
-        FILE *f = fopen(l->at[i].log, "rb");
-        if (!f)
-            return;
-        struct stat st;
-        long at = !fstat(fileno(f), &st) && st.st_size > 511 ? (long)st.st_size - 511 : 0;
-        fseek(f, at > l->at[i].log_from ? at : l->at[i].log_from, SEEK_SET);
-        size_t n = fread(tail, 1, sizeof(tail) - 1, f);
-        fclose(f);
-        while (n && (tail[n - 1] == '\n' || tail[n - 1] == '\r'))
-            n--;
-        tail[n] = 0;
-        char *line = strrchr(tail, '\n');
-        for (char *c = line ? ++line : (line = tail); *c; c++)
-            if ((unsigned char)*c < 32)
-                *c = ' ';
-        snprintf(out, capacity, "%.100s", line);
-        return;
-    }
-}
-
-static void add_running(struct buf *out, const struct launch *l, const struct merged *m,
+static void add_running(struct buf *out, const struct launch *l, const struct launch_view *v,
                         const char *before, const char *between)
 {
-    buf_printf(out, "%s%d %s%s", before, m->running, launch_process_name(l),
-               m->running == 1 ? "" : "s");
+    buf_printf(out, "%s%d %s%s", before, v->running, launch_process_name(l),
+               v->running == 1 ? "" : "s");
     if (l->nservers)
-        buf_printf(out, "%s%d server%s", between, m->servers, m->servers == 1 ? "" : "s");
+        buf_printf(out, "%s%d server%s", between, v->servers, v->servers == 1 ? "" : "s");
 }
 
+/* False: nothing about it stands out. */
 static bool add_worker(struct buf *out, const struct launch_process *p, double now, bool first)
 {
     char name[64];
-    const struct launch_health *health = &p->health;
-    const char *before = first ? "; " : ", ";
-    launch_name(p, name);
-    if (health->accused)
-        buf_printf(out, "%s%s dead", before, name);
-    else if (health->stopped)
-        buf_printf(out, "%s%s stopped for %.0f s", before, name, now - health->stopped);
-    else if (is_silent(p, now))
-        buf_printf(out, "%s%s last heard from %.0f s ago", before, name, now - health->heard);
-    else if (has_ended_epoch(p) && now - health->heard > SILENT_SECONDS)
-        buf_printf(out, "%s%s waits at the end of its files", before, name);
-    else if (!has_ended_epoch(p) && now - health->moved > SILENT_SECONDS)
-        buf_printf(out, "%s%s has trained nothing for %.0f s", before, name, now - health->moved);
-    else
+    struct launch_worker_view v = launch_worker_view_of(p, now);
+    if (v.state == LAUNCH_WORKER_TRAINS)
         return false;
+    buf_printf(out, "%s%s ", first ? "; " : ", ", launch_name(p, name));
+    if (v.state == LAUNCH_WORKER_DEAD)
+        buf_str(out, "dead");
+    else if (v.state == LAUNCH_WORKER_STOPPED)
+        buf_printf(out, "stopped for %.0f s", v.seconds);
+    else if (v.state == LAUNCH_WORKER_SILENT)
+        buf_printf(out, "last heard from %.0f s ago", v.seconds);
+    else if (v.state == LAUNCH_WORKER_WAITS)
+        buf_str(out, "waits at the end of its files");
+    else
+        buf_printf(out, "has trained nothing for %.0f s", v.seconds);
     return true;
 }
 
 /* Each worker's speed and last sign of life; of many workers only what stands out. */
-static void add_workers(struct buf *out, const struct launch *l)
+static void add_workers(struct buf *out, const struct launch *l, int n, double now)
 {
-    double now = clock_seconds();
-    int n = 0, shown = 0;
+    int shown = 0;
     const struct launch_process *slowest = NULL;
+    double least = 0;
     char name[64];
-    for (int i = 0; i < l->n; i++)
-        n += !l->at[i].server && l->at[i].now.epoch >= 0;
     for (int i = 0; i < l->n && n > 1; i++) {
         const struct launch_process *p = &l->at[i];
         if (p->server || p->ended || p->now.epoch < 0)
             continue;
+        double speed = launch_worker_view_of(p, now).speed;
         if (shown < NAMED_WORKERS && add_worker(out, p, now, !shown))
             shown++;
         else if (n <= NAMED_WORKERS)
-            buf_printf(out, "%s%s %.0f/s", shown++ ? ", " : "; ", launch_name(p, name),
-                       speed_of(p));
-        else if (!slowest || speed_of(p) < speed_of(slowest))
+            buf_printf(out, "%s%s %.0f/s", shown++ ? ", " : "; ", launch_name(p, name), speed);
+        else if (!slowest || speed < least) {
             slowest = p;
+            least = speed;
+        }
     }
     if (slowest)
         buf_printf(out, "%sslowest %s %.0f/s", shown ? ", " : "; ", launch_name(slowest, name),
-                   speed_of(slowest));
+                   least);
 }
 
 static void describe(const struct launch *l, double spent, char *out, size_t capacity)
 {
-    struct merged m;
     char time[32], line[128];
+    double now = clock_seconds();
     struct buf b = BUF_INIT;
-    merge(l, &m);
-    if (m.reports) {
-        double share = m.share / m.reports;
-        buf_printf(&b, "epoch %d: %.0f %%, %.0f samples/s", m.epoch, 100 * share, m.rate);
-        if (m.loss_weight > 0)
-            buf_printf(&b, ", loss %.4f", m.loss / m.loss_weight);
-        if (m.auc_weight > 0)
-            buf_printf(&b, ", auc %.4f", m.auc / m.auc_weight);
-        add_running(&b, l, &m, ", ", ", ");
+    struct launch_view v = launch_view_of(l, now);
+    if (v.reports) {
+        buf_printf(&b, "epoch %d: %.0f %%, %.0f samples/s", v.epoch, 100 * v.share, v.rate);
+        if (!isnan(v.loss))
+            buf_printf(&b, ", loss %.4f", v.loss);
+        if (!isnan(v.auc))
+            buf_printf(&b, ", auc %.4f", v.auc);
+        add_running(&b, l, &v, ", ", ", ");
         buf_printf(&b, ", %s", seconds_text(spent, time));
-        if (m.tables)
-            buf_printf(&b, ", %s", m.tables);
-        add_workers(&b, l);
+        if (v.tables)
+            buf_printf(&b, ", %s", v.tables);
+        add_workers(&b, l, v.reports, now);
     } else {
-        last_line(l, line, sizeof(line));
-        add_running(&b, l, &m, "", " and ");
+        launch_last_line(l, line, sizeof(line));
+        add_running(&b, l, &v, "", " and ");
         buf_printf(&b, " run, %s%s%s", seconds_text(spent, time), line[0] ? "; " : "", line);
     }
     snprintf(out, capacity, "%s", b.data);
@@ -327,46 +233,15 @@ void launch_echo_close(struct launch_echo *e)
 
 static void print_tail(const struct launch_process *p, int lines)
 {
-    char name[64], *text = mem_alloc_or_die(TAIL_BYTES + 1);
-    struct stat st;
-    FILE *f = fopen(p->log, "rb");
-    size_t n = 0;
-    if (f) {
-        long at = !fstat(fileno(f), &st) ? (long)st.st_size - TAIL_BYTES : 0;
-        fseek(f, at > p->log_from ? at : p->log_from, SEEK_SET);
-        n = fread(text, 1, TAIL_BYTES, f);
-        fclose(f);
-    }
-    while (n && text[n - 1] == '\n')
-        n--;
-    text[n] = 0;
-    char *from = text + n;
-    for (int left = lines; from > text; from--)
-        if (from[-1] == '\n' && --left == 0)
-            break;
-    if (n)
+    char name[64];
+    struct buf text = BUF_INIT;
+    launch_log_tail(p, lines, &text);
+    if (text.len)
         fprintf(stderr, "---- last lines of %s (%s)\n%s\n----\n", p->log, launch_name(p, name),
-                from);
+                text.data);
     else
         fprintf(stderr, "---- %s (%s) is empty\n", p->log, launch_name(p, name));
-    free(text);
-}
-
-static void status_text(const struct launch_process *p, char *out, size_t capacity)
-{
-    if (!p->ended)
-        snprintf(out, capacity, "not started");
-    else if (p->health.hangs)
-        snprintf(out, capacity,
-                 p->status < 0 ? "did not respond, killed" : "did not respond, ended");
-    else if (p->reported)
-        snprintf(out, capacity, "stopped");
-    else if (p->status < 0)
-        snprintf(out, capacity, "killed by signal %d (%s)", -p->status, strsignal(-p->status));
-    else if (p->status)
-        snprintf(out, capacity, "failed, status %d", p->status);
-    else
-        snprintf(out, capacity, "done");
+    buf_deinit(&text);
 }
 
 static void number_cell(double v, int width, int digits)
@@ -377,64 +252,39 @@ static void number_cell(double v, int width, int digits)
         printf("%*.*f", width, digits, v);
 }
 
-/* One that died: as it reported last. NAN: it never did. */
-static double samples_of(const struct launch_process *p)
+static void print_row(const char *name, const struct launch_row *row)
 {
-    return p->total.samples >= 0 ? (double)p->total.samples
-           : p->now.epoch >= 0   ? (double)(p->health.before + p->now.samples)
-                                 : NAN;
+    printf("%-10s", name);
+    number_cell(row->samples, 12, 0);
+    number_cell(row->seconds, 10, 1);
+    number_cell(row->speed, 12, 0);
+    number_cell(row->auc, 9, 4);
 }
 
-static void print_worker(const struct launch_process *p)
+static void print_process(const struct launch_process *p)
 {
-    const struct report *r = &p->total;
+    struct launch_row row = launch_row_of(p);
     char name[64], status[128];
-    bool has = r->samples >= 0;
-    status_text(p, status, sizeof(status));
-    printf("%-10s", launch_name(p, name));
-    number_cell(samples_of(p), 12, 0);
-    number_cell(has ? r->seconds : p->seconds, 10, 1);
-    number_cell(has && r->seconds > 0 ? (double)r->samples / r->seconds : NAN, 12, 0);
-    number_cell(has ? r->auc : NAN, 9, 4);
+    launch_status_text(p, status, sizeof(status));
+    print_row(launch_name(p, name), &row);
     printf("  %s\n", status);
-}
-
-static void print_sum(const struct launch *l)
-{
-    double samples = 0, seconds = 0, auc = NAN;
-    for (int i = 0; i < l->n; i++) {
-        const struct report *r = &l->at[i].total;
-        if (l->at[i].server || isnan(samples_of(&l->at[i])))
-            continue;
-        samples += samples_of(&l->at[i]);
-        if (r->samples < 0)
-            continue;
-        seconds = fmax(seconds, r->seconds);
-        auc = isnan(auc) ? r->job_auc : auc;
-    }
-    if (samples <= 0 || seconds <= 0)
-        return;
-    printf("%-10s%12.0f%10.1f%12.0f", "together", samples, seconds, samples / seconds);
-    number_cell(auc, 9, 4);
-    printf("\n");
 }
 
 void launch_print_table(const struct launch *l)
 {
-    char name[64], status[128];
+    struct launch_row sum;
     printf("\n%-10s%12s%10s%12s%9s  %s\n", "process", "samples", "seconds", "samples/s", "auc",
            "status");
     for (int i = 0; i < l->n; i++)
         if (!l->at[i].server)
-            print_worker(&l->at[i]);
-    print_sum(l);
-    for (int i = 0; i < l->n; i++) {
-        if (!l->at[i].server)
-            continue;
-        status_text(&l->at[i], status, sizeof(status));
-        printf("%-10s%12s%10.1f%12s%9s  %s\n", launch_name(&l->at[i], name), "-", l->at[i].seconds,
-               "-", "-", status);
+            print_process(&l->at[i]);
+    if (launch_row_sum(l, &sum)) {
+        print_row("together", &sum);
+        printf("\n");
     }
+    for (int i = 0; i < l->n; i++)
+        if (l->at[i].server)
+            print_process(&l->at[i]);
     fflush(stdout);
 }
 
@@ -445,24 +295,6 @@ void launch_print_warnings(const struct launch *l)
 }
 
 /* ---- what to do next ---- */
-
-static void add_word(struct buf *out, const char *word)
-{
-    bool plain = *word && !word[strcspn(word, " \t\n'\"\\$*?[]{}()<>|&;`#~!")];
-    if (out->len)
-        buf_char(out, ' ');
-    if (plain) {
-        buf_str(out, word);
-        return;
-    }
-    buf_char(out, '\'');
-    for (; *word; word++)
-        if (*word == '\'')
-            buf_str(out, "'\\''");
-        else
-            buf_char(out, *word);
-    buf_char(out, '\'');
-}
 
 /* Words behind -m that doctor does not have. */
 static bool only_trains(const char *word)
@@ -487,11 +319,11 @@ static void add_parts(const struct launch *l, const struct launch_args *a, struc
         buf_printf(line, " --worker_num %d", l->nworkers);
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
         if (flags[i][1]) {
-            add_word(line, flags[i][0]);
-            add_word(line, flags[i][1]);
+            launch_add_word(line, flags[i][0]);
+            launch_add_word(line, flags[i][1]);
         }
     if (a->options.insecure)
-        add_word(line, "--insecure");
+        launch_add_word(line, "--insecure");
 }
 
 /* The command of `skiff doctor` for this job: while it runs, or when it has failed. */
@@ -505,7 +337,7 @@ static void print_doctor(const struct launch *l, const struct launch_args *a)
     buf_str(&line, "skiff doctor");
     for (int i = 0; a->kind == LAUNCH_CONFIG && i < a->ncommand; i++)
         if (!only_trains(a->command[i]))
-            add_word(&line, a->command[i]);
+            launch_add_word(&line, a->command[i]);
     if (pid)
         buf_printf(&line, " --pid %d", pid);
     else
@@ -539,31 +371,6 @@ void launch_print_processes(const struct launch *l, const struct launch_args *a)
         print_doctor(l, a);
 }
 
-/* The line in which a worker says that it has saved the part, or else where it stopped; false: none
- * does. */
-static bool find_saved(const struct launch *l, char *out, size_t capacity)
-{
-    static const char mark[] = "skiff train: stopped ";
-    bool found = false, saved = false;
-    for (int i = 0; i < l->n && !saved; i++) {
-        FILE *f = l->at[i].server ? NULL : fopen(l->at[i].log, "r");
-        char line[1024];
-        if (f)
-            fseek(f, l->at[i].log_from, SEEK_SET);
-        while (f && fgets(line, sizeof(line), f))
-            if (strstr(line, mark) &&
-                (strstr(line, "saved in") || (!found && strstr(line, "is complete")))) {
-                line[strcspn(line, "\n")] = 0;
-                snprintf(out, capacity, "%s", strstr(line, mark) + strlen("skiff train: "));
-                found = true;
-                saved |= strstr(line, "saved in") != NULL;
-            }
-        if (f)
-            fclose(f);
-    }
-    return found;
-}
-
 /* Our own command line, with --resume. */
 static void add_command_line(struct buf *out)
 {
@@ -575,7 +382,7 @@ static void add_command_line(struct buf *out)
         fclose(f);
     text[n] = 0;
     for (const char *word = text; word < text + n; word += strlen(word) + 1) {
-        add_word(out, word);
+        launch_add_word(out, word);
         resumes |= !strcmp(word, "--resume");
     }
     if (!resumes)
@@ -588,7 +395,7 @@ void launch_print_resume(const struct launch *l, const struct launch_args *a)
     struct buf line = BUF_INIT;
     if (a->kind != LAUNCH_CONFIG)
         return;
-    if (find_saved(l, saved, sizeof(saved)))
+    if (launch_saved_line(l, saved, sizeof(saved)))
         fprintf(stderr, "skiff launch: %s\n", saved);
     else
         fprintf(stderr, "skiff launch: the running epoch is not saved; complete epochs are\n");
