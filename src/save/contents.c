@@ -62,6 +62,14 @@ static bool kind_of_folder(const char *name, enum save_part_kind *out)
     return *out != SAVE_PART_EPOCH || (digits && strlen(name) <= 7 && atol(name) <= EPOCH_MAX);
 }
 
+static bool is_of_prefix(const char *name, const char *stem)
+{
+    char *own = model_prefix_of(name);
+    bool same = !strcmp(own, stem);
+    free(own);
+    return same;
+}
+
 static void add_part(struct save_contents *c, const struct fs_entry *e)
 {
     const char *name = strrchr(e->path, '/') + 1;
@@ -72,8 +80,7 @@ static void add_part(struct save_contents *c, const struct fs_entry *e)
         return;
     if (!e->stat.folder)
         part.kind = kind_of_file(name);
-    if (c->prefix && (e->stat.folder || strncmp(name, c->stem, strlen(c->stem)) != 0 ||
-                      name[strlen(c->stem)] != '.'))
+    if (c->prefix && (e->stat.folder || !is_of_prefix(name, c->stem)))
         return;
     c->parts[c->nparts++] = part;
 }
@@ -136,6 +143,28 @@ bool save_begins_like_tensors(const char *path)
     close(s.fd);
     memcpy(&levels, head + 4, sizeof levels);
     return status == SKIFF_OK && !memcmp(head, "\0\0\0", 4) && levels < 64;
+}
+
+const struct save_part *save_part_combined(const struct save_contents *c)
+{
+    const struct save_part *named = NULL, *only = NULL;
+    int nnamed = 0, ntensors = 0;
+    for (int i = 0; i < c->nparts; i++) {
+        const struct save_part *p = &c->parts[i];
+        if (p->kind != SAVE_PART_FILE && p->kind != SAVE_PART_COMBINED)
+            continue;
+        char *path = path_join(c->dir, p->name);
+        bool tensors = save_begins_like_tensors(path);
+        free(path);
+        if (tensors && p->kind == SAVE_PART_COMBINED) {
+            named = p;
+            nnamed++;
+        }
+        if (tensors)
+            only = p;
+        ntensors += tensors;
+    }
+    return nnamed == 1 ? named : ntensors == 1 ? only : NULL;
 }
 
 /* On remote storage, names must do: a look at a file is a download. */
@@ -340,18 +369,6 @@ const char *save_layout_text(enum save_layout layout)
     return texts[layout];
 }
 
-/* An older version that was killed in a save has left one pickle without the other. */
-static enum skiff_status check_pickles(const struct save_contents *c, struct skiff_error *err)
-{
-    if (c->listed || c->layout != SAVE_LAYOUT_STATE || strcmp(c->stem, SAVE_EPOCH_STEM) != 0 ||
-        save_names(c, SAVE_EPOCH_STEM ".pdopt"))
-        return SKIFF_OK;
-    return error_set(err, SKIFF_NOT_FOUND,
-                     "%s/" SAVE_EPOCH_STEM ".pdparams is there, %s/" SAVE_EPOCH_STEM
-                     ".pdopt is missing",
-                     c->dir, c->dir);
-}
-
 /* No manifest lists the shards; the network behind them has one of its own. */
 static enum skiff_status check_tables(const struct save_contents *c, bool sums,
                                       struct skiff_error *err)
@@ -375,7 +392,5 @@ enum skiff_status save_check(const struct save_contents *c, bool sums, struct sk
         return c->damage.code;
     }
     TRY(model_view_check(&c->view, &c->files, sums, err));
-    if (c->layout == SAVE_LAYOUT_TABLES)
-        TRY(check_tables(c, sums, err));
-    return check_pickles(c, err);
+    return c->layout == SAVE_LAYOUT_TABLES ? check_tables(c, sums, err) : SKIFF_OK;
 }

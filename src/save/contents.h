@@ -79,6 +79,9 @@ void save_close(struct save_contents *c);
 const struct save_part *save_part(const struct save_contents *c, enum save_part_kind kind);
 /* The only one of a kind; NULL: none, or several. */
 const struct save_part *save_part_only(const struct save_contents *c, enum save_part_kind kind);
+/* The file of all variables, of a local folder: the one that is named so, or the only one that
+ * begins like tensors. NULL: none. */
+const struct save_part *save_part_combined(const struct save_contents *c);
 int save_part_count(const struct save_contents *c, enum save_part_kind kind);
 /* Is the file there, or ought it to be? */
 bool save_names(const struct save_contents *c, const char *file);
@@ -88,8 +91,7 @@ bool save_begins_like_tensors(const char *path);
 const char *save_layout_text(enum save_layout layout);
 
 /* Are all files there that the manifest lists, with their sizes (sums: with their checksums)? Is
- * nothing in the folder still being written? An epoch without a manifest, as older versions left
- * it, has both pickles. */
+ * nothing in the folder still being written? Without a manifest: nothing is compared. */
 enum skiff_status save_check(const struct save_contents *c, bool sums, struct skiff_error *err);
 
 #endif

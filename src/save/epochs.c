@@ -194,6 +194,25 @@ enum skiff_status save_epoch_info(const struct save_contents *c, int epoch, stru
     return read_state(c, out, err);
 }
 
+/* An older version that was killed in a save has left one pickle without the other. */
+static enum skiff_status check_pickles(const struct save_contents *c, struct skiff_error *err)
+{
+    if (c->listed || c->layout != SAVE_LAYOUT_STATE || strcmp(c->stem, SAVE_EPOCH_STEM) != 0 ||
+        save_names(c, SAVE_EPOCH_STEM ".pdopt"))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_NOT_FOUND,
+                     "%s/" SAVE_EPOCH_STEM ".pdparams is there, %s/" SAVE_EPOCH_STEM
+                     ".pdopt is missing",
+                     c->dir, c->dir);
+}
+
+enum skiff_status save_epoch_complete(const struct save_contents *c, bool sums,
+                                      struct skiff_error *err)
+{
+    TRY(save_check(c, sums, err));
+    return check_pickles(c, err);
+}
+
 enum skiff_status save_epoch_check(const char *folder, int epoch, struct model_info *out,
                                    struct skiff_error *err)
 {
@@ -202,7 +221,7 @@ enum skiff_status save_epoch_check(const char *folder, int epoch, struct model_i
     join(&path, folder, epoch, "");
     enum skiff_status status = save_open(&c, path.data, err);
     if (status == SKIFF_OK)
-        status = save_check(&c, true, err);
+        status = save_epoch_complete(&c, true, err);
     if (status == SKIFF_OK)
         status = save_epoch_info(&c, epoch, out, err);
     save_close(&c);

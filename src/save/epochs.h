@@ -30,7 +30,10 @@ int save_epoch_before(const char *folder, int epoch);
 /* What the manifest says of the epoch, else the state of an older version. */
 enum skiff_status save_epoch_info(const struct save_contents *c, int epoch, struct model_info *out,
                                   struct skiff_error *err);
-/* Complete? Reads all files. *out: save_epoch_info. */
+/* save_check, and: an epoch without a manifest, as older versions left it, has both pickles. */
+enum skiff_status save_epoch_complete(const struct save_contents *c, bool sums,
+                                      struct skiff_error *err);
+/* The same of all files with their checksums. *out: save_epoch_info. */
 enum skiff_status save_epoch_check(const char *folder, int epoch, struct model_info *out,
                                    struct skiff_error *err);
 

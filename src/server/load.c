@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "save/contents.h"
 #include "server/sparse.h"
 #include "server/saved.h"
 #include "server/server_parts.h"
@@ -365,15 +366,12 @@ static void copy_failed(struct model_copy *copy, const char *path, struct skiff_
 /* Does the folder hold a file of one of the job's parameters, or of all? */
 static bool has_variables(const struct server *s, const char *path)
 {
-    DIR *d = opendir(path);
-    bool found = false;
-    for (struct dirent *e; d && !found && (e = readdir(d));) {
-        size_t n = strlen(e->d_name);
-        found = str_map_has(&s->by_var, e->d_name) || !strcmp(e->d_name, "__params__") ||
-                (n > 9 && !strcmp(e->d_name + n - 9, ".pdparams"));
-    }
-    if (d)
-        closedir(d);
+    struct save_contents c;
+    bool found = save_open(&c, path, NULL) == SKIFF_OK &&
+                 (save_part(&c, SAVE_PART_STATE) || save_names(&c, "__params__"));
+    for (int i = 0; i < c.nparts && !found; i++)
+        found = str_map_has(&s->by_var, c.parts[i].name);
+    save_close(&c);
     return found;
 }
 

@@ -1,5 +1,6 @@
-/* Finds out which form a saved model has from the files that exist (saved.h lists the forms): users
- * name a folder, a file or a prefix, and rarely know which program wrote it.
+/* Finds out which form a saved model has (saved.h lists the forms) from its parts
+ * (save/contents.h): users name a folder, a file or a prefix, and rarely know which program wrote
+ * it.
  *
  * In a folder, a single .pdparams wins over other files, because local training leaves the
  * optimizer's state there and a model for inference in the same folder. Otherwise files with the
@@ -10,7 +11,6 @@
  * the files (saved_read). Pickles are the exception: they are read completely. */
 #include "server/saved.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,7 @@
 
 #include "base/mem.h"
 #include "io/io.h"
+#include "save/contents.h"
 #include "store/file.h"
 #include "store/model_dir.h"
 #include "store/pickle.h"
@@ -32,70 +33,15 @@ static char *join(const char *a, const char *between, const char *b)
     return s.data;
 }
 
-static bool ends_with(const char *s, const char *ending)
+static const char *name_of(const char *path)
 {
-    size_t n = strlen(s), e = strlen(ending);
-    return n > e && !strcmp(s + n - e, ending);
-}
-
-static char *stem_of(const char *path)
-{
-    static const char *const endings[] = {".pdparams", ".pdopt", ".pdiparams", ".pdmodel"};
-    char *s = mem_strdup_or_die(path);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (ends_with(s, endings[i])) {
-            s[strlen(s) - strlen(endings[i])] = '\0';
-            break;
-        }
-    return s;
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 static bool is_file(const char *path)
 {
     return file_exists(path) && !file_is_dir(path);
-}
-
-/* ---- the files of a folder ---- */
-
-struct file_listing {
-    char **paths; /* regular files, by name */
-    int n, cap;
-};
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void listing_open(struct file_listing *l, const char *folder)
-{
-    DIR *d = opendir(folder);
-    *l = (struct file_listing){0};
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] == '.')
-            continue;
-        char *path = join(folder, "/", e->d_name);
-        if (!is_file(path)) {
-            free(path);
-            continue;
-        }
-        if (l->n == l->cap) {
-            l->cap = l->cap ? 2 * l->cap : 32;
-            l->paths = mem_grow_or_die(l->paths, (size_t)l->cap * sizeof *l->paths);
-        }
-        l->paths[l->n++] = path;
-    }
-    if (d)
-        closedir(d);
-    if (l->n)
-        qsort(l->paths, (size_t)l->n, sizeof *l->paths, by_name);
-}
-
-static void listing_close(struct file_listing *l)
-{
-    for (int i = 0; i < l->n; i++)
-        free(l->paths[i]);
-    free(l->paths);
 }
 
 /* The first bytes; fewer when the file is shorter. */
@@ -111,18 +57,6 @@ static size_t first_bytes(const char *path, uint8_t *to, size_t most, uint64_t *
     return status == SKIFF_OK ? n : 0;
 }
 
-/* A stream of tensors begins with its version, which is 0, and the number of LoD levels: no
- * program, pickle or text does. */
-static bool begins_like_tensors(const char *path)
-{
-    uint8_t head[12];
-    uint64_t size, levels;
-    if (first_bytes(path, head, sizeof head, &size) < sizeof head)
-        return false;
-    memcpy(&levels, head + 4, sizeof levels);
-    return !memcmp(head, "\0\0\0", 4) && levels < 64;
-}
-
 static bool begins_like_program(const char *path)
 {
     uint8_t head[8];
@@ -130,43 +64,6 @@ static bool begins_like_program(const char *path)
     size_t n = first_bytes(path, head, sizeof head, &size);
     return n == sizeof head && size < PROGRAM_MOST &&
            (head[0] == 0x0a || !memcmp(head, "program ", 8));
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* The file of all variables: the one with that name, or the only one that holds tensors. NULL:
- * none. */
-static const char *listing_combined(const struct file_listing *l)
-{
-    const char *called = NULL, *only = NULL;
-    int ncalled = 0, ntensors = 0;
-    for (int i = 0; i < l->n; i++) {
-        if (!begins_like_tensors(l->paths[i]))
-            continue;
-        only = l->paths[i];
-        ntensors++;
-        if (!strcmp(base_name(only), "__params__") || ends_with(only, ".pdiparams")) {
-            called = only;
-            ncalled++;
-        }
-    }
-    return ncalled == 1 ? called : ntensors == 1 ? only : NULL;
-}
-
-static const char *listing_only(const struct file_listing *l, const char *ending)
-{
-    const char *found = NULL;
-    for (int i = 0; i < l->n; i++)
-        if (ends_with(l->paths[i], ending)) {
-            if (found)
-                return NULL;
-            found = l->paths[i];
-        }
-    return found;
 }
 
 /* ---- forms ---- */
@@ -185,25 +82,34 @@ static enum skiff_status open_pickles(struct saved_model *m, const char *stem,
     return status;
 }
 
+static void read_program(const struct save_contents *c, const char *file,
+                         struct skiff_program **out)
+{
+    char *path = join(c->dir, "/", file);
+    if (!*out && is_file(path) && io_program_read(path, out, NULL) < 0)
+        *out = NULL;
+    free(path);
+}
+
 /* x.pdmodel next to x.pdiparams, __model__, or else the first program in the folder. */
 static struct skiff_program *program_beside(const char *path, const char *folder)
 {
     struct skiff_program *p = NULL;
-    struct file_listing l;
-    char *stem = stem_of(path), *pair = join(stem, ".", "pdmodel");
-    char *model = join(folder, "/", "__model__");
-    if (is_file(pair) && io_program_read(pair, &p, NULL) < 0)
-        p = NULL;
-    if (!p && is_file(model) && io_program_read(model, &p, NULL) < 0)
-        p = NULL;
-    listing_open(&l, folder);
-    for (int i = 0; !p && i < l.n; i++)
-        if (begins_like_program(l.paths[i]) && io_program_read(l.paths[i], &p, NULL) < 0)
-            p = NULL;
-    listing_close(&l);
+    struct save_contents c;
+    char *stem = model_prefix_of(path), *pair = join(name_of(stem), ".", "pdmodel");
+    if (save_open(&c, folder, NULL) == SKIFF_OK) {
+        read_program(&c, pair, &p);
+        read_program(&c, "__model__", &p);
+    }
+    for (int i = 0; !p && i < c.nparts; i++) {
+        char *file = join(c.dir, "/", c.parts[i].name);
+        if (begins_like_program(file))
+            read_program(&c, c.parts[i].name, &p);
+        free(file);
+    }
+    save_close(&c);
     free(stem);
     free(pair);
-    free(model);
     return p;
 }
 
@@ -230,95 +136,93 @@ static enum skiff_status open_combined(struct saved_model *m, const char *path,
     return status;
 }
 
-static bool has_one_of(const char *folder, const char *const *wanted, int n)
+static bool has_one_of(const struct save_contents *c, const char *const *wanted, int n)
 {
-    bool found = false;
-    for (int i = 0; i < n && !found; i++) {
-        char *path = join(folder, "/", wanted[i]);
-        found = is_file(path);
-        free(path);
-    }
-    return found;
+    for (int i = 0; i < n; i++)
+        if (folder_view_has(&c->view, wanted[i]))
+            return true;
+    return false;
 }
 
-/* Servers read parts of files, which have no checksums of their own. So all files that the
- * manifests of the folder and of the prefix list are verified first. */
-static enum skiff_status check_whole(const char *path, struct skiff_error *err)
+static enum skiff_status open_pickled_folder(struct saved_model *m, const char *folder,
+                                             const char *file, struct skiff_error *err)
 {
-    struct model_info note;
-    if (file_is_dir(path))
-        return model_check(path, &note, err);
-    char *stem = stem_of(path), *folder = path_parent(path);
-    enum skiff_status status = model_check(stem, &note, err);
-    if (status == SKIFF_OK && file_is_dir(folder))
-        status = model_check(folder, &note, err);
+    struct save_contents c;
+    char *path = join(folder, "/", file), *stem = model_prefix_of(path);
+    enum skiff_status status = save_open(&c, stem, err);
+    if (status == SKIFF_OK)
+        status = save_check(&c, true, err);
+    if (status == SKIFF_OK)
+        status = open_pickles(m, stem, err);
+    save_close(&c);
+    free(path);
     free(stem);
-    free(folder);
     return status;
 }
 
-static enum skiff_status open_folder(struct saved_model *m, const char *folder,
+static enum skiff_status open_folder(struct saved_model *m, const struct save_contents *c,
                                      const char *const *wanted, int nwanted,
                                      const struct skiff_program *whole, struct skiff_error *err)
 {
-    struct file_listing l;
-    enum skiff_status status = SKIFF_OK;
-    listing_open(&l, folder);
     /* local training leaves both pickles, which have the optimizer's state, and a model's files */
-    const char *pickle = listing_only(&l, ".pdparams"), *combined = NULL;
-    if (!pickle && !has_one_of(folder, wanted, nwanted))
-        combined = listing_combined(&l);
-    if (pickle) {
-        char *stem = stem_of(pickle);
-        status = check_whole(stem, err);
-        if (status == SKIFF_OK)
-            status = open_pickles(m, stem, err);
-        free(stem);
-    } else if (combined) {
-        status = open_combined(m, combined, whole, err);
-    } else {
-        m->path = mem_strdup_or_die(folder);
-        m->folder = mem_strdup_or_die(folder);
+    const struct save_part *pickle = save_part_only(c, SAVE_PART_STATE), *combined = NULL;
+    if (pickle)
+        return open_pickled_folder(m, c->dir, pickle->name, err);
+    if (!has_one_of(c, wanted, nwanted))
+        combined = save_part_combined(c);
+    if (!combined) {
+        m->path = mem_strdup_or_die(c->dir);
+        m->folder = mem_strdup_or_die(c->dir);
+        return SKIFF_OK;
     }
-    listing_close(&l);
+    char *path = join(c->dir, "/", combined->name);
+    enum skiff_status status = open_combined(m, path, whole, err);
+    free(path);
     return status;
 }
 
-static enum skiff_status open_prefix(struct saved_model *m, const char *path,
-                                     const struct skiff_program *whole, struct skiff_error *err)
+/* A prefix, or a file: pickles, unless the other one is named. */
+static enum skiff_status open_prefix(struct saved_model *m, const struct save_contents *c,
+                                     const char *path, const struct skiff_program *whole,
+                                     struct skiff_error *err)
 {
-    char *stem = stem_of(path), *params = join(stem, ".", "pdparams"),
-         *combined = join(stem, ".", "pdiparams");
-    bool reported = ends_with(path, ".pdiparams");
+    const struct save_part *combined = save_part(c, SAVE_PART_COMBINED);
+    char *stem = join(c->dir, "/", c->stem), *file = NULL;
     enum skiff_status status;
-    if (is_file(params) && !reported)
+    if (combined)
+        file = join(c->dir, "/", combined->name);
+    if (save_part(c, SAVE_PART_STATE) && !(combined && !strcmp(combined->name, name_of(path))))
         status = open_pickles(m, stem, err);
-    else if (is_file(combined))
-        status = open_combined(m, combined, whole, err);
-    else if (is_file(path))
-        status = open_combined(m, path, whole, err);
+    else if (file || is_file(path))
+        status = open_combined(m, file ? file : path, whole, err);
     else
         status = error_set(err, SKIFF_NOT_FOUND,
                            "%s: neither a folder of a saved model, nor a file of one, nor the "
                            "start of a .pdparams or .pdiparams file",
                            path);
     free(stem);
-    free(params);
-    free(combined);
+    free(file);
     return status;
 }
 
+/* Servers read parts of files, which have no checksums of their own. So all files that the
+ * manifest of the folder or of the prefix lists are verified first. */
 enum skiff_status saved_open(struct saved_model *m, const char *path, const char *const *wanted,
                              int nwanted, const struct skiff_program *whole,
                              struct skiff_error *err)
 {
-    TRY(check_whole(path, err));
+    struct save_contents c;
     *m = (struct saved_model){0};
     state_init(&m->params);
     state_init(&m->optimizer);
     str_map_init(&m->by_name);
-    enum skiff_status status = file_is_dir(path) ? open_folder(m, path, wanted, nwanted, whole, err)
-                                                 : open_prefix(m, path, whole, err);
+    enum skiff_status status = save_open(&c, path, err);
+    if (status == SKIFF_OK)
+        status = save_check(&c, true, err);
+    if (status == SKIFF_OK)
+        status = c.prefix ? open_prefix(m, &c, path, whole, err)
+                          : open_folder(m, &c, wanted, nwanted, whole, err);
+    save_close(&c);
     if (status < 0)
         saved_close(m);
     return status;

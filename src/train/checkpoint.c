@@ -227,7 +227,7 @@ static bool is_incomplete(const char *folder, int epoch, enum skiff_status statu
     struct save_contents c;
     struct buf path = BUF_INIT;
     join(&path, folder, epoch);
-    bool incomplete = save_open(&c, path.data, NULL) < 0 || save_check(&c, true, NULL) < 0;
+    bool incomplete = save_open(&c, path.data, NULL) < 0 || save_epoch_complete(&c, true, NULL) < 0;
     bool unlisted = !c.files.note.known || c.layout == SAVE_LAYOUT_TABLES;
     save_close(&c);
     buf_deinit(&path);
@@ -242,7 +242,7 @@ static enum skiff_status read_checked(struct task *j, const struct model_reader 
     struct save_contents c;
     enum skiff_status status = save_open_reader(&c, r, err);
     if (status == SKIFF_OK)
-        status = save_check(&c, false, err);
+        status = save_epoch_complete(&c, false, err);
     if (status == SKIFF_OK)
         status = save_epoch_info(&c, epoch, out, err);
     *checked = status == SKIFF_OK;
