@@ -224,7 +224,7 @@ check: $(CHECK_NEEDS)
 	@BUILD=$(BUILD) tools/run-tests $(if $(J),-j$(J)) $(T)
 
 # what has threads, under TSan: network, trainers and servers, jobs of real processes, training by several threads
-TSAN_TESTS := thread_test stats_test wire_test transport_ tcp_gate hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test table_tiered pages_test \
+TSAN_TESTS := thread_test thread_pool_test stats_test wire_test transport_ tcp_gate hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test table_tiered pages_test \
     fleet_ collective_ data_dataset data_pipe hogwild trainer_test trainer_pause task_metrics_test cluster_ train-run_threads user-run_predict
 tsan: # Python itself is not built for TSan
 	@$(MAKE) --no-print-directory SAN=thread NO_PYTHON=1 check T="$(TSAN_TESTS)" && echo "tsan: no races"

@@ -38,6 +38,9 @@ SKIFF_API void skiff_eager_get_generator(const struct skiff_eager *e,
                                          unsigned char out[SKIFF_GENERATOR_BYTES]);
 SKIFF_API void skiff_eager_set_generator(struct skiff_eager *e,
                                          const unsigned char in[SKIFF_GENERATOR_BYTES]);
+/* Shares large ops with the pool (<skiff/thread_pool.h>), which must outlive the engine; NULL, as
+ * at first: one thread. */
+SKIFF_API void skiff_eager_set_thread_pool(struct skiff_eager *e, struct skiff_thread_pool *pool);
 /* Whether ops are recorded on the tape; initially true. Returns the previous value. */
 SKIFF_API bool skiff_eager_set_noting(struct skiff_eager *e, bool noting);
 SKIFF_API bool skiff_eager_noting(const struct skiff_eager *e);

@@ -24,6 +24,7 @@ extern "C" {
 struct skiff_tensor;
 struct skiff_scope;
 struct skiff_executor;
+struct skiff_thread_pool;
 
 /* A tensor of the caller's. dtype: "float32", "int64", ...; elements are zero at first. NULL on bad
  * arguments, with the reason in err. */
@@ -112,6 +113,8 @@ struct skiff_executor_options {
     bool has_seed; /* seed of the default 2.x generator (paddle.seed) */
     uint64_t seed;
     const struct skiff_host *host; /* or NULL */
+    /* or NULL: one thread; <skiff/thread_pool.h>; outlives the executor */
+    struct skiff_thread_pool *thread_pool;
     uint64_t reserved[4];
 };
 

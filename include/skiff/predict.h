@@ -22,6 +22,8 @@ struct skiff_predictor;
 struct skiff_predictor_options {
     bool no_fuse;                  /* run the program op by op, as it is written */
     const struct skiff_host *host; /* for ops that print or call functions; or NULL */
+    /* or NULL: one thread a run; <skiff/thread_pool.h>; outlives the predictor */
+    struct skiff_thread_pool *thread_pool;
     uint64_t reserved[4];
 };
 

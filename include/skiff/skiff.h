@@ -18,6 +18,7 @@
 #include <skiff/optimizer.h>
 #include <skiff/predict.h>
 #include <skiff/status.h>
+#include <skiff/thread_pool.h>
 #include <skiff/train.h>
 #include <skiff/transpile.h>
 #include <skiff/version.h>

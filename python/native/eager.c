@@ -793,6 +793,7 @@ static PyType_Spec spec = {"skiff._native.EagerTensor", sizeof(struct eager_obje
 bool eager_init(PyObject *m)
 {
     engine = skiff_eager_create();
+    skiff_eager_set_thread_pool(engine, process_threads());
     return class_add(m, &spec, "EagerTensor", &base_class[CLASS_EAGER]) &&
            module_functions(m, functions) && replay_init(m) && eager_saved_init(m) &&
            observer_init(m);

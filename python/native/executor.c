@@ -51,7 +51,8 @@ static PyObject *executor_new(PyTypeObject *type, PyObject *args, PyObject *keyw
                                                  .is_test = is_test,
                                                  .has_seed = seeded,
                                                  .seed = (uint64_t)number,
-                                                 .host = &python_host};
+                                                 .host = &python_host,
+                                                 .thread_pool = process_threads()};
     if (scope && scope != Py_None)
         Py_INCREF(scope);
     else

@@ -238,8 +238,8 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 static bool fill(PyObject *m)
 {
     return PyModule_AddStringConstant(m, "__version__", skiff_version()) == 0 && errors_init(m) &&
-           program_init(m) && block_init(m) && var_init(m) && op_init(m) && net_init(m) &&
-           control_init(m) && host_init(m) && optimizer_init(m) && tensor_init(m) &&
+           thread_pool_init(m) && program_init(m) && block_init(m) && var_init(m) && op_init(m) &&
+           net_init(m) && control_init(m) && host_init(m) && optimizer_init(m) && tensor_init(m) &&
            scope_init(m) && executor_init(m) && predictor_init(m) && dataset_init(m) &&
            io_init(m) && split_init(m) && metric_init(m) && fleet_init(m) && ranks_init(m) &&
            layers_init(m) && eager_init(m) && eager_update_init(m) && object_init(m) &&

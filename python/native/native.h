@@ -278,6 +278,8 @@ bool net_init(PyObject *m);
 bool control_init(PyObject *m);
 bool host_init(PyObject *m);
 extern const struct skiff_host python_host; /* callbacks of executors */
+bool thread_pool_init(PyObject *m);
+struct skiff_thread_pool *process_threads(void);
 bool optimizer_init(PyObject *m);
 bool tensor_init(PyObject *m);
 bool scope_init(PyObject *m);

@@ -6,22 +6,27 @@
 struct predictor_object {
     PyObject_HEAD;
     struct skiff_predictor *p;
-    PyObject *program; /* a copy, to be looked at */
+    struct skiff_thread_pool *pool; /* its own; or NULL: one thread */
+    PyObject *program;              /* a copy, to be looked at */
 };
 
 static PyObject *predictor_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *object;
+    int threads = 1;
     struct skiff_model_files files = {0};
     struct skiff_predictor_options options = {.host = &python_host};
     struct keep k = {0};
     struct skiff_error err = {0};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|zz",
-                                     KEYWORDS("path", "model_filename", "params_filename"), &object,
-                                     &files.model, &files.params))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "O|zzi",
+            KEYWORDS("path", "model_filename", "params_filename", "threads"), &object, &files.model,
+            &files.params, &threads))
         return NULL;
     const char *path = path_of(&k, object, "path");
     struct predictor_object *o = path ? (struct predictor_object *)class_alloc(type) : NULL;
+    if (o && threads > 1)
+        options.thread_pool = o->pool = skiff_thread_pool_create(threads);
     if (o) {
         Py_BEGIN_ALLOW_THREADS;
         o->p = skiff_predictor_create(path, &files, &options, &err);
@@ -40,6 +45,7 @@ static PyObject *predictor_new(PyTypeObject *type, PyObject *args, PyObject *key
 static void predictor_dealloc(struct predictor_object *o)
 {
     skiff_predictor_destroy(o->p);
+    skiff_thread_pool_destroy(o->pool);
     Py_CLEAR(o->program);
     class_free((PyObject *)o);
 }

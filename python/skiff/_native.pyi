@@ -490,8 +490,8 @@ class Scope:
 class Predictor:
     """A saved model that is ready to run, by any number of threads."""
 
-    def __init__(self, path: Any, model_filename: Optional[str] = None, params_filename: Optional[str] = None) -> None:
-        """path: the folder of a 1.x inference model, or the prefix of a 2.x one."""
+    def __init__(self, path: Any, model_filename: Optional[str] = None, params_filename: Optional[str] = None, threads: int = 1) -> None:
+        """path: the folder of a 1.x inference model, or the prefix of a 2.x one. threads: they compute a large op."""
     @property
     def inputs(self) -> List[str]: ...
     @property
@@ -783,6 +783,9 @@ def eager_op(type: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], a
 def eager_one(type: str, inputs: Mapping[str, Any], attrs: Optional[Mapping[str, Any]] = None, slot: str = "Out") -> EagerTensor: ...
 def eager_scalar(value: float, dtype: str) -> EagerTensor:
     """A tensor without dimensions."""
+def set_num_threads(num_threads: int) -> None:
+    """How many threads compute a large op of eager mode and of executors; at first OMP_NUM_THREADS, or 1."""
+def num_threads() -> int: ...
 def eager_backward(tensors: Sequence[EagerTensor], grad_tensors: Optional[Sequence[Optional[EagerTensor]]] = None,
                    retain_graph: bool = False) -> None: ...
 def eager_grad(outputs: Sequence[EagerTensor], inputs: Sequence[EagerTensor],

@@ -310,7 +310,8 @@ struct skiff_executor *skiff_executor_create(struct skiff_scope *scope,
                                       .is_test = options->is_test,
                                       .has_seed = options->has_seed,
                                       .seed = options->seed,
-                                      .host = (const struct run_host *)options->host};
+                                      .host = (const struct run_host *)options->host,
+                                      .thread_pool = options->thread_pool};
     return executor_create(scope, &o);
 }
 

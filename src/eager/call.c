@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/thread_pool.h"
 #include "eager/eager.h"
 #include "program/bind.h"
 #include "program/build.h"
@@ -355,7 +356,11 @@ enum skiff_status call_run(struct skiff_eager *e, struct eager_call *c, struct s
     }
     kernel_scratch_reset(k->scratch);
     e->env.program = c->program;
-    TRY(k->kind->run(k, err));
+    struct skiff_thread_pool *before = thread_pool_use(e->thread_pool);
+    enum skiff_status status = k->kind->run(k, err);
+    thread_pool_use(before);
+    if (status < 0)
+        return status;
     for (int i = 0; i < c->nout; i++)
         if (c->out_values[i])
             c->out_bytes[i] = c->out_values[i]->tensor.cap;

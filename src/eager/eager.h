@@ -233,6 +233,7 @@ struct skiff_eager {
     int generation; /* see skiff_eager_set_generation */
     struct call_cache cache;
     struct block_pool pool;
+    struct skiff_thread_pool *thread_pool; /* borrowed; or NULL */
     struct storage *spare_storages;
     struct skiff_eager_tensor *spare_tensors;
     struct tape_node

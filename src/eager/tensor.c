@@ -71,6 +71,11 @@ void skiff_eager_set_generator(struct skiff_eager *e, const unsigned char in[SKI
         e->generator.i = 312; /* untrusted bytes: the index must stay within the state */
 }
 
+void skiff_eager_set_thread_pool(struct skiff_eager *e, struct skiff_thread_pool *pool)
+{
+    e->thread_pool = pool;
+}
+
 bool skiff_eager_set_noting(struct skiff_eager *e, bool noting)
 {
     bool before = e->noting;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread_pool.h"
 #include "eager/eager.h"
 #include "executor/plan.h"
 #include "passes/minimize.h"
@@ -617,7 +618,10 @@ enum skiff_status skiff_eager_optimizer_step(struct skiff_eager_optimizer *opt, 
         s->feeds[i] =
             (struct feed){.tensor = &g->tensor, .rows = g->kind == VALUE_ROWS ? &g->sel : NULL};
     }
-    return plan_run(s->plan, s->feeds, NULL, err);
+    struct skiff_thread_pool *before = thread_pool_use(opt->engine->thread_pool);
+    enum skiff_status status = plan_run(s->plan, s->feeds, NULL, err);
+    thread_pool_use(before);
+    return status;
 }
 
 void skiff_eager_optimizer_clear_grad(struct skiff_eager_optimizer *opt, bool to_zero)

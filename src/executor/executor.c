@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread_pool.h"
 #include "executor/plan.h"
 #include "program/job.h"
 
@@ -206,7 +207,10 @@ enum skiff_status executor_run(struct skiff_executor *e, const struct skiff_prog
     if (!c)
         TRY(make_plan(e, p, feeds, nfeeds, fetches, nfetches, &c, err));
     c->last_used = c->plan->env.run = ++e->clock;
-    return plan_run(c->plan, feeds, out, err);
+    struct skiff_thread_pool *before = thread_pool_use(e->given.thread_pool);
+    enum skiff_status status = plan_run(c->plan, feeds, out, err);
+    thread_pool_use(before);
+    return status;
 }
 
 void executor_prefetch(struct skiff_executor *e, const struct skiff_program *p,

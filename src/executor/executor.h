@@ -26,8 +26,9 @@ struct executor_options {
     /* Outputs that are parts of larger variables (kernel.h, run_env.part_of); NULL: none. */
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
     void *part_user;
-    const struct run_host *host; /* kernel.h; outlives the executor; or NULL */
-    struct metrics *metrics;     /* registry that it counts in; NULL: one of its own */
+    const struct run_host *host;           /* kernel.h; outlives the executor; or NULL */
+    struct metrics *metrics;               /* registry that it counts in; NULL: one of its own */
+    struct skiff_thread_pool *thread_pool; /* base/thread_pool.h; outlives the executor; or NULL */
 };
 
 struct feed {

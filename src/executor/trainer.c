@@ -418,6 +418,7 @@ static enum skiff_status workers_open(struct trainer *t, struct skiff_scope *roo
         eo.profile |= o->print_debug != NULL;
         eo.seed += (uint64_t)i;
         eo.metrics = t->metrics;
+        eo.thread_pool = NULL; /* the training threads keep the cores busy */
         w->trainer = t;
         w->index = i;
         w->scope = scope_create_child(root);

@@ -134,7 +134,8 @@ struct skiff_predictor *skiff_predictor_create(const char *path,
     struct executor_options inner = {0};
     if (options)
         inner = (struct executor_options){.no_fuse = options->no_fuse,
-                                          .host = (const struct run_host *)options->host};
+                                          .host = (const struct run_host *)options->host,
+                                          .thread_pool = options->thread_pool};
     if (!path || !*path) {
         error_set(err, SKIFF_INVALID, "there is no path of a model (NULL or empty)");
         return NULL;

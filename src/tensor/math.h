@@ -1,8 +1,9 @@
 /* Dense math: GEMM on oneDNN (math_dnnl.c is the only file that includes dnnl.h) and vector loops
  * that the compiler vectorises, built for several instruction sets and chosen at run time
- * (math_path.h). The vector loops give the same bits on every machine. All calls are
- * single-threaded (parallelism is Hogwild threads), take no locks and, in steady state, allocate
- * nothing. */
+ * (math_path.h). The vector loops give the same bits on every machine. Calls are single-threaded
+ * (training's parallelism is Hogwild threads) and take no locks, but large ones share their work
+ * with the thread pool that the calling thread was lent (base/thread_pool.h). In steady state
+ * nothing allocates. */
 #ifndef TENSOR_MATH_H
 #define TENSOR_MATH_H
 

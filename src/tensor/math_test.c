@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/thread_pool.h"
 #include "tensor/math_path.h"
 
 static float *fill(int64_t n, uint32_t seed)
@@ -431,6 +432,39 @@ static void threads_do_not_meet(void **state)
     free(out);
 }
 
+/* Pools of 2 and of 5 threads give the same bits; those of one thread up to rounding. */
+static void gemm_with_a_thread_pool(void **state)
+{
+    struct {
+        bool ta, tb;
+        int64_t m, n, k;
+    } cases[] = {{false, false, 1000, 80, 70}, {true, false, 201, 130, 300},
+                 {false, true, 333, 100, 90},  {true, true, 97, 200, 250},
+                 {false, false, 3001, 2, 700}, {false, false, 100, 300, 400}};
+    struct skiff_thread_pool *pools[] = {NULL, skiff_thread_pool_create(2),
+                                         skiff_thread_pool_create(5)};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t m = cases[i].m, n = cases[i].n, k = cases[i].k;
+        float *a = fill(m * k, 1), *b = fill(k * n, 2), *out[3];
+        for (int p = 0; p < 3; p++) {
+            out[p] = fill(m * n, 3);
+            thread_pool_use(pools[p]);
+            math_gemm_f32(cases[i].ta, cases[i].tb, m, n, k, 0.5f, a, cases[i].ta ? m : k, b,
+                          cases[i].tb ? k : n, 2, out[p], n);
+            thread_pool_use(NULL);
+        }
+        same_bits(out[1], out[2], m * n);
+        for (int64_t j = 0; j < m * n; j++)
+            assert_true(fabsf(out[0][j] - out[1][j]) < 2e-5f);
+        for (int p = 0; p < 3; p++)
+            free(out[p]);
+        free(a);
+        free(b);
+    }
+    for (int p = 0; p < 3; p++)
+        skiff_thread_pool_destroy(pools[p]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +480,7 @@ int main(void)
         cmocka_unit_test(gradients_of_activations),
         cmocka_unit_test(public_names_reach_the_loops),
         cmocka_unit_test(threads_do_not_meet),
+        cmocka_unit_test(gemm_with_a_thread_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

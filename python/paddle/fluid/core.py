@@ -12,6 +12,10 @@ class EOFException(Exception):
 EnforceNotMet = RuntimeError
 
 
+#: as many threads compute a large op of eager mode or exe.run; at first as many as OMP_NUM_THREADS says, or 1
+set_num_threads = _native.set_num_threads
+
+
 class VarType(int):
     """Data types and kinds of variables, with the numbers of Paddle's framework.proto."""
 

@@ -83,7 +83,7 @@ class Config(object):
         return self._params
 
     def set_cpu_math_library_num_threads(self, cpu_math_library_num_threads):
-        """Each predictor runs on the thread that calls it; clone() one for each thread."""
+        """So many threads compute a large op of a run. clone() a predictor for each thread that runs one."""
         self._threads = int(cpu_math_library_num_threads)
 
     def cpu_math_library_num_threads(self):
@@ -207,20 +207,20 @@ class Tensor(object):
         self._array, self._lod = value.numpy(), value.lod()
 
 
-def _load_buffers(config):
+def _load_buffers(config, threads):
     """Through files: what reads models reads files, with their checks."""
     with tempfile.TemporaryDirectory(prefix="skiff-model-") as folder:
         paths = [os.path.join(folder, "model" + ending) for ending in (".pdmodel", ".pdiparams")]
         for path, content in zip(paths, config._buffers):
             with open(path, "wb") as f:
                 f.write(content)
-        return _load(Config(*paths))
+        return _load(Config(*paths), threads)
 
 
-def _load(config):
+def _load(config, threads):
     from skiff import _native
     if config.model_from_memory():
-        return _load_buffers(config)
+        return _load_buffers(config, threads)
     folder = config.model_dir()
     if not config.prog_file() and not _files.isdir(folder) and _files.isfile(folder + ".pdmodel"):
         config = Config(folder + ".pdmodel", folder + ".pdiparams")
@@ -235,7 +235,7 @@ def _load(config):
             raise ValueError("paddle.inference: there is no folder %r; Config takes a folder with __model__, or a program and its "
                              "parameters" % config.model_dir())
         where = (config.model_dir(), None, None)
-    return _native.Predictor(*where)
+    return _native.Predictor(*where, threads=threads)
 
 
 class Predictor(object):
@@ -243,7 +243,7 @@ class Predictor(object):
     parameters."""
 
     def __init__(self, config, _loaded=None):
-        self._config, self._loaded = config, _loaded or _load(config)
+        self._config, self._loaded = config, _loaded or _load(config, config.cpu_math_library_num_threads())
         self._feeds, self._targets = self._loaded.inputs, self._loaded.outputs
         block = self._loaded.program.global_block()
         self._checks = any(block.var(name).need_check_feed for name in self._feeds)
