@@ -47,5 +47,11 @@ static void serve(void *user, struct skiff_fleet *server)
         sigaction(SIGHUP, &a, NULL);
 }
 
+static void debug(void *user, const char *text)
+{
+    (void)user;
+    fputs(text, stderr);
+}
+
 const struct train_control console_control = {
-    .wants_stop = wants_stop, .print = print, .ready = ready, .serving = serve};
+    .wants_stop = wants_stop, .print = print, .ready = ready, .serving = serve, .debug = debug};

@@ -4,7 +4,6 @@
 #include "cli/progress.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,11 +97,6 @@ void progress_tick(struct progress *p)
         log_info("%s: %s", p->what, text.data);
     }
     buf_deinit(&text);
-}
-
-void progress_leave_out(struct progress *p, double seconds)
-{
-    atomic_store(&p->started, atomic_load(&p->started) + seconds);
 }
 
 void progress_end(struct progress *p, int64_t samples)

@@ -18,7 +18,7 @@ struct progress {
     bool terminal;
     int64_t print_interval; /* batches between two plain lines, which come once a second at most */
     int64_t printed;        /* batches at the last line */
-    _Atomic double started; /* is moved by pauses, in a training thread, while ticks look at it */
+    double started;         /* later, when pauses are left out */
     double due;             /* nothing is printed before */
     struct job_tables_line tables;
     int64_t expected; /* samples of the epoch, once one has been through; 0: not known */
@@ -28,8 +28,6 @@ void progress_init(struct progress *p, struct eval_metrics *accumulator, int64_t
 /* epoch below 0: evaluation, without a number */
 void progress_start(struct progress *p, const struct dataset *dataset, int epoch);
 void progress_tick(struct progress *p); /* from one thread at a time */
-/* So many seconds do not count. From a training thread, while another one ticks. */
-void progress_leave_out(struct progress *p, double seconds);
 /* Clears the line. samples: of the complete epoch, or 0 when it was not finished. */
 void progress_end(struct progress *p, int64_t samples);
 

@@ -21,7 +21,6 @@
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
 #include "train/ranks.h"
-#include "cli/train_fleet.h"
 #include "fleet/epochs.h"
 
 bool train_online_wanted(const struct task_args *args)
@@ -54,7 +53,7 @@ static void refuse_others(struct online *o)
 static enum skiff_status open_run(struct online *o, struct skiff_error *err)
 {
     struct ranks ranks = {.size = 1};
-    if (!train_fleet_wanted())
+    if (!job_wanted())
         TRY(ranks_open(&ranks, &o->task, o->args, false, err));
     int size = ranks.size;
     ranks_close(&ranks);

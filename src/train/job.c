@@ -1,10 +1,8 @@
 /* A process of a job with servers (job.h): role and strategy from the environment and the config,
- * the split of the program, the server's loop. Both kinds of training use it, by epochs
- * (train_fleet.c) and by days (train_online.c). All processes read the same config and come to the
- * same split without asking each other. */
+ * the split of the program, the server's loop. Training by epochs (home_servers.c) and by days uses
+ * it. All processes read the same config and come to the same split without asking each other. */
 #include "train/job.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +17,25 @@
 #include "store/model_dir.h"
 #include "fleet/epochs.h"
 #include "fleet/fleet_log.h"
+#include "fleet/role.h"
 #include "fleet/settings.h"
 
 static void on_log(void *user, enum log_level level, const char *line)
 {
     (void)user;
     log_line(level, "%s", line);
+}
+
+bool job_wanted(void)
+{
+    return role_env_is_set(NULL, NULL);
+}
+
+bool job_is_alone(struct task *task)
+{
+    bool tables;
+    return task_tables_any(task, &tables, NULL) == SKIFF_OK && tables &&
+           strcasecmp(config_text(task->config, KEY_RUNNER_SYNC_MODE), "geo") != 0;
 }
 
 /* ---- the strategy ---- */

@@ -1,5 +1,5 @@
-/* Job: this process as a part of a job with servers: what `skiff train` does by epochs
- * (train_fleet.c) and by days (train_online.c) in the same way.
+/* Job: this process as a part of a job with servers: what a run by epochs
+ * (home_servers.c) and one by days do in the same way.
  *
  *     job_open      role, strategy, the program split; one process alone is a job, too
  *     job_serve     of a server: until the job is over
@@ -23,6 +23,12 @@ struct train_job {
     const struct train_control *control; /* borrowed; may be NULL */
     bool stop_on_death; /* a worker that dies ends the job, whatever the config says */
 };
+
+/* The environment says that this process is one of a job with servers. */
+bool job_wanted(void);
+/* One process with sparse tables (table_parameters) is also such a job: without servers it holds
+ * the tables itself. */
+bool job_is_alone(struct task *task);
 
 /* Before job_open. A worker that is started when its job has ended finds all epochs of the config
  * in the folder of the models, and no server: it does not wait for servers as long as one of a job

@@ -360,13 +360,6 @@ const struct valid_point *valid_of_epoch(const struct valid *v, int epoch)
     return NULL;
 }
 
-void valid_record_point(struct valid *v, struct run_recorder *r, int epoch)
-{
-    /* interrupted: the last point is an earlier one, the metrics of a part of the data */
-    if (v->data && !v->interrupted && v->n && v->points[v->n - 1].epoch == epoch)
-        recorder_valid(r, &v->accumulator, epoch);
-}
-
 void valid_fill(const struct valid *v, struct epoch_row *rows, int n)
 {
     for (int i = 0; v->data && i < n; i++) {

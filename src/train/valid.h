@@ -22,7 +22,6 @@
 #include "train/epoch_row.h"
 #include "task/task.h"
 #include "executor/trainer.h"
-#include "train/recorder.h"
 #include "store/manifest.h"
 
 #define VALID_RECORD "best.yaml" /* in runner.model_save_path */
@@ -80,8 +79,6 @@ enum skiff_status valid_within(struct valid *v, int epoch, int64_t batches, int6
                                struct skiff_error *err);
 /* The point at the end of an epoch, or NULL. */
 const struct valid_point *valid_of_epoch(const struct valid *v, int epoch);
-/* Puts the point that was found just now, if there is one, into the report. */
-void valid_record_point(struct valid *v, struct run_recorder *r, int epoch);
 /* Puts columns into the rows of a table, and marks the best. */
 void valid_fill(const struct valid *v, struct epoch_row *rows, int n);
 void valid_warn(const struct valid *v);

@@ -1,0 +1,141 @@
+/* Saving an epoch of a job: one worker saves the version that all have tagged while the others
+ * train on. Server 0 says which one; if that one dies or fails, another worker is asked. Workers
+ * poll for this, and at the end all wait until the last epoch is saved. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/file.h"
+#include "store/save_retry.h"
+#include "train/checkpoint.h"
+#include "train/disk_space.h"
+#include "train/servers_parts.h"
+
+static enum skiff_status save_once(void *user, struct skiff_error *err)
+{
+    struct train_run *run = user;
+    struct servers *s = servers_of(run);
+    struct checkpoint_names names;
+    struct buf dir = BUF_INIT;
+    double start = clock_seconds();
+    if (file_is_dir(run->save_path)) /* a worker that takes over makes it */
+        TRY(disk_space_check(&run->task, run->save_path, s->save.epoch, err));
+    buf_printf(&dir, "%s/%d", run->save_path, s->save.epoch);
+    checkpoint_inference(&run->task, &names);
+    struct epochs_save what = {.dir = dir.data,
+                               .note = s->save,
+                               .marked = s->at_end,
+                               .feeds = names.what.feeds,
+                               .nfeeds = names.what.nfeeds,
+                               .targets = names.what.targets,
+                               .ntargets = names.what.ntargets};
+    enum skiff_status status =
+        skiff_fleet_tables(s->job.fleet)
+            ? job_tables_save_epoch(&s->job, &run->task, dir.data, &s->save, err)
+            : epochs_save(s->job.fleet, run->task.scope, &what, err);
+    if (status == SKIFF_OK)
+        log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
+    s->part_saved = status == SKIFF_OK && !s->at_end;
+    buf_deinit(&dir);
+    return status;
+}
+
+static bool save_pausing(void *user, const struct skiff_error *why, double seconds)
+{
+    const struct train_run *run = user;
+    log_warn("saving failed, retrying in %g s: %s", seconds, why->message);
+    return !control_wants_stop(run->control);
+}
+
+/* What was trained at its end is validated, if it is not all. */
+static enum skiff_status show_saved(struct train_run *run, bool saved, double seconds,
+                                    struct skiff_error *err)
+{
+    struct servers *s = servers_of(run);
+    struct model_info note = s->save;
+    struct train_saved what = {
+        .note = &note, .seconds = seconds, .saved = saved, .left_out = !saved};
+    note.complete = s->at_end;
+    return observers_saved(&run->observers, &what, err);
+}
+
+/* Is it for this worker to save? A failure of it is reported, and the job continues: another
+ * worker may have a disk that is not full. Errors are those of the network. */
+static enum skiff_status ask_and_save(struct train_run *run, enum ps_saving_state *out,
+                                      char reason[static 512], struct skiff_error *err)
+{
+    struct servers *s = servers_of(run);
+    struct save_retry saving = {.save = save_once, .pausing = save_pausing, .user = run};
+    int epoch = s->save.epoch;
+    bool complete = s->at_end;
+    struct skiff_error why;
+    TRY(epochs_who_saves(s->job.fleet, epoch, complete, out, reason, err));
+    if (*out != PS_SAVE_YOU)
+        return SKIFF_OK;
+    double start = clock_seconds();
+    bool failed = save_retry(&saving, &why) < 0;
+    double seconds = clock_seconds() - start;
+    if (failed)
+        WARN_ALL("this worker did not save epoch %d: %s", epoch, why.message);
+    TRY(epochs_saved(s->job.fleet, epoch, complete, failed ? &why : NULL, err));
+    TRY(show_saved(run, !failed, seconds, err));
+    bool others = skiff_fleet_server_num(s->job.fleet) > 0;
+    *out = !failed ? PS_SAVE_DONE : others ? PS_SAVE_OTHER : PS_SAVE_FAILED;
+    if (*out == PS_SAVE_FAILED)
+        snprintf(reason, 512, "%.511s", why.message);
+    return SKIFF_OK;
+}
+
+/* What is wrong with the network is noticed by those who train. */
+void servers_try_save(struct train_run *run)
+{
+    struct servers *s = servers_of(run);
+    enum ps_saving_state state;
+    char reason[512];
+    if (s->unsaved && ask_and_save(run, &state, reason, NULL) == SKIFF_OK)
+        s->unsaved = state != PS_SAVE_DONE && state != PS_SAVE_FAILED;
+}
+
+enum skiff_status servers_keep(struct train_run *run, const struct home_counts *counts,
+                               struct skiff_error *err)
+{
+    struct servers *s = servers_of(run);
+    enum ps_saving_state state;
+    char reason[512];
+    bool whole = s->at_end, tables = skiff_fleet_tables(s->job.fleet) > 0;
+    (void)counts;
+    if (whole && !tables)
+        TRY(epochs_mark(s->job.fleet, run->span.number, err));
+    TRY(ask_and_save(run, &state, reason, err));
+    if (whole && tables) /* which have no tags: no worker continues before they are saved */
+        TRY(skiff_fleet_barrier_worker(s->job.fleet, err));
+    s->unsaved = state != PS_SAVE_DONE;
+    return SKIFF_OK;
+}
+
+static enum skiff_status wait_until_saved(struct train_run *run, struct skiff_error *err)
+{
+    struct servers *s = servers_of(run);
+    enum ps_saving_state state = PS_SAVE_OTHER;
+    char reason[512];
+    while (s->unsaved && !run->stopped && state == PS_SAVE_OTHER) {
+        run->stopped = control_wants_stop(run->control);
+        TRY(ask_and_save(run, &state, reason, err));
+        if (state == PS_SAVE_OTHER)
+            clock_sleep(100 * CLOCK_MS);
+    }
+    if (state != PS_SAVE_FAILED)
+        return SKIFF_OK;
+    TRY(epochs_report_unsaved(s->job.fleet, reason, err));
+    run->lost = true;
+    log_error("no process saved the last epoch of the job, %d: %s", s->save.epoch, reason);
+    return SKIFF_OK;
+}
+
+enum skiff_status servers_await_saved(struct train_run *run, struct skiff_error *err)
+{
+    TRY(wait_until_saved(run, err));
+    if (run->home.first)
+        job_tables_print(servers_of(run)->job.fleet);
+    return SKIFF_OK;
+}

@@ -1,0 +1,186 @@
+#include "train/validation.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "store/model_dir.h"
+#include "task/saved_tables.h"
+#include "train/checkpoint.h"
+#include "train/run.h"
+
+/* ---- open ---- */
+
+static enum skiff_status open_own(struct validation *v, struct skiff_error *err)
+{
+    struct train_run *run = v->run;
+    if (v->own_is_open)
+        return SKIFF_OK;
+    TRY(task_open(&v->own, run->args, false, err));
+    v->own_is_open = true;
+    return valid_open(&v->valid, &v->own, run->control, err);
+}
+
+/* A new job evaluates once before it begins: what is wrong with the data is found now. */
+static enum skiff_status open_remote(struct validation *v, struct skiff_error *err)
+{
+    struct train_run *run = v->run;
+    struct config *c = run->task.config;
+    bool tables = run->home.tables;
+    v->valid.best = v->valid.top = -1;
+    if (config_int(c, KEY_RUNNER_VALID_INTERVAL))
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "%s: runner.valid_interval: a job is validated only after each epoch; "
+                         "remove it, or train in one process%s",
+                         config_name(c), tables ? " without table_parameters" : "");
+    v->wanted = config_has(c, KEY_RUNNER_VALID_DATA_DIR) || config_has(c, KEY_RUNNER_EARLY_STOP) ||
+                config_has(c, KEY_RUNNER_KEEP_EPOCHS);
+    if (!v->wanted || !run->home.first)
+        return SKIFF_OK;
+    TRY(open_own(v, err));
+    if (run->args->resume || !v->valid.data)
+        return SKIFF_OK;
+    TRY(tables ? saved_tables_load(&v->own, NULL, err) : task_startup(&v->own, err));
+    return valid_check(&v->valid, err);
+}
+
+enum skiff_status validation_open(struct validation *v, struct train_run *run,
+                                  struct skiff_error *err)
+{
+    v->run = run;
+    return run->home.remote ? open_remote(v, err)
+                            : valid_open(&v->valid, &run->task, run->control, err);
+}
+
+void validation_close(struct validation *v)
+{
+    if (v->run)
+        valid_close(&v->valid);
+    if (v->own_is_open)
+        task_close(&v->own);
+    *v = (struct validation){0};
+}
+
+int64_t validation_interval(const struct validation *v)
+{
+    return v->run->home.first ? v->valid.interval : 0;
+}
+
+/* ---- what it decides ---- */
+
+static void take_decision(struct validation *v)
+{
+    if (v->valid.stop)
+        v->run->wants_end = true;
+    if (!v->run->home.remote)
+        v->run->stopped |= v->valid.interrupted;
+}
+
+/* The metrics of the point that was found just now, if there is one. */
+static void show_point(struct validation *v, int epoch)
+{
+    struct valid *valid = &v->valid;
+    /* interrupted: the last point is an earlier one, the metrics of a part of the data */
+    if (valid->data && !valid->interrupted && valid->n &&
+        valid->points[valid->n - 1].epoch == epoch)
+        observers_validated(&v->run->observers, epoch, &valid->accumulator);
+}
+
+enum skiff_status validation_begin(struct validation *v, struct skiff_error *err)
+{
+    struct train_run *run = v->run;
+    if (run->home.remote || !run->home.first)
+        return SKIFF_OK;
+    TRY(valid_begin(&v->valid, run->save_path, run->id, run->resumed.known ? &run->resumed : NULL,
+                    err));
+    take_decision(v);
+    return SKIFF_OK;
+}
+
+/* ---- values of servers ---- */
+
+static enum skiff_status evaluate_saved(struct validation *v, const struct model_info *note,
+                                        struct skiff_error *err)
+{
+    if (v->valid.data)
+        TRY(checkpoint_load_epoch(&v->own, v->run->save_path, note->epoch, err));
+    return valid_epoch(&v->valid, note->epoch, note->steps, note->samples, true, err);
+}
+
+/* The epoch before was saved, and the job ended before it was evaluated. */
+static enum skiff_status count_missed(struct validation *v, const struct model_info *note,
+                                      struct skiff_error *err)
+{
+    struct model_info last = {0};
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/%d", v->run->save_path, note->epoch - 1);
+    bool there = model_info_read(path.data, &last, NULL) == SKIFF_OK && last.known &&
+                 last.complete && !strcmp(last.run, note->run);
+    buf_deinit(&path);
+    if (!there || !v->valid.data || valid_of_epoch(&v->valid, last.epoch))
+        return SKIFF_OK;
+    return evaluate_saved(v, &last, err);
+}
+
+static enum skiff_status begin_remote(struct validation *v, const struct model_info *note,
+                                      struct skiff_error *err)
+{
+    struct model_info before = {.epoch = note->epoch}; /* what was found of earlier epochs counts */
+    if (v->begun)
+        return SKIFF_OK;
+    TRY(open_own(v, err));
+    TRY(valid_begin(&v->valid, v->run->save_path, note->run, &before, err));
+    v->begun = true;
+    return count_missed(v, note, err);
+}
+
+static enum skiff_status evaluate_remote(struct validation *v, const struct model_info *note,
+                                         struct skiff_error *err)
+{
+    TRY(begin_remote(v, note, err));
+    return evaluate_saved(v, note, err);
+}
+
+/* ---- the observer ---- */
+
+static enum skiff_status on_pause(void *self, int64_t batches, int64_t rows,
+                                  struct skiff_error *err)
+{
+    struct validation *v = self;
+    int epoch = v->run->span.number;
+    TRY(valid_within(&v->valid, epoch, batches, rows, err));
+    take_decision(v);
+    show_point(v, epoch);
+    return SKIFF_OK;
+}
+
+static enum skiff_status on_saved(void *self, const struct train_saved *s, struct skiff_error *err)
+{
+    struct validation *v = self;
+    const struct model_info *note = s->note;
+    struct skiff_error why;
+    if (!note->complete || s->left_out)
+        return SKIFF_OK;
+    if (!v->run->home.remote)
+        TRY(valid_epoch(&v->valid, note->epoch, note->steps, note->samples, s->saved, err));
+    else if (v->wanted && evaluate_remote(v, note, &why) < 0)
+        log_warn("epoch %d was not validated: %s", note->epoch, why.message);
+    take_decision(v);
+    show_point(v, note->epoch);
+    return SKIFF_OK;
+}
+
+struct train_observer validation_observer(struct validation *v)
+{
+    return (struct train_observer){.self = v, .pause = on_pause, .saved = on_saved};
+}
+
+void validation_fill(const struct validation *v, struct epoch_row *rows, int n)
+{
+    valid_fill(&v->valid, rows, n);
+}
+
+void validation_print(const struct validation *v)
+{
+    valid_warn(&v->valid);
+}
