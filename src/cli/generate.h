@@ -5,10 +5,9 @@
 
 #include "cli/command.h"
 
-/* generate_man.c */
+/* generate_pages.c */
 void man_skiff(struct buf *out);
 void man_command(const struct command *c, struct buf *out);
-/* generate_markdown.c */
 void markdown_index(struct buf *out);
 void markdown_command(const struct command *c, struct buf *out);
 /* The page with the tables of keys (config/keys.h) between its marks anew. FORMAT: a mark is wrong
