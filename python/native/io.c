@@ -4,7 +4,7 @@
  * formats and atomic saves are C's. A file that is not there is a FileNotFoundError
  * (raise_file_error), so that `except` clauses written for Paddle work. */
 #include "native.h"
-#include "store/manifest.h"
+#include "save/contents.h"
 
 typedef enum skiff_status (*group_function)(struct skiff_scope *, const struct skiff_program *,
                                             const char *, const char *, struct skiff_error *);
@@ -244,17 +244,58 @@ static PyObject *load_inference_model(PyObject *self, PyObject *args, PyObject *
     return result;
 }
 
-static PyObject *recover(PyObject *self, PyObject *args, PyObject *keywords)
+/* {kind: [names]} */
+static PyObject *parts_dict(const struct save_contents *c)
 {
-    PyObject *object;
+    PyObject *parts = PyDict_New();
+    bool ok = parts != NULL;
+    for (int i = 0; ok && i < c->nparts; i++) {
+        PyObject *kind = PyUnicode_FromString(save_part_name(c->parts[i].kind));
+        PyObject *name = PyUnicode_DecodeFSDefault(c->parts[i].name);
+        PyObject *list = kind ? PyDict_GetItemWithError(parts, kind) : NULL;
+        PyObject *fresh = kind && !list && !PyErr_Occurred() ? PyList_New(0) : NULL;
+        ok = name && (list || (fresh && PyDict_SetItem(parts, kind, fresh) == 0)) &&
+             PyList_Append(list ? list : fresh, name) == 0;
+        Py_XDECREF(kind);
+        Py_XDECREF(name);
+        Py_XDECREF(fresh);
+    }
+    if (!ok)
+        Py_CLEAR(parts);
+    return parts;
+}
+
+/* What has that prefix, or else what is in the folder of that name. */
+static enum skiff_status look_at(const char *path, struct save_contents *c, struct skiff_error *err)
+{
+    enum skiff_status status = save_open_prefix(c, path, err);
+    if (status < 0 || c->nparts)
+        return status;
+    save_close(c);
+    return save_open(c, path, err);
+}
+
+static PyObject *saved_parts(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *object, *result = NULL;
+    struct save_contents c = {0};
     struct keep k = {0};
     struct skiff_error err;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("folder"), &object))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("path"), &object))
         return NULL;
-    const char *folder = path_of(&k, object, "folder");
-    bool ok = folder && status_ok(UNLOCKED(skiff_model_recover(folder, &err)), &err);
+    const char *path = path_of(&k, object, "path");
+    if (path && status_ok(UNLOCKED(look_at(path, &c, &err)), &err)) {
+        PyObject *parts = parts_dict(&c);
+        char *prefix = c.prefix ? path_join(c.dir, c.stem) : NULL;
+        if (parts)
+            result = Py_BuildValue("NN", parts,
+                                   prefix ? PyUnicode_DecodeFSDefault(prefix)
+                                          : (Py_INCREF(Py_None), Py_None));
+        free(prefix);
+    }
+    save_close(&c);
     keep_end(&k);
-    return done(ok);
+    return result;
 }
 
 static PyObject *is_manifest(PyObject *self, PyObject *args, PyObject *keywords)
@@ -424,7 +465,7 @@ static PyMethodDef functions[] = {
     METHOD("save_inference_model", save_inference_model, "A folder with __model__ and parameters."),
     METHOD("save_inference_prefix", save_inference_prefix, "PREFIX.pdmodel and PREFIX.pdiparams."),
     METHOD("load_inference_model", load_inference_model, "(program, feed names, target names)."),
-    METHOD("recover", recover, "Puts a save into the folder that was cut in its place."),
+    METHOD("saved_parts", saved_parts, "What lies under a prefix, or in a folder."),
     METHOD("is_manifest", is_manifest, "Is it the name of a manifest?"),
     METHOD("remove_manifest", remove_manifest, "Of a folder, or of the files of a prefix."),
     METHOD("read_tensor", read_tensor, "A tensor file."),

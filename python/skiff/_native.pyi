@@ -591,8 +591,9 @@ def load_inference_model(
     scope: Optional[Scope], path: str, model_filename: Optional[str] = None, params_filename: Optional[str] = None
 ) -> Tuple[Program, List[str], List[str]]:
     """(program, feed names, target names); path: a folder or a 2.x prefix; scope None: only the program."""
-def recover(folder: str) -> None:
-    """Before listing or reading files of a saved folder: puts a save that was cut in its place."""
+def saved_parts(path: str) -> Tuple[Dict[str, List[str]], Optional[str]]:
+    """Names of files by kind of part (state, optimizer, program, combined, file, table ...), of what has the prefix PATH (with
+    or without an ending), else of the folder PATH; and that prefix, None for a folder. Finishes an interrupted save first."""
 def is_manifest(name: str) -> bool:
     """Is a file of that name the list of a save's files and checksums?"""
 def remove_manifest(path: str, prefix: bool = False) -> None:

@@ -301,9 +301,10 @@ static char *without_slashes(const char *path)
     return s;
 }
 
-static enum skiff_status open_prefix(struct save_contents *c, const char *path,
-                                     struct skiff_error *err)
+enum skiff_status save_open_prefix(struct save_contents *c, const char *path,
+                                   struct skiff_error *err)
 {
+    *c = (struct save_contents){0};
     char *stem = model_prefix_of(path);
     const char *slash = strrchr(stem, '/');
     c->prefix = true;
@@ -325,7 +326,7 @@ enum skiff_status save_open(struct save_contents *c, const char *path, struct sk
         status = look(c, dir, err);
     } else if (status == SKIFF_OK) {
         folder_view_deinit(&c->view);
-        status = open_prefix(c, dir, err);
+        status = save_open_prefix(c, dir, err);
     }
     free(dir);
     return status;
@@ -382,6 +383,17 @@ static enum skiff_status check_tables(const struct save_contents *c, bool sums,
         sums ? model_check(network, &info, err) : model_check_sizes(network, &info, err);
     free(network);
     return status;
+}
+
+const char *save_part_name(enum save_part_kind kind)
+{
+    static const char *const names[] = {
+        [SAVE_PART_STATE] = "state",     [SAVE_PART_OPTIMIZER] = "optimizer",
+        [SAVE_PART_PROGRAM] = "program", [SAVE_PART_COMBINED] = "combined",
+        [SAVE_PART_TABLE] = "table",     [SAVE_PART_NETWORK] = "network",
+        [SAVE_PART_EPOCH] = "epoch",     [SAVE_PART_SHARD] = "shard",
+        [SAVE_PART_FILE] = "file"};
+    return names[kind];
 }
 
 enum skiff_status save_check(const struct save_contents *c, bool sums, struct skiff_error *err)

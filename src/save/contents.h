@@ -70,6 +70,10 @@ struct save_contents {
 /* Finishes an interrupted commit first. A path that is not there, or is no model, is
  * SAVE_LAYOUT_NONE. Errors are those of storage. Afterwards, in any case: save_close. */
 enum skiff_status save_open(struct save_contents *c, const char *path, struct skiff_error *err);
+/* The same for the files <path>.* alone, or the file <path>: also when there is a folder of that
+ * name. */
+enum skiff_status save_open_prefix(struct save_contents *c, const char *path,
+                                   struct skiff_error *err);
 /* The same for a folder that is being read; what the reader has listed is borrowed. */
 enum skiff_status save_open_reader(struct save_contents *c, const struct model_reader *r,
                                    struct skiff_error *err);
@@ -87,8 +91,10 @@ int save_part_count(const struct save_contents *c, enum save_part_kind kind);
 bool save_names(const struct save_contents *c, const char *file);
 /* Does a local file begin as a stream of tensors does? No program, pickle or text begins so. */
 bool save_begins_like_tensors(const char *path);
-/* For messages: "an inference model of Paddle 1.x". */
+/* For messages: "a model of Paddle 1.x". */
 const char *save_layout_text(enum save_layout layout);
+/* For bindings: "state", "optimizer", "program" and so on. */
+const char *save_part_name(enum save_part_kind kind);
 
 /* Are all files there that the manifest lists, with their sizes (sums: with their checksums)? Is
  * nothing in the folder still being written? Without a manifest: nothing is compared. */

@@ -206,25 +206,11 @@ def save(program, model_path):
     _native.save(global_scope(), program, model_path)
 
 
-def _recover(path):
-    """What was saved there last is in its place when its files are looked for."""
-    for folder in (os.path.dirname(path), path):
-        _native.recover(folder or ".")
-
-
-def _prefix(path):
-    for suffix in (".pdparams", ".pdopt", ".pdmodel"):
-        if path.endswith(suffix):
-            return path[:-len(suffix)]
-    return path
-
-
 def load(program, model_path, executor=None, var_list=None):
     """The counterpart of save; also a folder of save_params or save_persistables, or one combined file with var_list."""
     _check_executor(executor)
-    prefix = _prefix(model_path)
-    _recover(model_path)
-    if _files.exists(prefix + ".pdparams"):
+    parts, prefix = _native.saved_parts(model_path)
+    if prefix and "state" in parts:
         _native.load(global_scope(), program, prefix)
         return
     wanted = [var for var in program.list_vars() if is_persistable(var)]
@@ -255,16 +241,15 @@ def _saved_names(folder):
 
 def load_program_state(model_path, var_list=None):
     """{name: numpy array} of a saved model: fluid.save's files, or a folder of files."""
-    prefix, names = _prefix(model_path), None
-    _recover(model_path)
+    names, (parts, prefix) = None, _native.saved_parts(model_path)
     if var_list is not None:
         names = {var if isinstance(var, str) else var.name for var in var_list}
-    if _files.isfile(prefix + ".pdparams"):
+    if prefix and "state" in parts:
         state = _native.read_saved(prefix)
     elif _files.isdir(model_path):
         state = _native.read_saved(model_path, [name for name in _saved_names(model_path) if names is None or name in names])
     else:
-        raise ValueError("model_path %s does not exist: neither %s.pdparams nor a folder" % (model_path, prefix))
+        raise ValueError("model_path %s does not exist: neither %s.pdparams nor a folder" % (model_path, model_path))
     return {name: tensor.numpy() for name, tensor in state.items() if names is None or name in names}
 
 

@@ -1,9 +1,10 @@
 """paddle.Model: training, evaluation and prediction of a network without writing loops."""
 import inspect
-import os
 import warnings
 
-from paddle import _files, _names
+from skiff import _native
+
+from paddle import _names
 from paddle._op import Value
 from paddle.framework import no_grad
 from paddle.hapi.callbacks import EarlyStopping, config_callbacks
@@ -160,11 +161,9 @@ class Model(object):
     def load(self, path, skip_mismatch=False, reset_optimizer=False):
         """What save wrote."""
         import paddle
-        prefix, end = os.path.splitext(path)
-        if end not in (".pdparams", ".pdopt", ".pdmodel"):
-            prefix = path
-        if not _files.exists(prefix + ".pdparams"):
-            raise AssertionError("Failed to load parameters: there is no %s.pdparams" % prefix)
+        parts, prefix = _native.saved_parts(path)
+        if not prefix or "state" not in parts:
+            raise AssertionError("Failed to load parameters: there is no %s.pdparams" % (prefix or path))
         state = paddle.load(prefix + ".pdparams", return_numpy=True)
         for key, param in self.network.state_dict().items():
             wrong = None
@@ -180,7 +179,7 @@ class Model(object):
                 reset_optimizer = True
             else:
                 raise ValueError(wrong)
-        if self._optimizer is not None and not reset_optimizer and _files.exists(prefix + ".pdopt"):
+        if self._optimizer is not None and not reset_optimizer and "optimizer" in parts:
             self._optimizer.set_state_dict(paddle.load(prefix + ".pdopt"))
 
     def parameters(self, *args, **kwargs):

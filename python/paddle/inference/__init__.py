@@ -222,7 +222,7 @@ def _load(config, threads):
     if config.model_from_memory():
         return _load_buffers(config, threads)
     folder = config.model_dir()
-    if not config.prog_file() and not _files.isdir(folder) and _files.isfile(folder + ".pdmodel"):
+    if not config.prog_file() and not _files.isdir(folder) and "program" in _native.saved_parts(folder)[0]:
         config = Config(folder + ".pdmodel", folder + ".pdiparams")
     if config.prog_file():
         for path in (config.prog_file(), config.params_file()):

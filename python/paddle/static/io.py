@@ -60,31 +60,22 @@ def save(program, model_path, protocol=4, **configs):
 
 def load(program, model_path, executor=None, var_list=None):
     """What save wrote, into the scope."""
-    prefix = model_path
-    for end in (".pdparams", ".pdopt", ".pdmodel"):
-        if prefix.endswith(end):
-            prefix = prefix[:-len(end)]
     if var_list is not None:
-        state = load_program_state(prefix, var_list)
-        set_program_state(program, state)
+        set_program_state(program, load_program_state(model_path, var_list))
         return
+    prefix = _native.saved_parts(model_path)[1] or model_path
     _local.load_own(_program(program), prefix, lambda own: _native.load(_scope(), own, prefix))
 
 
 def load_program_state(model_path, var_list=None):
     """{name: array} of PREFIX.pdparams and PREFIX.pdopt, or of a folder with one file per variable."""
-    prefix = model_path
-    for end in (".pdparams", ".pdopt", ".pdmodel"):
-        if prefix.endswith(end):
-            prefix = prefix[:-len(end)]
-    for folder in (os.path.dirname(prefix), model_path):
-        _native.recover(folder or ".")
-    if _files.exists(prefix + ".pdparams"):
+    parts, prefix = _native.saved_parts(model_path)
+    if prefix and "state" in parts:
         state = _native.read_saved(prefix)
     elif _files.isdir(model_path):
         state = _native.read_saved(model_path, sorted(name for name in _saved_names(model_path) if not name.startswith("__")))
     else:
-        raise FileNotFoundError("%s.pdparams does not exist, and %s is no folder of parameters" % (prefix, model_path))
+        raise FileNotFoundError("%s.pdparams does not exist, and %s is no folder of parameters" % (prefix or model_path, model_path))
     if var_list is not None:
         wanted = [v.name for v in var_list]
         missing = [name for name in wanted if name not in state]

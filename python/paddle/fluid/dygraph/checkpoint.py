@@ -1,7 +1,9 @@
 """save_dygraph and load_dygraph: PREFIX.pdparams, PREFIX.pdopt."""
 import os
 
-from paddle import _files, _names
+from skiff import _native
+
+from paddle import _names
 
 
 def _is_optimizer_state(state):
@@ -23,15 +25,12 @@ def save_dygraph(state_dict, model_path):
 def load_dygraph(model_path, keep_name_table=False):
     """(parameters, optimizer's state) as arrays; None for what is not there."""
     import paddle
-    prefix = model_path
-    for end in (".pdparams", ".pdopt"):
-        if prefix.endswith(end):
-            prefix = prefix[:-len(end)]
-    if not _files.exists(prefix + ".pdparams") and not _files.exists(prefix + ".pdopt"):
-        raise RuntimeError("Parameter file [ %s.pdparams ] not exists" % prefix)
+    parts, prefix = _native.saved_parts(model_path)
+    if not prefix or not {"state", "optimizer"} & set(parts):
+        raise RuntimeError("Parameter file [ %s.pdparams ] not exists" % model_path)
     out = []
-    for end in (".pdparams", ".pdopt"):
-        state = paddle.load(prefix + end, return_numpy=True) if _files.exists(prefix + end) else None
+    for kind, end in (("state", ".pdparams"), ("optimizer", ".pdopt")):
+        state = paddle.load(prefix + end, return_numpy=True) if kind in parts else None
         if state is not None and not keep_name_table:
             state = {key: value for key, value in state.items() if key != "StructuredToParameterName@@"}
         out.append(state)

@@ -9,7 +9,7 @@ from paddle.fluid._job import patiently
 
 def is_model(path):
     """Is there a saved model for init_server: a folder, a file, or a prefix of files?"""
-    return _files.exists(path) or any(_files.isfile(path + e) for e in (".pdparams", ".pdiparams"))
+    return bool(_native.saved_parts(path)[0]) or _files.exists(path)
 
 
 class Job(object):
