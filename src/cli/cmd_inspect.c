@@ -83,6 +83,20 @@ static int run_table(const struct command_call *call)
                         : inspect_all(call, servers_of);
 }
 
+static enum skiff_status metrics_of(const char *path, const struct inspect_options *o,
+                                    struct skiff_error *err)
+{
+    (void)path;
+    return inspect_metrics(o, err);
+}
+
+static int run_metrics(const struct command_call *call)
+{
+    const struct inspect_options *o = call->args;
+    return o->servers || o->pid ? inspect_all(call, metrics_of)
+                                : command_usage(call->name, "expected --servers or --pid");
+}
+
 typedef enum skiff_status (*catalogue_fn)(const char *name, struct buf *out,
                                           struct skiff_error *err);
 
@@ -150,23 +164,43 @@ static const struct option tensor_rows[] = {
     {"program", OPTION_TEXT, AT(names), .value = "FILE",
      .help = "take the names of the tensors in a combined file from this program"},
     {0}};
+/* How to find the servers of a running job. */
+#define JOB_ROWS                                                                                  \
+    {"servers",                                                                                   \
+     OPTION_TEXT,                                                                                 \
+     AT(servers),                                                                                 \
+     .value = "LIST",                                                                             \
+     .group = "running job",                                                                      \
+     .help = "ask the servers of a running job, host:port,host:port (list all of them)"},         \
+        {"secret_file",                                                                           \
+         OPTION_TEXT,                                                                             \
+         AT(secret_file),                                                                         \
+         .value = "FILE",                                                                         \
+         .help = "read the job's secret from FILE",                                               \
+         .default_text = "SKIFF_SECRET or SKIFF_SECRET_FILE"},                                    \
+        {"pid",                                                                                   \
+         OPTION_INT,                                                                              \
+         AT(pid),                                                                                 \
+         .low = 1,                                                                                \
+         .high = INT_MAX,                                                                         \
+         .value = "N",                                                                            \
+         .help = "take servers, job and secret from a process of the job on this machine (skiff " \
+                 "launch -v lists them)"},                                                        \
+    {                                                                                             \
+        "timeout", OPTION_INT, AT(timeout), .low = 1, .high = 1000000, .value = "SECONDS",        \
+                                            .standard = "10",                                     \
+                                            .help = "wait so long for the answer of a server"     \
+    }
+
 static const struct option table_rows[] = {
     {"double", OPTION_BOOL, AT(twice),
      .help = "read a table of CtrDoubleAccessor, whose columns are in another order",
      .group = "saved tables"},
     {"accessor", OPTION_TEXT, AT(accessor), .value = "NAME", .standard = "CtrCommonAccessor",
      .help = "set the table's accessor, which says what its columns mean"},
-    {"servers", OPTION_TEXT, AT(servers), .value = "LIST", .group = "running job",
-     .help = "ask the servers of a running job, host:port,host:port (list all of them)"},
-    {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",
-     .help = "read the job's secret from FILE",
-     .default_text = "SKIFF_SECRET or SKIFF_SECRET_FILE"},
-    {"pid", OPTION_INT, AT(pid), .low = 1, .high = INT_MAX, .value = "N",
-     .help = "take servers, job and secret from a process of the job on this machine (skiff launch "
-             "-v lists them)"},
-    {"timeout", OPTION_INT, AT(timeout), .low = 1, .high = 1000000, .value = "SECONDS",
-     .standard = "10", .help = "wait so long for the answer of a server"},
+    JOB_ROWS,
     {0}};
+static const struct option metrics_rows[] = {JOB_ROWS, {0}};
 static const struct option no_rows[] = {{0}};
 
 #define PART(part) .args_size = sizeof(struct inspect_options), .run = run_##part
@@ -242,6 +276,16 @@ static const struct command parts[] = {
              "the command connects as a read-only observer.",
      TAKES(table_rows),
      PART(table)},
+    {.name = "metrics",
+     .summary = "what the servers of a running job have counted",
+     .usage = "--servers LIST [--secret_file FILE]\n"
+              "--pid N",
+     .text = "Prints the counters, gauges and histograms of every server in the text form of "
+             "Prometheus; the label server is the server's number. docs/reference/metrics.md "
+             "lists the metrics. The job continues meanwhile: the command connects as a read-only "
+             "observer.",
+     .options = &(const struct options){.rows = metrics_rows},
+     PART(metrics)},
     {0}};
 
 const struct command command_inspect = {

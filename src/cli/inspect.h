@@ -16,8 +16,8 @@ struct inspect_options {
     const char *model;    /* model: file name of the program in a folder */
     const char *params;   /* model: file name of the combined parameters in a folder */
     const char *names;    /* tensor: program that names the tensors of a combined file */
-    const char *servers, *secret_file; /* table: of a job that runs; NULL: of folders */
-    int pid, timeout;                  /* table: a process of that job, 0: none; seconds */
+    const char *servers, *secret_file; /* of a job that runs; NULL: folders */
+    int pid, timeout;                  /* a process of that job, 0: none; seconds */
 };
 
 enum skiff_status inspect_program(const char *path, const struct inspect_options *o,
@@ -30,8 +30,10 @@ enum skiff_status inspect_tensor(const char *path, const struct inspect_options 
                                  struct skiff_error *err);
 enum skiff_status inspect_table(const char *path, const struct inspect_options *o,
                                 struct skiff_error *err);
-/* Tables of a job that runs: o->servers, or those of process o->pid. */
+/* Of a job that runs (o->servers, or those of process o->pid): its tables; what they have
+ * counted. */
 enum skiff_status inspect_servers(const struct inspect_options *o, struct skiff_error *err);
+enum skiff_status inspect_metrics(const struct inspect_options *o, struct skiff_error *err);
 
 /* "1.2 MB (1234567 bytes)" */
 const char *inspect_bytes(uint64_t n, char out[static 64]);

@@ -143,12 +143,40 @@ static enum skiff_status take_servers(const struct inspect_options *o, struct ro
     return SKIFF_OK;
 }
 
-enum skiff_status inspect_servers(const struct inspect_options *o, struct skiff_error *err)
+static enum skiff_status show_tables(const struct observer_identity *who, const struct role *role,
+                                     struct skiff_error *err)
+{
+    struct server_tables *answers;
+    TRY(server_tables_ask(who, role->servers, role->nservers, &answers, err));
+    print_all(answers, role->nservers);
+    server_tables_deinit(answers, role->nservers);
+    return SKIFF_OK;
+}
+
+static enum skiff_status show_metrics(const struct observer_identity *who, const struct role *role,
+                                      struct skiff_error *err)
+{
+    struct metrics_snapshot now = {0};
+    struct buf text = BUF_INIT;
+    enum skiff_status status = server_metrics_ask(who, role->servers, role->nservers, &now, err);
+    if (status == SKIFF_OK) {
+        snapshot_prometheus(&now, &text);
+        fwrite(text.data, 1, text.len, stdout);
+    }
+    snapshot_deinit(&now);
+    buf_deinit(&text);
+    return status;
+}
+
+typedef enum skiff_status (*show_fn)(const struct observer_identity *who, const struct role *role,
+                                     struct skiff_error *err);
+
+static enum skiff_status ask_job(const struct inspect_options *o, show_fn show,
+                                 struct skiff_error *err)
 {
     struct role role = {.kind = SKIFF_WORKER};
     struct settings settings = {0};
     struct settings_security security = {.secret_file = o->secret_file};
-    struct server_tables *answers = NULL;
     enum skiff_status status = take_servers(o, &role, err);
     if (status == SKIFF_OK)
         status = settings_read(&settings, NULL, NULL, err);
@@ -160,11 +188,17 @@ enum skiff_status inspect_servers(const struct inspect_options *o, struct skiff_
                                     .transport = settings.links,
                                     .timeout_ms = o->timeout * 1000};
     if (status == SKIFF_OK)
-        status = server_tables_ask(&who, role.servers, role.nservers, &answers, err);
-    if (status == SKIFF_OK) {
-        print_all(answers, role.nservers);
-        server_tables_deinit(answers, role.nservers);
-    }
+        status = show(&who, &role, err);
     role_deinit(&role);
     return status;
+}
+
+enum skiff_status inspect_servers(const struct inspect_options *o, struct skiff_error *err)
+{
+    return ask_job(o, show_tables, err);
+}
+
+enum skiff_status inspect_metrics(const struct inspect_options *o, struct skiff_error *err)
+{
+    return ask_job(o, show_metrics, err);
 }

@@ -62,6 +62,22 @@ METRIC(TABLE_EXPIRED, COUNTER, "skiff_table_expired_total", "rows", "rows remove
 METRIC(TABLE_EVICTED, COUNTER, "skiff_table_evicted_total", "rows",
        "rows evicted at the memory limit", "table")
 
+METRIC(TABLE_WAITING, GAUGE, "skiff_table_waiting", "ids", "ids that wait for admission", "table")
+METRIC(TABLE_HITS, COUNTER, "skiff_table_hits_total", "rows",
+       "requested rows that were in memory, of tables on disk", "table")
+METRIC(TABLE_MISSES, COUNTER, "skiff_table_misses_total", "rows",
+       "requested rows that were on disk", "table")
+METRIC(TABLE_FETCHED, COUNTER, "skiff_table_fetched_total", "rows",
+       "of the misses, rows that were prefetched", "table")
+METRIC(TABLE_DISK_ROWS, GAUGE, "skiff_table_disk_rows", "rows", "rows that are on disk only",
+       "table")
+METRIC(TABLE_DISK_BYTES, GAUGE, "skiff_table_disk_bytes", "bytes", "size of the files on disk",
+       "table")
+METRIC(TABLE_WRITTEN_ROWS, COUNTER, "skiff_table_written_rows_total", "rows",
+       "rows written to disk at the memory limit", "table")
+METRIC(TABLE_WRITTEN_BYTES, COUNTER, "skiff_table_written_bytes_total", "bytes",
+       "bytes written to disk, with what the database rewrites", "table")
+
 /* ---- network: frames and links ---- */
 METRIC(NET_FRAMES_IN, COUNTER, "skiff_net_frames_in_total", "frames", "frames received", "")
 METRIC(NET_FRAMES_OUT, COUNTER, "skiff_net_frames_out_total", "frames", "frames sent", "")

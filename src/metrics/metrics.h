@@ -143,6 +143,11 @@ uint64_t sample_count_below(const struct metric_sample *s, unsigned bits);
 /* "net_frames_in=12 rpc_call_ns=40 (mean 812000, 99 % 1900000)": all that are not 0, over all
  * values of their labels, separated by blanks. */
 void snapshot_text(const struct metrics_snapshot *s, struct buf *out);
+/* Lines for another process, and what such lines say, added to a snapshot. Metrics that this
+ * version does not know are passed over; false: the text is not of this form (a part of it may have
+ * been added). */
+void snapshot_write(const struct metrics_snapshot *s, struct buf *out);
+bool snapshot_read(struct metrics_snapshot *s, const char *text, size_t n);
 /* The text form of Prometheus, version 0.0.4. */
 void snapshot_prometheus(const struct metrics_snapshot *s, struct buf *out);
 

@@ -1,4 +1,4 @@
-/* Shared by metrics.c, which counts, and snapshot.c, which reads. */
+/* Shared by metrics.c, which counts, and by snapshot.c and transfer.c, which read. */
 #ifndef METRICS_METRICS_PARTS_H
 #define METRICS_METRICS_PARTS_H
 
@@ -10,5 +10,9 @@ struct metric_spread {
 
 /* The i-th in order of creation; NULL behind the last. */
 const struct metric *metrics_at(struct metrics *r, size_t i);
+
+/* The sample with these labels; it is added if there is none. Valid until the next one is added. */
+struct metric_sample *snapshot_place(struct metrics_snapshot *s, enum metric_id id,
+                                     const char *labels, const char *first);
 
 #endif

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/thread.h"
@@ -161,6 +162,71 @@ static void log_lines(void **state)
     metrics_destroy(r);
 }
 
+/* ---- for other processes ---- */
+
+static char *prometheus_of(const struct metrics_snapshot *s)
+{
+    struct buf text = BUF_INIT;
+    snapshot_prometheus(s, &text);
+    return text.data;
+}
+
+/* What two processes send adds up; labels are kept, whatever characters they have. */
+static void lines_carry_snapshots(void **state)
+{
+    static const char odd[] = "a\"} b\\n\n";
+    struct metrics *r[2];
+    struct metrics_snapshot direct = {0}, read = {0};
+    for (int i = 0; i < 2; i++) {
+        struct metrics_snapshot one = {0};
+        struct buf text = BUF_INIT;
+        r[i] = metrics_create("server", i);
+        metric_set(metrics_get(r[i], METRIC_TABLE_ROWS, odd), -7);
+        metric_add(metrics_get(r[i], METRIC_SERVER_STEPS), 3 + i);
+        for (uint64_t v = 0; v < 3; v++)
+            metric_observe(metrics_get(r[i], METRIC_RPC_CALL_SECONDS), v << (20 * v));
+        snapshot_add(&direct, r[i]);
+        snapshot_add(&one, r[i]);
+        snapshot_write(&one, &text);
+        buf_str(&text, "skiff_of_tomorrow{} 5\n"); /* a newer process */
+        assert_true(snapshot_read(&read, text.data, text.len));
+        snapshot_deinit(&one);
+        buf_deinit(&text);
+    }
+    char *want = prometheus_of(&direct), *found = prometheus_of(&read);
+    assert_string_equal(found, want);
+    assert_int_equal(snapshot_value(&read, METRIC_TABLE_ROWS, odd), -14);
+    assert_int_equal(read.n, 6);
+    free(want);
+    free(found);
+    snapshot_deinit(&direct);
+    snapshot_deinit(&read);
+    metrics_destroy(r[0]);
+    metrics_destroy(r[1]);
+}
+
+static void other_lines_are_refused(void **state)
+{
+    static const char *const lines[] = {"skiff_server_steps_total 4",
+                                        "skiff_server_steps_total{",
+                                        "skiff_server_steps_total{server=\"0\" 4",
+                                        "skiff_server_steps_total{} ",
+                                        "skiff_server_steps_total{} x",
+                                        "skiff_server_steps_total{} 4 5",
+                                        "skiff_server_steps_total{} 99999999999999999999999",
+                                        "skiff_rpc_call_seconds{} 1",
+                                        "skiff_rpc_call_seconds{} 1 5 252:1",
+                                        "skiff_rpc_call_seconds{} 1 5 -1:1",
+                                        "skiff_rpc_call_seconds{} 1 5 3",
+                                        "skiff_rpc_call_seconds{} 1 5 3:1x"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct metrics_snapshot s = {0};
+        if (snapshot_read(&s, lines[i], strlen(lines[i])))
+            fail_msg("taken: %s", lines[i]);
+        snapshot_deinit(&s);
+    }
+}
+
 /* ---- histograms ---- */
 
 static uint64_t quantile(struct metrics *r, double share)
@@ -260,6 +326,8 @@ int main(void)
         cmocka_unit_test(values_of_one_moment),
         cmocka_unit_test(registries_are_added_up),
         cmocka_unit_test(log_lines),
+        cmocka_unit_test(lines_carry_snapshots),
+        cmocka_unit_test(other_lines_are_refused),
         cmocka_unit_test(quantiles),
         cmocka_unit_test(buckets_hold_their_values),
         cmocka_unit_test(nothing_is_lost_between_threads),

@@ -8,29 +8,31 @@
 /* ---- taking ---- */
 
 /* Where a metric stands, or belongs. */
-static size_t find_place(const struct metrics_snapshot *s, const struct metric *m, bool *out_found)
+static size_t find_place(const struct metrics_snapshot *s, enum metric_id id, const char *labels,
+                         bool *out_found)
 {
     size_t i = 0;
     int order = 1;
-    for (; i < s->n && s->samples[i].id <= m->id; i++)
-        if (s->samples[i].id == m->id && (order = strcmp(m->labels, s->samples[i].labels)) <= 0)
+    for (; i < s->n && s->samples[i].id <= id; i++)
+        if (s->samples[i].id == id && (order = strcmp(labels, s->samples[i].labels)) <= 0)
             break;
     *out_found = order == 0;
     return i;
 }
 
-static struct metric_sample *place_for(struct metrics_snapshot *s, const struct metric *m)
+struct metric_sample *snapshot_place(struct metrics_snapshot *s, enum metric_id id,
+                                     const char *labels, const char *first)
 {
     bool found;
-    size_t i = find_place(s, m, &found);
+    size_t i = find_place(s, id, labels, &found);
     if (found)
         return &s->samples[i];
     s->samples = mem_grow_or_die(s->samples, (s->n + 1) * sizeof *s->samples);
     memmove(s->samples + i + 1, s->samples + i, (s->n - i) * sizeof *s->samples);
     s->n++;
     s->samples[i] = (struct metric_sample){
-        .id = m->id, .labels = mem_strdup_or_die(m->labels), .first = mem_strdup_or_die(m->first)};
-    if (m->spread)
+        .id = id, .labels = mem_strdup_or_die(labels), .first = mem_strdup_or_die(first)};
+    if (metric_def(id)->kind == METRIC_KIND_HISTOGRAM)
         s->samples[i].buckets = mem_alloc_or_die(METRIC_BUCKETS * sizeof *s->samples[i].buckets);
     return &s->samples[i];
 }
@@ -50,7 +52,7 @@ void snapshot_add(struct metrics_snapshot *s, struct metrics *r)
 {
     const struct metric *m;
     for (size_t i = 0; (m = metrics_at(r, i)); i++) {
-        struct metric_sample *to = place_for(s, m);
+        struct metric_sample *to = snapshot_place(s, m->id, m->labels, m->first);
         if (m->spread)
             add_spread(to, m->spread);
         else
@@ -60,8 +62,7 @@ void snapshot_add(struct metrics_snapshot *s, struct metrics *r)
 
 static void add_value(struct metrics_snapshot *s, enum metric_id id, uint64_t value)
 {
-    struct metric unlabelled = {.id = id, .labels = "", .first = ""};
-    place_for(s, &unlabelled)->value += (int64_t)value;
+    snapshot_place(s, id, "", "")->value += (int64_t)value;
 }
 
 void snapshot_add_memory(struct metrics_snapshot *s)

@@ -49,6 +49,7 @@ enum ps_method {
     PS_PREFETCH_ROWS, /* body of PULL_ROWS: these will be pulled; no rows are returned; RPC_READ */
     PS_STATUS,        /* members, and the workers that waits lack; RPC_READ */
     PS_TRAINED,       /* server 0: samples of an epoch that a worker has trained so far */
+    PS_METRICS,       /* every server: what it has counted, as snapshot_write's lines; RPC_READ */
 };
 
 #define PS_NAME 256

@@ -255,6 +255,7 @@ static void add_handlers(struct server *s)
     rpc_server_handle(s->rpc, PS_TABLES, RPC_ON_SHARD, on_tables, s);
     rpc_server_handle(s->rpc, PS_PUT_PART, RPC_ON_SHARD, on_put_part, s);
     rpc_server_handle(s->rpc, PS_STATUS, RPC_ON_SHARD, on_status, s);
+    rpc_server_handle(s->rpc, PS_METRICS, RPC_ON_SHARD, on_metrics, s);
     rpc_server_handle(s->rpc, PS_TRAINED, RPC_ON_SHARD, on_trained, s);
 }
 

@@ -341,6 +341,7 @@ enum skiff_status sparse_put(struct param_slice *u, int64_t id, const float *row
 /* ---- sparse_call.c ---- */
 void on_table(void *self, struct rpc_request *q);
 void on_tables(void *self, struct rpc_request *q);
+void on_metrics(void *self, struct rpc_request *q);
 enum skiff_status tables_begin(struct server *s, struct skiff_error *err);
 /* A PUT_PART of a load: it is kept until its COMMIT. */
 void tables_keep_part(struct server *s, struct rpc_request *q);

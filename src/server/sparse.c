@@ -31,14 +31,25 @@ static void name_counts(struct server *s, struct param_slice *u)
 void sparse_describe(struct param_slice *u)
 {
     const struct table_counts *c = &u->table->counts; /* table_stats would ask the disk, too */
-    const uint64_t now[TABLE_COUNTS] = {table_count(u->table),
-                                        table_bytes(u->table),
-                                        c->admitted,
-                                        c->refused,
-                                        c->expired,
-                                        c->evicted};
-    for (int i = 0; i < TABLE_COUNTS; i++)
+    const uint64_t now[] = {table_count(u->table),
+                            table_bytes(u->table),
+                            c->admitted,
+                            c->refused,
+                            c->expired,
+                            c->evicted};
+    for (size_t i = 0; i < sizeof now / sizeof *now; i++)
         metric_set(u->sparse_table->metrics[i], (int64_t)now[i]);
+}
+
+void sparse_describe_all(struct param_slice *u, const struct table_stats *now)
+{
+    const struct table_counts *c = &now->counts;
+    const uint64_t values[TABLE_COUNTS] = {
+        now->rows,      now->bytes,      c->admitted,       c->refused,        c->expired,
+        c->evicted,     now->waiting,    now->hits,         now->misses,       now->fetched,
+        now->disk_rows, now->disk_bytes, now->rows_written, now->bytes_written};
+    for (int i = 0; i < TABLE_COUNTS; i++)
+        metric_set(u->sparse_table->metrics[i], (int64_t)values[i]);
 }
 
 /* ---- lifecycle ---- */

@@ -10,7 +10,7 @@ struct rpc_request;
 struct table_save; /* sparse_save.c */
 struct table_load; /* sparse_load.c */
 
-#define TABLE_COUNTS (METRIC_TABLE_EVICTED - METRIC_TABLE_ROWS + 1)
+#define TABLE_COUNTS (METRIC_TABLE_WRITTEN_BYTES - METRIC_TABLE_ROWS + 1)
 
 struct sparse_table {
     struct table_config config;
@@ -21,8 +21,10 @@ struct sparse_table {
     struct table_load *load; /* read, not committed; owned by the maintenance thread */
 };
 
-/* The shard's lock is held. Brings the metrics up to date with the table. */
+/* The shard's lock is held. Brings the metrics up to date with the table: those that are known in
+ * memory, or all. */
 void sparse_describe(struct param_slice *u);
+void sparse_describe_all(struct param_slice *u, const struct table_stats *now);
 /* Creates a table from the slice's settings; stage: a second table for rows that are being
  * loaded. */
 enum skiff_status sparse_table(struct server *s, struct param_slice *u, bool stage,

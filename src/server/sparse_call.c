@@ -74,7 +74,7 @@ void sparse_state(struct server *s, struct param_slice *u, struct ps_table_state
     struct table_stats t = {0};
     table_stats(u->table, &t);
     if (u->sparse_table)
-        sparse_describe(u);
+        sparse_describe_all(u, &t);
     out->limit = u->table->options.limit.bytes;
     pthread_mutex_unlock(&h->lock);
     out->shards = u->sparse_table ? (uint64_t)u->sparse_table->nshards : 0;
@@ -331,6 +331,28 @@ void on_table(void *self, struct rpc_request *q)
         return;
     }
     hand_over(s->maintenance, c);
+}
+
+/* As on_tables. */
+void on_metrics(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct wire_writer w;
+    struct metrics_snapshot now = {0};
+    struct buf text = BUF_INIT;
+    for (int i = 0; i < s->nslices; i++) {
+        struct ps_table_state state;
+        if (s->slices[i].sparse_table)
+            sparse_state(s, &s->slices[i], &state); /* brings its metrics up to date */
+    }
+    snapshot_add(&now, s->metrics);
+    snapshot_add_memory(&now);
+    snapshot_write(&now, &text);
+    snapshot_deinit(&now);
+    writer_init(&w);
+    writer_bytes(&w, text.data, text.len);
+    buf_deinit(&text);
+    reply_written(s, q, &w);
 }
 
 /* A read-only client may ask, too: the state changes nothing, and the client is no member of the

@@ -46,6 +46,15 @@ awk '$1 == "together" && $2 > 0 && $8 > 0 && $9 > 0 { seen = 1 } END { exit !see
 awk '$1 == "server" { rows += $3 } $1 == "together" { all = $2 } END { exit !(rows == all && rows > 0) }' inspect.log ||
     fault "the servers' rows are not those of all: $(cat inspect.log)"
 grep -q "together .* %  *[0-9][0-9]*  *[1-9][0-9]* .* bytes$" inspect.log || fault "no hit rate, rows on disk, bytes written"
+"$skiff" inspect metrics --servers "$list" >metrics.log 2>&1 || fault "inspect metrics ends with $?: $(cat metrics.log)"
+for server in 0 1; do
+    grep -q "^skiff_table_rows{table=\"SparseFeatFactors\",server=\"$server\"} [1-9]" metrics.log ||
+        fault "server $server has no rows: $(cat metrics.log)"
+done
+grep -q '^skiff_table_written_bytes_total{.*} [1-9]' metrics.log || fault "no bytes written: $(cat metrics.log)"
+[ "$(grep -c '^# TYPE skiff_server_pushes_total counter$' metrics.log)" = 1 ] || fault "a metric stands twice, or not"
+"$skiff" inspect metrics >inspect.log 2>&1 && fault "inspect metrics asks nobody"
+says inspect "expected --servers or --pid"
 for _ in 1 2 3 4 5; do look || fault "inspect ends with $?"; done
 "$skiff" inspect table --pid "${pid[worker0]}" >again.log 2>&1 || fault "--pid: ended with $?"
 grep -q "^  together " again.log || fault "--pid shows nothing"
