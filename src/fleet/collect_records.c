@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "fleet/collect.h"
+#include "table/admission.h"
 
 #define FILE_BYTES ((size_t)32 << 20) /* of a piece, in memory meanwhile */
 #define ASK_RECORDS 4096              /* at once: servers answer pushes in between */
@@ -89,7 +90,7 @@ enum skiff_status collect_waiting(const struct collect *c, struct model_writer *
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; c->session && i < c->plan->ntables && status == SKIFF_OK; i++) {
         struct buf name = BUF_INIT;
-        buf_printf(&name, "%s" PS_WAITING, c->plan->tables[i]);
+        buf_printf(&name, "%s" WAITING_SUFFIX, c->plan->tables[i]);
         for (int s = 0; c->plan->sparse_table[i] && s < c->plan->servers && status == SKIFF_OK; s++)
             status = write_server(c, name.data, s, w, written, err);
         buf_deinit(&name);

@@ -266,10 +266,9 @@ enum skiff_status ps_read_applied(const struct blob *b, struct ps_applied **out,
 
 /* PULL_KEPT: rows first .. first + count of a variable; the reply is a list of one item. With ids
  * (of a hash-backed table): n * width floats and nothing else. Of a sparse table: records from the
- * cursor `first` on, as SCAN replies; with PS_WAITING appended to its name: ids that wait for
- * admission, in the same way (table/admission.h, waiting_pack), with no columns if there is no
+ * cursor `first` on, as SCAN replies; with WAITING_SUFFIX (table/admission.h) appended to its name:
+ * ids that wait for admission, in the same way (waiting_pack), with no columns if there is no
  * admission. */
-#define PS_WAITING ".waiting"
 struct ps_pull_snapshot {
     char tag[PS_NAME], name[PS_NAME];
     uint64_t first, count;

@@ -47,7 +47,7 @@ enum skiff_status slice_check_ids(const struct server *s, const struct param_sli
 {
     uint64_t rows = (uint64_t)u->shape.dims[0], most = 0;
     char text[320];
-    if (u->table) {
+    if (slice_is_hashed(u)) {
         for (size_t i = 0; s->plan->servers > 1 && i < n; i++)
             if (!slice_owns(s, u, id_at(ids, i)))
                 return error_set(err, SKIFF_RANGE,
@@ -366,7 +366,7 @@ enum skiff_status slice_apply(struct server *s, struct server_shard *h, struct p
                               uint32_t trainer, const struct ps_item *item, struct skiff_error *err)
 {
     if (u->sparse_table)
-        return sparse_push(s, u, item, err);
+        return sparse_push(u->sparse_table, item->rows, item->data, (size_t)item->nrows, err);
     if (is_delta(u, item))
         return add_delta(s, h, u, item, err);
     if (u->sparse) {
@@ -414,7 +414,8 @@ enum skiff_status slice_step(struct server *s, struct server_shard *h, struct pa
     keep_ended(h, u);
     if (u->sparse_table) {
         for (int i = 0; i < u->npushes; i++)
-            TRY_OUT(sparse_push(s, u, &u->pushes[i].item, err));
+            TRY_OUT(sparse_push(u->sparse_table, u->pushes[i].item.rows, u->pushes[i].item.data,
+                                (size_t)u->pushes[i].item.nrows, err));
         goto out;
     }
     if (u->npushes == 1 && u->sparse && present == 1)

@@ -12,10 +12,10 @@
 
 #include "base/mem.h"
 #include "save/contents.h"
-#include "server/sparse.h"
+#include "server/load_staging.h"
 #include "server/saved.h"
 #include "server/server_parts.h"
-#include "server/waiting_files.h"
+#include "sparse/waiting_files.h"
 #include "store/file.h"
 #include "store/model_dir.h"
 
@@ -122,7 +122,7 @@ static enum skiff_status load_rest(struct model_load *l, const struct str_map *d
 
 static int64_t row_width(const struct param_slice *u)
 {
-    return u->sparse_table ? sparse_record_width(u) : u->width;
+    return u->sparse_table ? sparse_record_width(u->sparse_table) : u->width;
 }
 
 /* Loads the rows among `from` that this server owns. The ids of a dense tensor are its row numbers,
@@ -142,7 +142,7 @@ static enum skiff_status take_rows(struct server *s, struct param_slice *u, stru
         int64_t id = keyed ? from->sel.rows[i] : first + i;
         const float *row = tensor_f32(&from->tensor) + (size_t)i * width;
         if (slice_owns(s, u, id))
-            TRY(u->sparse_table ? sparse_put(u, id, row, err) : hashed_put(u, r, id, row, err));
+            TRY(u->sparse_table ? sparse_put(u->sparse_table, id, row, err) : hashed_put(u, r, id, row, err));
     }
     return SKIFF_OK;
 }
@@ -241,9 +241,9 @@ static enum skiff_status load_waiting(struct model_load *l, struct param_slice *
                                       struct skiff_error *err)
 {
     struct waiting_list list = {0};
-    enum skiff_status status = waiting_files_read(l->s, u, l->model.folder, &list, err);
+    enum skiff_status status = waiting_files_read(u->sparse_table, l->model.folder, &list, err);
     if (status == SKIFF_OK)
-        status = waiting_list_put(u, &list, 0, list.n, err);
+        status = waiting_list_put(u->sparse_table, &list, 0, list.n, err);
     waiting_list_deinit(&list);
     return status;
 }
@@ -288,21 +288,15 @@ static char *sparse_dir(const struct server *s, const struct param_slice *u, con
 static enum skiff_status load_shards(struct server *s, struct param_slice *u, const char *dir,
                                      struct skiff_error *err)
 {
-    struct ps_table_state state = {0};
-    struct ps_table *x = mem_alloc_or_die(sizeof *x);
-    snprintf(x->dir, sizeof x->dir, "%s", dir);
-    x->call = PS_TABLE_LOAD;
-    enum skiff_status status = sparse_load(s, u, x, &state, err);
-    if (status == SKIFF_OK && state.elsewhere) {
-        x->all = true;
-        status = sparse_load(s, u, x, &state, err);
-    }
-    if (status == SKIFF_OK)
-        status = sparse_take(s, u, err);
-    if (status == SKIFF_OK)
-        server_log(s, "table %s: %llu rows of %s", u->param, (unsigned long long)state.done, dir);
-    free(x);
-    return status;
+    struct sparse_result got = {0};
+    struct sparse_command c = {.dir = dir};
+    TRY(sparse_load(u->sparse_table, &c, &got, err));
+    c.all = got.elsewhere;
+    if (c.all)
+        TRY(sparse_load(u->sparse_table, &c, &got, err));
+    TRY(sparse_take(u->sparse_table, err));
+    server_log(s, "table %s: %llu rows of %s", u->param, (unsigned long long)got.rows, dir);
+    return SKIFF_OK;
 }
 
 /* A save of one table is a valid model, but the user should notice that the other tables are

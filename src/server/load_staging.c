@@ -14,7 +14,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "server/sparse.h"
+#include "server/load_staging.h"
+#include "server/maintenance.h"
 
 #define ASK_MS 2000 /* then the question is repeated, until this server ends */
 
@@ -51,13 +52,13 @@ void staging_drop(struct server *s)
         return;
     for (int i = 0; i < s->nslices; i++)
         if (s->slices[i].sparse_table)
-            sparse_unload(&s->slices[i]);
+            sparse_unload(s->slices[i].sparse_table);
     for (int i = 0; i < n->nparts; i++)
         free(n->parts[i].data);
     free(n->parts);
     free(n);
     s->staging = NULL;
-    call_note_loading(s, NULL);
+    maintenance_note_loading(s, NULL);
 }
 
 /* ---- COMMIT ---- */
@@ -71,8 +72,8 @@ static enum skiff_status take_all(struct server *s, struct load_staging *n, stru
         pthread_mutex_unlock(&h->lock);
     }
     for (int i = 0; i < s->nslices; i++)
-        if (s->slices[i].sparse_table && sparse_is_loading(&s->slices[i], n->token))
-            TRY(sparse_take(s, &s->slices[i], err));
+        if (s->slices[i].sparse_table && sparse_is_loading(s->slices[i].sparse_table, n->token))
+            TRY(sparse_take(s->slices[i].sparse_table, err));
     return SKIFF_OK;
 }
 
@@ -81,7 +82,7 @@ enum skiff_status staging_take(struct server *s, struct skiff_error *err)
     s->taken = s->staging->token;
     enum skiff_status status = take_all(s, s->staging, err);
     staging_drop(s);
-    if (status == SKIFF_OK || call_going_on(s, NULL) < 0)
+    if (status == SKIFF_OK || maintenance_check_stop(s, NULL) < 0)
         return status;
     error_prefix(
         err, status,
@@ -127,7 +128,7 @@ static enum skiff_status ask_host(struct server *s, bool *out, struct skiff_erro
     TRY(writer_finish(&w, &body, err));
     enum skiff_status status;
     do {
-        status = call_going_on(s, err);
+        status = maintenance_check_stop(s, err);
         if (status == SKIFF_OK)
             status = ask_once(s, body, out, err);
     } while (status == SKIFF_TIMEOUT);
@@ -203,7 +204,7 @@ enum skiff_status staging_begin(struct server *s, const struct rpc_request *q, u
     struct load_staging *n = s->staging = mem_alloc_or_die(sizeof *n);
     n->token = token;
     n->owner = (struct rpc_owner){q->sender.index, q->incarnation};
-    call_note_loading(s, &n->owner);
+    maintenance_note_loading(s, &n->owner);
     return check_owner(s, err);
 }
 

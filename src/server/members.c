@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "server/server_parts.h"
+#include "server/maintenance.h"
 
 #define NEWS_MS 2500    /* two heartbeats and a margin */
 #define JOIN_TRY_MS 500 /* between checks of server_stop while server 0 is not reachable */
@@ -404,7 +404,7 @@ enum skiff_status members_watch(struct server *s, struct skiff_error *err)
         exchange_review(s);
         reduce_review(s);
         snapshot_review(s);
-        tables_review(s);
+        maintenance_review(s);
         changed_review(s);
         int64_t quiesce = quiesce_review(s);
         wait_for_news(s, clock_min(quiesce, complete ? CLOCK_NEVER : start));

@@ -2,8 +2,8 @@
  * for the system to clear pages (table_prepare). The thread checks often while tables grow, and
  * rarely when they do not.
  *
- * A load may replace a table (sparse_load.c): the table's lock is held while this thread works on
- * the table, and while the load exchanges it. */
+ * A load may replace a sparse table: the lock is held while this thread works on tables, and while
+ * the load exchanges one (sparse_host.prepares). */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -26,8 +26,8 @@ static bool look(struct server *s)
 {
     bool grown = false;
     for (int i = 0; i < s->nslices; i++)
-        if (s->slices[i].table)
-            grown |= table_prepare(s->slices[i].table);
+        if (slice_is_hashed(&s->slices[i]))
+            grown |= table_prepare(slice_table(&s->slices[i]));
     return grown;
 }
 
@@ -55,6 +55,7 @@ enum skiff_status prepare_begin(struct server *s, struct skiff_error *err)
     struct preparer *p = s->preparer = mem_alloc_or_die(sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
     cond_init(&p->end);
+    s->sparse_host.prepares = &p->lock;
     return thread_start(&p->thread, "prepare", -1, prepare_run, s, err);
 }
 
@@ -68,19 +69,9 @@ void prepare_end(struct server *s)
     pthread_cond_signal(&p->end);
     pthread_mutex_unlock(&p->lock);
     thread_join(&p->thread);
+    s->sparse_host.prepares = NULL;
     pthread_cond_destroy(&p->end);
     pthread_mutex_destroy(&p->lock);
     free(p);
     s->preparer = NULL;
-}
-
-void prepare_exchange(struct server *s, struct param_slice *u, struct table **other)
-{
-    struct table *old = u->table;
-    if (s->preparer)
-        pthread_mutex_lock(&s->preparer->lock);
-    u->table = *other;
-    *other = old;
-    if (s->preparer)
-        pthread_mutex_unlock(&s->preparer->lock);
 }

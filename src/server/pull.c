@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "server/server_parts.h"
+#include "server/maintenance.h"
 #include "store/model_dir.h"
 #include "store/tensor_file.h"
 
@@ -115,8 +115,9 @@ static enum skiff_status pull_keyed(struct server *s, struct param_slice *u,
     TRY(slice_check_ids(s, u, p->ids, p->n, err));
     TRY(blob_create(bytes, "rows of a table", out, err));
     float *rows = (float *)(void *)(*out)->data;
-    enum skiff_status status = u->sparse_table ? sparse_pull(u, p->ids, p->n, rows, err)
-                                               : hashed_pull(u, p->ids, p->n, rows, err);
+    enum skiff_status status = u->sparse_table
+                                   ? sparse_pull(u->sparse_table, p->ids, p->n, rows, err)
+                                   : hashed_pull(u, p->ids, p->n, rows, err);
     if (status < 0)
         blob_unref(*out);
     return status;
@@ -130,7 +131,7 @@ static enum skiff_status pull_rows(struct server *s, struct server_shard *h, str
     size_t bytes;
     if (!mem_mul(p->n, (size_t)u->width * sizeof(float), &bytes))
         return error_set(err, SKIFF_RANGE, "%zu rows of %s", p->n, u->param);
-    if (u->table)
+    if (slice_is_hashed(u))
         return pull_keyed(s, u, p, bytes, out, err);
     TRY(slice_rows(s, h, u, p->ids, p->n, &rows, err));
     TRY(slice_backup(s, u, p->trainer, rows, p->n, err));
@@ -202,7 +203,7 @@ void on_pull_rows(void *self, struct rpc_request *q)
         exchange_new_incarnation(h, q, p.trainer);
     if (p.after > h->done[p.after ? p.trainer : 0]) {
         if (u->sparse_table) /* a hint: rows on disk are fetched meanwhile */
-            table_fetch_prefetch(u->table, p.ids, p.n, NULL);
+            table_fetch_prefetch(u->sparse_table->table, p.ids, p.n, NULL);
         quiesce_pull(h, q, &p);
     } else
         answer_pull(s, h, q);
@@ -223,7 +224,7 @@ void on_prefetch(void *self, struct rpc_request *q)
     struct server_shard *h = slice_shard(s, u);
     pthread_mutex_lock(&h->lock);
     if (u->sparse_table)
-        table_fetch_prefetch(u->table, p.ids, p.n,
+        table_fetch_prefetch(u->sparse_table->table, p.ids, p.n,
                              NULL); /* an error here shows again in the pull */
     pthread_mutex_unlock(&h->lock);
     rpc_reply(q, NULL);
@@ -443,7 +444,7 @@ void on_put_part(void *self, struct rpc_request *q)
     struct param_slice *u;
     enum skiff_status status = ps_read_put(q->body, &x, &err);
     if (status == SKIFF_OK && x.token) {
-        tables_keep_part(s, q);
+        maintenance_keep_part(s, q);
         return;
     }
     if (status == SKIFF_OK)

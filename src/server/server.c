@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "server/sparse.h"
+#include "server/maintenance.h"
 #include "server/server_parts.h"
 
 static void on_log(struct server *s, enum log_level level, const char *format, va_list args)
@@ -127,7 +127,7 @@ static void log_tables(struct server *s)
         struct buf text = BUF_INIT;
         if (!s->slices[i].sparse_table)
             continue;
-        sparse_state(s, &s->slices[i], &state);
+        maintenance_table_state(s, &s->slices[i], &state);
         ps_table_state_text(&state, false, &text);
         server_log(s, "table %s: %s", s->slices[i].param, text.data);
         buf_deinit(&text);
@@ -217,7 +217,7 @@ static enum skiff_status check_ready(struct server *s, struct skiff_error *err)
     for (int i = 0; i < s->nslices; i++) {
         const struct param_slice *u = &s->slices[i];
         const struct skiff_tensor *v = u->param_value;
-        if (u->table)
+        if (slice_is_hashed(u))
             continue;
         if (v->kind != VALUE_TENSOR)
             return error_set(err, SKIFF_STATE,
@@ -301,7 +301,7 @@ static enum skiff_status open_network(struct server *s, struct skiff_error *err)
     TRY(open_node(s, err));
     TRY(rpc_server_create(s->node, &r, &s->rpc, err));
     add_handlers(s);
-    TRY(tables_begin(s, err));
+    TRY(maintenance_start(s, err));
     TRY(prepare_begin(s, err));
     s->client = rpc_client_create(s->node, &(struct rpc_client_options){0});
     if (s->index == 0)
@@ -316,7 +316,7 @@ static void close_network(struct server *s, const struct skiff_error *reason, bo
         rpc_server_stop(s->rpc);
     exchange_end(s, reason);
     reduce_end(s, reason);
-    tables_end(s, reason);
+    maintenance_stop(s, reason);
     prepare_end(s);
     if (s->node && started)
         node_stop(s->node);

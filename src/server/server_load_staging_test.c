@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "comm/session_parts.h"
-#include "server/sparse.h"
+#include "server/load_staging.h"
 
 #define WAIT_S 30
 

@@ -16,6 +16,7 @@
 #include "net/ps.h"
 #include "server/server.h"
 #include "server/snapshot.h"
+#include "sparse/sparse.h"
 #include "table/changed.h"
 #include "table/fill.h"
 #include "table/table_snapshot.h"
@@ -64,12 +65,12 @@ struct param_slice {
     struct shape shape; /* of the parameter; a table's rows: -1 */
     int64_t width;
     int64_t pushed;                    /* floats of a row of its gradient */
-    struct sparse_table *sparse_table; /* a sparse table, without a block (sparse.c); NULL */
+    struct sparse_table *sparse_table; /* a sparse table, without a block; NULL */
     bool sparse;                       /* gradients arrive as rows */
     bool add;                          /* GEO: pushes are added */
     bool compensate;                   /* DC-ASGD */
     struct plan *plan;                 /* NULL with add */
-    struct table *table;               /* hash-backed; NULL: it is not. A load may replace it */
+    struct table *table;               /* of a hash-backed embedding; NULL: it is none */
     struct accessor accessor;
     struct row_var *vars; /* of a hash-backed embedding; the parameter first */
     int nvars;
@@ -86,10 +87,17 @@ struct param_slice {
     int npushes, pushes_cap;
 };
 
-/* Needs no lock. (`table` itself is guarded by the shard's lock, or the preparer's: prepare.c.) */
+/* Needs no lock. */
 static inline bool slice_is_hashed(const struct param_slice *u)
 {
     return u->sparse_table || u->nvars;
+}
+
+/* Of either kind. A load may replace it: the shard's lock, or the preparer's (prepare.c), is
+ * held. */
+static inline struct table *slice_table(const struct param_slice *u)
+{
+    return u->sparse_table ? u->sparse_table->table : u->table;
 }
 
 /* A trainer that has ended the step; its reply is deferred until the others have, too. */
@@ -150,8 +158,7 @@ struct server_member {
     int nlives;           /* processes that have joined with this number */
 };
 
-struct sparse_table; /* sparse.h */
-struct maintenance;  /* sparse_call.c */
+struct maintenance;  /* maintenance.c */
 struct preparer;     /* prepare.c */
 struct load_staging; /* load_staging.c */
 struct reduce_state; /* reduce.c */
@@ -168,6 +175,7 @@ struct server {
     struct mt64 generator;
     struct param_slice *slices;
     int nslices;
+    struct sparse_host sparse_host;
     struct str_map by_grad, by_var; /* name -> slice; by_var: parameters and their accumulators */
     struct server_shard *shards;
     int nshards;
@@ -309,51 +317,9 @@ enum skiff_status hashed_read_kept(struct param_slice *u, const struct row_var *
                                    const struct deferred_state *deferred_state, const uint8_t *ids,
                                    size_t n, float *out, struct skiff_error *err);
 
-/* ---- sparse.c: sparse tables; the shard's lock is held ---- */
-enum skiff_status sparse_create(struct server *s, struct param_slice *u, const char *settings,
-                                struct skiff_error *err);
-void sparse_destroy(struct param_slice *u); /* a no-op for other slices */
-/* Its rows on disk lie in a folder that no setting names; the folder is removed when it is
- * empty. */
-bool sparse_in_own_folder(const struct param_slice *u);
-void sparse_leave_own_folder(void);
-bool sparse_owns(const struct server *s, const struct param_slice *u, int64_t id);
-/* Rows of n unaligned ids; zeros where there are none. */
-enum skiff_status sparse_pull(struct param_slice *u, const uint8_t *ids, size_t n, float *out,
-                              struct skiff_error *err);
-enum skiff_status sparse_push(struct server *s, struct param_slice *u, const struct ps_item *item,
-                              struct skiff_error *err);
-
-/* Numbers of a record in our own saves: its stamp, its values. */
-int64_t sparse_record_width(const struct param_slice *u);
-/* Records of the table's snapshot from a cursor on, at most max; END: these are the last. */
-enum skiff_status sparse_list_kept(struct param_slice *u, uint64_t *cursor, size_t max,
-                                   int64_t *ids, float *rows, size_t *out_n,
-                                   struct skiff_error *err);
-/* The same for ids that wait for admission, WAITING_WIDTH numbers each. */
-enum skiff_status sparse_list_waiting(struct param_slice *u, uint64_t *cursor, size_t max,
-                                      int64_t *ids, float *rows, size_t *out_n,
-                                      struct skiff_error *err);
-/* One such row, when a model is loaded. */
-enum skiff_status sparse_put(struct param_slice *u, int64_t id, const float *row,
-                             struct skiff_error *err);
-
-/* ---- sparse_call.c ---- */
-void on_table(void *self, struct rpc_request *q);
-void on_tables(void *self, struct rpc_request *q);
-void on_metrics(void *self, struct rpc_request *q);
-enum skiff_status tables_begin(struct server *s, struct skiff_error *err);
-/* A PUT_PART of a load: it is kept until its COMMIT. */
-void tables_keep_part(struct server *s, struct rpc_request *q);
-void tables_review(struct server *s); /* members have changed */
-/* Ends the running command and fails those that wait; the handlers have ended. */
-void tables_end(struct server *s, const struct skiff_error *reason);
-
 /* ---- prepare.c ---- */
 enum skiff_status prepare_begin(struct server *s, struct skiff_error *err);
 void prepare_end(struct server *s); /* before tables are destroyed */
-/* Swaps *other and the slice's table; the shard's lock is held. */
-void prepare_exchange(struct server *s, struct param_slice *u, struct table **other);
 
 /* ---- exchange.c ---- */
 void on_exchange(void *self, struct rpc_request *q);

@@ -10,7 +10,7 @@
 
 #include "fs/fs.h"
 #include "server/sparse_fixture_test.h"
-#include "server/shard_files.h"
+#include "sparse/shard_files.h"
 
 #define CTR                                          \
     "accessor.accessor_class CtrCommonAccessor\n"    \

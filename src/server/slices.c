@@ -20,7 +20,7 @@ struct param_slice *slice_of_grad(const struct server *s, const char *name)
 bool slice_owns(const struct server *s, const struct param_slice *u, int64_t id)
 {
     if (u->sparse_table)
-        return sparse_owns(s, u, id);
+        return sparse_owns(u->sparse_table, id);
     return (uint64_t)id % (uint64_t)s->plan->servers == (uint64_t)s->index;
 }
 
@@ -142,6 +142,17 @@ static enum skiff_status set_up_block(struct server *s, struct param_slice *u,
     return u->add ? SKIFF_OK : set_up_update(s, u, w, b, err);
 }
 
+static enum skiff_status set_up_sparse(struct server *s, struct param_slice *u,
+                                       const struct plan_slice *w, struct skiff_error *err)
+{
+    TRY(sparse_create(w->param, w->sparse_table, &s->sparse_host, &u->sparse_table, err));
+    u->width = u->sparse_table->config.dim;
+    u->pushed = u->sparse_table->accessor.pushed;
+    u->shape = SHAPE(-1, u->width);
+    u->sparse = true;
+    return SKIFF_OK;
+}
+
 static enum skiff_status slice_set_up(struct server *s, struct param_slice *u,
                                       const struct plan_slice *w, struct skiff_error *err)
 {
@@ -153,7 +164,7 @@ static enum skiff_status slice_set_up(struct server *s, struct param_slice *u,
     u->backups = mem_alloc_or_die((size_t)s->plan->trainers * sizeof *u->backups);
     u->changed = mem_alloc_or_die((size_t)s->plan->trainers * sizeof *u->changed);
     record_names(s, u, w);
-    return w->sparse_table ? sparse_create(s, u, w->sparse_table, err) : set_up_block(s, u, w, err);
+    return w->sparse_table ? set_up_sparse(s, u, w, err) : set_up_block(s, u, w, err);
 }
 
 /* ---- all slices ---- */
@@ -191,12 +202,29 @@ static void deal_out(struct server *s)
         struct param_slice *u = &s->slices[i];
         u->shard = ps_shard(u->param, n);
         s->shards[u->shard].slices[s->shards[u->shard].nslices++] = u;
+        if (u->sparse_table)
+            u->sparse_table->lock = &s->shards[u->shard].lock;
     }
+}
+
+/* Sparse tables without a limit of their own share the server's memory for tables. */
+static void describe_host(struct server *s)
+{
+    struct sparse_host *host = &s->sparse_host;
+    size_t n = 0;
+    for (int i = 0; i < s->plan->ntables; i++)
+        n += s->plan->sparse_table[i] != NULL;
+    host->server = s->index;
+    host->servers = s->plan->servers;
+    host->metrics = s->metrics;
+    host->memory = n ? s->options.table_memory / n : 0;
+    server_text(s, host->name);
 }
 
 enum skiff_status slices_create(struct server *s, struct skiff_error *err)
 {
     const struct server_plan *plan = s->options.plan;
+    describe_host(s);
     s->program = program_clone(s->options.main);
     struct skiff_block *root = program_root(s->program);
     for (size_t i = 0; i < root->vars.count; i++) {
@@ -219,11 +247,8 @@ static void slice_destroy(struct server *s, struct param_slice *u)
     slice_forget(u, -1);
     free(u->pushes);
     plan_destroy(u->plan);
-    bool in_own_folder = sparse_in_own_folder(u);
-    sparse_destroy(u);
+    sparse_destroy(u->sparse_table);
     hashed_destroy(u, s->plan->trainers);
-    if (in_own_folder)
-        sparse_leave_own_folder();
     for (int t = 0; t < s->plan->trainers; t++) {
         if (u->backups)
             mem_free(u->backups[t]);

@@ -152,6 +152,7 @@ static enum skiff_status mark_keyed(struct server *s, int i, struct slice_copy *
                                     struct skiff_error *err)
 {
     struct param_slice *u = &s->slices[i];
+    struct table *table = slice_table(u);
     struct deferred *deferred = value_deferred(u->param_value);
     uint32_t deferred_state;
     list_vars(s, u, &s->options.plan->slices[i].vars, k);
@@ -161,14 +162,14 @@ static enum skiff_status mark_keyed(struct server *s, int i, struct slice_copy *
         TRY(hashed_flush_all(u, err));
     else if (deferred)
         TRY(deferred->class->deferred_state(deferred, &k->deferred_state, err));
-    if (u->table->snapshot) /* the maintenance thread's */
+    if (table->snapshot) /* the maintenance thread's */
         return error_set(err, SKIFF_STATE,
                          "table %s is being saved: a snapshot of the job can be taken when that is "
                          "done",
                          u->param);
-    TRY(table_snapshot_begin(u->table, 0, &deferred_state, err));
+    TRY(table_snapshot_begin(table, 0, &deferred_state, err));
     k->tabled = true;
-    return table_snapshot_by_id(u->table, err);
+    return table_snapshot_by_id(table, err);
 }
 
 static enum skiff_status mark_unit(struct server *s, int i, struct slice_copy *k,
@@ -176,7 +177,7 @@ static enum skiff_status mark_unit(struct server *s, int i, struct slice_copy *k
 {
     struct param_slice *u = &s->slices[i];
     struct deferred *deferred = value_deferred(u->param_value);
-    if (u->table)
+    if (slice_is_hashed(u))
         return mark_keyed(s, i, k, err);
     k->rows = u->param_value->tensor.shape.ndim ? (size_t)u->param_value->tensor.shape.dims[0] : 1;
     if (deferred && deferred->class->deferred_state && !mode_waits(s->plan->mode))
@@ -223,7 +224,7 @@ static void leave_tables(struct server *s, struct snapshot *n)
 {
     for (int i = 0; i < n->nslices; i++)
         if (n->slices[i].tabled)
-            n->slices[i].ended = table_snapshot_take_off(s->slices[i].table);
+            n->slices[i].ended = table_snapshot_take_off(slice_table(&s->slices[i]));
 }
 
 static enum skiff_status mark(struct server *s, const char *tag, struct snapshot **out,
@@ -333,7 +334,7 @@ void snapshot_review(struct server *s)
 static struct slice_copy *copy_of(struct server *s, const struct param_slice *u)
 {
     struct snapshot *n = s->snapshot;
-    return n && !u->table && !atomic_load(&n->spoiled) ? &n->slices[u - s->slices] : NULL;
+    return n && !slice_is_hashed(u) && !atomic_load(&n->spoiled) ? &n->slices[u - s->slices] : NULL;
 }
 
 /* The save will fail with the reason; training continues. */

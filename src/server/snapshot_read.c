@@ -138,7 +138,7 @@ static enum skiff_status write_ids(struct server *s, struct param_slice *u,
 static bool is_waiting(const struct param_slice *u, const char *name)
 {
     size_t n = strlen(u->param);
-    return !strncmp(name, u->param, n) && !strcmp(name + n, PS_WAITING);
+    return !strncmp(name, u->param, n) && !strcmp(name + n, WAITING_SUFFIX);
 }
 
 /* The sparse table whose list of waiting ids has this name; NULL: none. */
@@ -175,7 +175,7 @@ static enum skiff_status list_some(struct param_slice *u, const struct slice_cop
 {
     if (var)
         return list_rows(u, k, var, cursor, max, ids, rows, out_n, err);
-    return (waiting ? sparse_list_waiting : sparse_list_kept)(u, cursor, max, ids, rows, out_n,
+    return (waiting ? sparse_list_waiting : sparse_list_kept)(u->sparse_table, cursor, max, ids, rows, out_n,
                                                               err);
 }
 
@@ -188,13 +188,13 @@ static enum skiff_status write_records(struct server *s, struct param_slice *u,
 {
     bool waiting = !var && is_waiting(u, x->name);
     /* 0: there is no admission, so no id waits */
-    int64_t open = u->table->waiting ? WAITING_WIDTH : 0;
-    int64_t width = var ? u->width : waiting ? open : sparse_record_width(u);
+    int64_t open = slice_table(u)->waiting ? WAITING_WIDTH : 0;
+    int64_t width = var ? u->width : waiting ? open : sparse_record_width(u->sparse_table);
     size_t max = x->count < RECORDS_MOST ? (size_t)x->count : RECORDS_MOST, n = 0;
     uint64_t cursor = x->first;
     void *ids, *rows = NULL;
     char text[320];
-    if (table_snapshot_lost(u->table))
+    if (table_snapshot_lost(slice_table(u)))
         return error_set(err, SKIFF_NOMEM, LOST, server_text(s, text), x->tag);
     TRY(mem_alloc((max + 1) * sizeof(int64_t), "ids of a snapshot", &ids, err));
     enum skiff_status status =
@@ -241,7 +241,7 @@ static enum skiff_status read_copy(struct server *s, struct param_slice *u,
     const struct var_copy *v = u ? find_var(k->vars, k->nvars, x->name)
                                  : find_var(s->snapshot->others, s->snapshot->nothers, x->name);
     if (x->n)
-        return u && u->table && !u->sparse_table ? write_ids(s, u, k, x, w, err)
+        return u && u->table ? write_ids(s, u, k, x, w, err)
                                                  : no_such_var(s, x, err);
     if (u && u->sparse_table && (!strcmp(u->param, x->name) || is_waiting(u, x->name)))
         return write_records(s, u, k, NULL, x, w, err);

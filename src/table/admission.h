@@ -53,6 +53,7 @@ struct waiting_id {
     uint32_t asked;  /* requests; probability: draws */
     uint32_t unseen; /* shrinks since then */
 };
+#define WAITING_SUFFIX ".waiting" /* of a table's name: the ids that wait for it */
 /* As numbers of a row, exactly; unpack returns false for numbers that pack never makes. */
 #define WAITING_WIDTH 3 /* asked / 65536, asked % 65536, unseen */
 void waiting_pack(const struct waiting_id *x, float out[static WAITING_WIDTH]);

@@ -1,4 +1,4 @@
-/* Ids that wait for admission, in files of a save (server/waiting_files.c): every accepted row is
+/* Ids that wait for admission, in files of a save (sparse/waiting_files.c): every accepted row is
  * one that a save could have written. */
 #include "fuzz.h"
 

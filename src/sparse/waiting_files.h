@@ -1,10 +1,10 @@
 /* Ids that wait for admission to a sparse table, in our own saves:
  * <folder>/__lookup_table__/<table>.waiting.pserver_<server>.<piece>, SelectedRows with the id as
- * row (table/admission.h), written by any number of servers. Only files of server/ include this. */
-#ifndef SERVER_WAITING_FILES_H
-#define SERVER_WAITING_FILES_H
+ * row (table/admission.h), written by any number of servers. */
+#ifndef SPARSE_WAITING_FILES_H
+#define SPARSE_WAITING_FILES_H
 
-#include "server/server_parts.h"
+#include "sparse/sparse.h"
 #include "table/admission.h"
 
 struct waiting_list {
@@ -13,10 +13,10 @@ struct waiting_list {
 };
 
 /* Adds those of this server. No files, or a missing folder: none. */
-enum skiff_status waiting_files_read(struct server *s, struct param_slice *u, const char *folder,
+enum skiff_status waiting_files_read(struct sparse_table *t, const char *folder,
                                      struct waiting_list *out, struct skiff_error *err);
 /* Adds ids first .. first + n of the list; the shard's lock is held. */
-enum skiff_status waiting_list_put(struct param_slice *u, const struct waiting_list *l,
+enum skiff_status waiting_list_put(struct sparse_table *t, const struct waiting_list *l,
                                    size_t first, size_t n, struct skiff_error *err);
 void waiting_list_deinit(struct waiting_list *l);
 

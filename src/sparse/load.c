@@ -14,8 +14,8 @@
 #include "data/pipe.h"
 #include "data/stream.h"
 #include "fs/fs.h"
-#include "server/sparse.h"
-#include "server/waiting_files.h"
+#include "sparse/sparse_parts.h"
+#include "sparse/waiting_files.h"
 #include "store/file.h"
 #include "store/folder_commit.h"
 #include "store/stale_file.h"
@@ -23,19 +23,19 @@
 #define READ_BYTES ((size_t)256 << 10)
 #define TAKE_ROWS 512 /* of the stage, at once */
 
-struct table_load {
+struct sparse_load {
     uint64_t token;
     struct table *table;
     struct table_row *row; /* of a line */
     struct waiting_list waiting;
 };
 
-void sparse_unload(struct param_slice *u)
+void sparse_unload(struct sparse_table *t)
 {
-    struct table_load *l = u->sparse_table->load;
+    struct sparse_load *l = t->load;
     if (!l)
         return;
-    u->sparse_table->load = NULL;
+    t->load = NULL;
     table_destroy(l->table);
     waiting_list_deinit(&l->waiting);
     free(l->row);
@@ -61,7 +61,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Was a commit interrupted that could not exchange folders (sparse_save.c)? */
+/* Was a commit interrupted that could not exchange folders (save.c)? */
 static enum skiff_status no_folder(const char *dir, struct skiff_error *err)
 {
     const char *slash = strrchr(dir, '/'), *base = slash ? slash + 1 : dir;
@@ -111,25 +111,24 @@ static enum skiff_status list_files(const char *dir, struct shard_listing *l,
     return SKIFF_OK;
 }
 
-static enum skiff_status check_count(const struct param_slice *u, const char *dir, int mode,
+static enum skiff_status check_count(const struct sparse_table *t, const char *dir, int mode,
                                      int found, struct skiff_error *err)
 {
-    int expected = u->sparse_table->config.shard_num;
+    int expected = t->config.shard_num;
     if (found == expected || (mode == SAVE_PATCH && found))
         return SKIFF_OK;
     return error_set(
         err, SKIFF_FORMAT,
         "%s has %d files part-*, table %s has shard_num %d: there must be one file for "
         "each shard; load it with the shard_num that it was saved with",
-        dir, found, u->param, expected);
+        dir, found, t->name, expected);
 }
 
 /* ---- lines ---- */
 
 struct shard_reader {
-    struct server *s;
-    struct param_slice *u;
-    struct table_load *load;
+    struct sparse_table *t;
+    struct sparse_load *load;
     const char *path;
     uint64_t line, rows, elsewhere;
 };
@@ -139,10 +138,10 @@ static enum skiff_status take_line(struct shard_reader *r, const char *line, siz
 {
     struct table_row *row = r->load->row;
     r->line++;
-    enum skiff_status status = accessor_parse(&r->u->accessor, line, n, row, err);
+    enum skiff_status status = accessor_parse(&r->t->accessor, line, n, row, err);
     if (status < 0)
         return error_prefix(err, status, "%s:%llu", r->path, (unsigned long long)r->line);
-    if (!sparse_owns(r->s, r->u, row->id)) {
+    if (!sparse_owns(r->t, row->id)) {
         r->elsewhere++;
         return SKIFF_OK;
     }
@@ -185,8 +184,8 @@ static enum skiff_status read_stream(struct shard_reader *r, struct stream *in,
             break;
         b.len += got;
         status = take_lines(r, &b, got == 0, err);
-        if (status == SKIFF_OK && r->s->maintenance)
-            status = call_going_on(r->s, err);
+        if (status == SKIFF_OK)
+            status = sparse_check_stop(r->t, err);
     }
     buf_deinit(&b);
     return status;
@@ -203,10 +202,10 @@ static const char *deconverter_of(const struct table_config *c, int mode)
 
 static enum skiff_status read_file(struct shard_reader *r, int mode, struct skiff_error *err)
 {
-    const char *command = deconverter_of(&r->u->sparse_table->config, mode);
+    const char *command = deconverter_of(&r->t->config, mode);
     struct stream *in;
     r->line = 0;
-    TRY(command ? pipe_open(command, r->path, call_stop(r->s), &in, err)
+    TRY(command ? pipe_open(command, r->path, r->t->host->stop, &in, err)
                 : stream_open(r->path, NULL, &in, err));
     enum skiff_status status = read_stream(r, in, err);
     stream_close(in);
@@ -215,26 +214,26 @@ static enum skiff_status read_file(struct shard_reader *r, int mode, struct skif
 
 /* ---- reading and taking over ---- */
 
-static enum skiff_status begin(struct server *s, struct param_slice *u, uint64_t token,
+static enum skiff_status begin(struct sparse_table *t, uint64_t token,
                                struct skiff_error *err)
 {
-    sparse_unload(u);
-    struct table_load *l = u->sparse_table->load = mem_alloc_or_die(sizeof *l);
+    sparse_unload(t);
+    struct sparse_load *l = t->load = mem_alloc_or_die(sizeof *l);
     l->token = token;
-    l->row = mem_alloc_or_die(u->table->stride);
-    return sparse_table(s, u, true, &l->table, err);
+    l->row = mem_alloc_or_die(t->table->stride);
+    return sparse_make_table(t, true, &l->table, err);
 }
 
-static enum skiff_status read_all(struct shard_reader *r, const struct ps_table *x,
+static enum skiff_status read_all(struct shard_reader *r, const struct sparse_command *c,
                                   const struct shard_listing *l, struct skiff_error *err)
 {
-    const struct sparse_table *f = r->u->sparse_table;
-    bool all = x->all || x->mode == SAVE_PATCH;
-    TRY(check_count(r->u, x->dir, x->mode, l->n, err));
-    int first = all ? 0 : f->first_shard, end = all ? l->n : first + f->nshards;
+    const struct sparse_table *t = r->t;
+    bool all = c->all || c->mode == SAVE_PATCH;
+    TRY(check_count(r->t, c->dir, c->mode, l->n, err));
+    int first = all ? 0 : t->first_shard, end = all ? l->n : first + t->nshards;
     for (int i = first; i < end; i++) {
         r->path = l->paths[i];
-        TRY(read_file(r, x->mode, err));
+        TRY(read_file(r, c->mode, err));
     }
     return SKIFF_OK;
 }
@@ -244,29 +243,29 @@ static enum skiff_status read_waiting(struct shard_reader *r, const char *dir,
                                       struct skiff_error *err)
 {
     char *parent = path_parent(dir);
-    enum skiff_status status = waiting_files_read(r->s, r->u, parent, &r->load->waiting, err);
+    enum skiff_status status = waiting_files_read(r->t, parent, &r->load->waiting, err);
     free(parent);
     return status;
 }
 
-enum skiff_status sparse_load(struct server *s, struct param_slice *u, const struct ps_table *x,
-                              struct ps_table_state *state, struct skiff_error *err)
+enum skiff_status sparse_load(struct sparse_table *t, const struct sparse_command *c,
+                              struct sparse_result *out, struct skiff_error *err)
 {
     struct shard_listing files = {0};
-    enum skiff_status status = begin(s, u, x->token, err);
-    struct shard_reader r = {.s = s, .u = u, .load = u->sparse_table->load};
+    enum skiff_status status = begin(t, c->token, err);
+    struct shard_reader r = {.t = t, .load = t->load};
     if (status == SKIFF_OK)
-        status = list_files(x->dir, &files, err);
+        status = list_files(c->dir, &files, err);
     if (status == SKIFF_OK)
-        status = read_all(&r, x, &files, err);
-    if (status == SKIFF_OK && (x->mode == SAVE_ALL || x->mode == SAVE_BATCH))
-        status = read_waiting(&r, x->dir, err);
+        status = read_all(&r, c, &files, err);
+    if (status == SKIFF_OK && (c->mode == SAVE_ALL || c->mode == SAVE_BATCH))
+        status = read_waiting(&r, c->dir, err);
     listing_free(&files);
-    state->done = r.rows;
-    state->elsewhere = x->all || x->mode == SAVE_PATCH ? 0 : r.elsewhere;
+    out->rows = r.rows;
+    out->elsewhere = c->all || c->mode == SAVE_PATCH ? 0 : r.elsewhere;
     if (status < 0)
-        sparse_unload(u);
-    return status < 0 ? error_prefix(err, status, "load of table %s", u->param) : SKIFF_OK;
+        sparse_unload(t);
+    return status < 0 ? error_prefix(err, status, "load of table %s", t->name) : SKIFF_OK;
 }
 
 struct taking {
@@ -282,60 +281,67 @@ static void take_block(void *self, size_t first, size_t n, struct table_row *con
         x->status = table_put(x->to, row_list[i], x->err);
 }
 
+static void exchange(struct sparse_table *t, struct table **other)
+{
+    struct table *old = t->table;
+    if (t->host->prepares)
+        pthread_mutex_lock(t->host->prepares);
+    t->table = *other;
+    *other = old;
+    if (t->host->prepares)
+        pthread_mutex_unlock(t->host->prepares);
+}
+
 /* Replaces the table by the stage, which is safe while it is empty: no pull has returned a row of
  * it. */
-static bool take_whole(struct server *s, struct param_slice *u, struct table_load *l)
+static bool take_whole(struct sparse_table *t, struct sparse_load *l)
 {
-    struct table *old = u->table;
-    if (sparse_on_disk(u) || table_count(old) || old->snapshot || old->version != 1 ||
+    struct table *old = t->table;
+    if (sparse_on_disk(t) || table_count(old) || old->snapshot || old->version != 1 ||
         (old->waiting && waiting_count(old->waiting)))
         return false;
     l->table->counts = (struct table_counts){.admitted = l->table->counts.admitted,
                                              .refused = old->counts.refused,
                                              .evicted = l->table->counts.evicted};
-    prepare_exchange(s, u, &l->table);
+    exchange(t, &l->table);
     return true;
 }
 
-static enum skiff_status take_waiting(struct server *s, struct param_slice *u,
-                                      const struct table_load *l, struct skiff_error *err)
+static enum skiff_status take_waiting(struct sparse_table *t,
+                                      const struct sparse_load *l, struct skiff_error *err)
 {
-    struct server_shard *h = slice_shard(s, u);
     enum skiff_status status = SKIFF_OK;
     for (size_t at = 0; at < l->waiting.n && status == SKIFF_OK; at += TAKE_ROWS) {
-        if (s->maintenance)
-            TRY(call_pause(s, err));
-        pthread_mutex_lock(&h->lock);
-        status = waiting_list_put(u, &l->waiting, at, TAKE_ROWS, err);
-        pthread_mutex_unlock(&h->lock);
+        TRY(sparse_pause(t, err));
+        pthread_mutex_lock(t->lock);
+        status = waiting_list_put(t, &l->waiting, at, TAKE_ROWS, err);
+        pthread_mutex_unlock(t->lock);
     }
     return status;
 }
 
-enum skiff_status sparse_take(struct server *s, struct param_slice *u, struct skiff_error *err)
+enum skiff_status sparse_take(struct sparse_table *t, struct skiff_error *err)
 {
-    struct table_load *l = u->sparse_table->load;
-    struct server_shard *h = slice_shard(s, u);
+    struct sparse_load *l = t->load;
     struct table_cursor at = {0};
     struct taking x = {.err = err};
-    pthread_mutex_lock(&h->lock);
-    enum skiff_status status = take_whole(s, u, l) ? SKIFF_END : SKIFF_OK;
-    pthread_mutex_unlock(&h->lock);
+    pthread_mutex_lock(t->lock);
+    enum skiff_status status = take_whole(t, l) ? SKIFF_END : SKIFF_OK;
+    pthread_mutex_unlock(t->lock);
     while (status == SKIFF_OK) {
-        if (s->maintenance)
-            TRY(call_pause(s, err));
-        pthread_mutex_lock(&h->lock);
-        x.to = u->table;
+        TRY(sparse_pause(t, err));
+        pthread_mutex_lock(t->lock);
+        x.to = t->table;
         status = table_walk(l->table, &at, TAKE_ROWS, TABLE_LOOK, take_block, &x, err);
-        pthread_mutex_unlock(&h->lock);
+        pthread_mutex_unlock(t->lock);
         status = x.status < 0 ? x.status : status;
     }
-    status = status < 0 ? status : take_waiting(s, u, l, err);
-    sparse_unload(u);
+    status = status < 0 ? status : take_waiting(t, l, err);
+    sparse_unload(t);
     return status;
 }
 
-bool sparse_is_loading(const struct param_slice *u, uint64_t token)
+bool sparse_is_loading(const struct sparse_table *t, uint64_t token)
 {
-    return u->sparse_table->load && u->sparse_table->load->token == token;
+    return t->load && t->load->token == token;
 }

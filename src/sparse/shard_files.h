@@ -1,8 +1,8 @@
 /* The text files of a save, one per shard, written side by side in bounded memory: lines are
  * buffered per file and appended in blocks, so that a thousand files need neither a thousand
- * descriptors nor a thousand compressors. Only files of server/ include this. */
-#ifndef SERVER_SHARD_FILES_H
-#define SERVER_SHARD_FILES_H
+ * descriptors nor a thousand compressors. */
+#ifndef SPARSE_SHARD_FILES_H
+#define SPARSE_SHARD_FILES_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

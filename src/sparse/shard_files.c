@@ -3,7 +3,7 @@
  * and never stays open. With a converter the text is written as it is, and the finished file is
  * passed through the command at the end, since a command needs its input as one stream. Threads:
  * one user. */
-#include "server/shard_files.h"
+#include "sparse/shard_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  *
  * They take minutes while training continues. So a thread of its own, the table maintenance thread,
  * carries them out one after the other in the order of arrival. It holds a shard's lock for one
- * piece of a table at a time (CALL_PIECE). Only requests for the state of a table are answered at
+ * piece of a table at a time. Only requests for the state of a table are answered at
  * once. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "server/sparse.h"
-
-#define PAUSE (50 * 1000) /* nanoseconds: a thread that waits for the lock wakes up within it */
+#include "server/load_staging.h"
+#include "server/maintenance.h"
 
 struct table_command {
     struct rpc_request *request;
@@ -35,7 +34,7 @@ struct maintenance {
 
 /* ---- small commands ---- */
 
-enum skiff_status call_going_on(struct server *s, struct skiff_error *err)
+enum skiff_status maintenance_check_stop(struct server *s, struct skiff_error *err)
 {
     char text[320];
     if (atomic_load(&s->maintenance->stop))
@@ -43,19 +42,7 @@ enum skiff_status call_going_on(struct server *s, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-const atomic_bool *call_stop(const struct server *s)
-{
-    return s->maintenance ? &s->maintenance->stop : NULL;
-}
-
-enum skiff_status call_pause(struct server *s, struct skiff_error *err)
-{
-    TRY(call_going_on(s, err));
-    clock_sleep(PAUSE);
-    return SKIFF_OK;
-}
-
-void call_note_loading(struct server *s, const struct rpc_owner *owner)
+void maintenance_note_loading(struct server *s, const struct rpc_owner *owner)
 {
     struct maintenance *k = s->maintenance;
     if (!k)
@@ -67,15 +54,15 @@ void call_note_loading(struct server *s, const struct rpc_owner *owner)
     pthread_mutex_unlock(&k->lock);
 }
 
-void sparse_state(struct server *s, struct param_slice *u, struct ps_table_state *out)
+void maintenance_table_state(struct server *s, struct param_slice *u, struct ps_table_state *out)
 {
     struct server_shard *h = slice_shard(s, u);
     pthread_mutex_lock(&h->lock);
     struct table_stats t = {0};
-    table_stats(u->table, &t);
+    table_stats(slice_table(u), &t);
     if (u->sparse_table)
-        sparse_describe_all(u, &t);
-    out->limit = u->table->options.limit.bytes;
+        sparse_describe_all(u->sparse_table, &t);
+    out->limit = slice_table(u)->options.limit.bytes;
     pthread_mutex_unlock(&h->lock);
     out->shards = u->sparse_table ? (uint64_t)u->sparse_table->nshards : 0;
     out->waiting = t.waiting;
@@ -92,23 +79,6 @@ void sparse_state(struct server *s, struct param_slice *u, struct ps_table_state
     out->disk_rows = t.disk_rows;
     out->disk_bytes = t.disk_bytes;
     out->written_bytes = t.bytes_written;
-}
-
-static enum skiff_status shrink(struct server *s, struct param_slice *u,
-                                struct ps_table_state *state, struct skiff_error *err)
-{
-    struct server_shard *h = slice_shard(s, u);
-    struct table_cursor at = {0};
-    enum skiff_status status = SKIFF_OK;
-    uint64_t before = u->table->counts.expired; /* only the maintenance thread changes it */
-    while (status == SKIFF_OK) {
-        TRY(call_pause(s, err));
-        pthread_mutex_lock(&h->lock);
-        status = table_shrink(u->table, &at, CALL_PIECE, err);
-        pthread_mutex_unlock(&h->lock);
-    }
-    state->done = u->table->counts.expired - before;
-    return status < 0 ? status : SKIFF_OK;
 }
 
 /* ---- one command ---- */
@@ -131,39 +101,77 @@ static bool is_for_all(enum ps_table_call call)
            call == PS_TABLE_REVERT || call == PS_TABLE_DAY;
 }
 
+static enum skiff_status commit(struct server *s, const struct table_command *c,
+                                struct skiff_error *err)
+{
+    struct sparse_table *t = c->slice->sparse_table;
+    if (staging_is(s, c->x.token))
+        return staging_take(s, err);
+    if (sparse_is_saving(t, c->x.token))
+        return sparse_commit(t, err);
+    return error_set(err, SKIFF_STATE,
+                     "table %s: there is no such save or load to commit (%s); save or load again",
+                     t->name,
+                     t->save || s->staging ? "another one has begun since" : "it was aborted");
+}
+
+static enum skiff_status save_or_load(struct server *s, const struct table_command *c,
+                                      struct ps_table_state *state, struct skiff_error *err)
+{
+    struct sparse_table *t = c->slice->sparse_table;
+    struct sparse_result got = {0};
+    struct sparse_command x = {.token = c->x.token,
+                               .dir = c->x.dir,
+                               .mode = c->x.mode,
+                               .cache = c->x.call == PS_TABLE_CACHE,
+                               .all = c->x.all,
+                               .threshold = c->x.threshold};
+    bool loads = c->x.call == PS_TABLE_LOAD;
+    if (loads)
+        TRY(staging_need(s, c->x.token, err));
+    enum skiff_status status = (loads ? sparse_load : sparse_save)(t, &x, &got, err);
+    state->done = got.rows;
+    state->elsewhere = got.elsewhere;
+    state->threshold = got.threshold;
+    return status;
+}
+
+/* Aborts only the sender's own: another one's may have begun since. */
+static void abort_own(struct server *s, const struct table_command *c)
+{
+    if (sparse_is_saving(c->slice->sparse_table, c->x.token))
+        sparse_abort(c->slice->sparse_table);
+    if (staging_is(s, c->x.token))
+        staging_drop(s);
+}
+
 static enum skiff_status carry_out_table(struct server *s, struct table_command *c,
                                          struct ps_table_state *state, struct skiff_error *err)
 {
-    struct param_slice *u = c->slice;
+    struct sparse_table *t = c->slice->sparse_table;
     if (is_for_all(c->x.call))
         TRY(staging_yield(s, c->request, err));
     switch (c->x.call) {
     case PS_TABLE_SHRINK:
-        return shrink(s, u, state, err);
+        return sparse_shrink(t, &state->done, err);
     case PS_TABLE_SAVE:
     case PS_TABLE_CACHE:
-        return sparse_save(s, u, &c->x, state, err);
-    case PS_TABLE_COMMIT:
-        return staging_is(s, c->x.token) ? staging_take(s, err)
-                                         : sparse_commit(s, u, &c->x, state, err);
     case PS_TABLE_LOAD:
-        TRY(staging_need(s, c->x.token, err));
-        return sparse_load(s, u, &c->x, state, err);
+        return save_or_load(s, c, state, err);
+    case PS_TABLE_COMMIT:
+        return commit(s, c, err);
     case PS_TABLE_BEGIN:
         return staging_begin(s, c->request, c->x.token, err);
-    case PS_TABLE_ABORT: /* aborts only the sender's own: another one's may have begun since */
-        if (sparse_is_saving(u, c->x.token))
-            sparse_abort(u);
-        if (staging_is(s, c->x.token))
-            staging_drop(s);
+    case PS_TABLE_ABORT:
+        abort_own(s, c);
         return SKIFF_OK;
     case PS_TABLE_ASK:
         state->done = staging_counts(s, c->x.token);
         return SKIFF_OK;
     case PS_TABLE_REVERT:
-        return sparse_revert(s, u, err);
+        return sparse_revert(t, err);
     case PS_TABLE_DAY:
-        return sparse_day(s, u, err);
+        return sparse_day(t, err);
     default: /* STAT is answered at once */
         return SKIFF_OK;
     }
@@ -188,7 +196,7 @@ static void answer(struct server *s, struct table_command *c, enum skiff_status 
     } else if (c->kind == CALL_PART) {
         rpc_reply(c->request, NULL);
     } else if (c->request) {
-        sparse_state(s, c->slice, state);
+        maintenance_table_state(s, c->slice, state);
         writer_init(&w);
         ps_write_table_state(&w, state);
         reply_written(s, c->request, &w);
@@ -224,7 +232,7 @@ static void *maintenance_run(void *arg)
 
 /* ---- the table maintenance thread ---- */
 
-enum skiff_status tables_begin(struct server *s, struct skiff_error *err)
+enum skiff_status maintenance_start(struct server *s, struct skiff_error *err)
 {
     bool any = false;
     for (int i = 0; i < s->nslices; i++)
@@ -235,10 +243,11 @@ enum skiff_status tables_begin(struct server *s, struct skiff_error *err)
     pthread_mutex_init(&k->lock, NULL);
     cond_init(&k->came);
     k->last = &k->first;
+    s->sparse_host.stop = &k->stop;
     return thread_start(&k->thread, "maintenance", -1, maintenance_run, s, err);
 }
 
-void tables_end(struct server *s, const struct skiff_error *reason)
+void maintenance_stop(struct server *s, const struct skiff_error *reason)
 {
     struct maintenance *k = s->maintenance;
     if (!k)
@@ -255,6 +264,7 @@ void tables_end(struct server *s, const struct skiff_error *reason)
         free(c);
     }
     staging_drop(s);
+    s->sparse_host.stop = NULL;
     pthread_cond_destroy(&k->came);
     pthread_mutex_destroy(&k->lock);
     free(k);
@@ -282,7 +292,7 @@ static void hand_over(struct maintenance *k, struct table_command *c)
     pthread_mutex_unlock(&k->lock);
 }
 
-void tables_keep_part(struct server *s, struct rpc_request *q)
+void maintenance_keep_part(struct server *s, struct rpc_request *q)
 {
     struct skiff_error err;
     char text[320];
@@ -297,7 +307,7 @@ void tables_keep_part(struct server *s, struct rpc_request *q)
     hand_over(s->maintenance, c);
 }
 
-void tables_review(struct server *s)
+void maintenance_review(struct server *s)
 {
     struct maintenance *k = s->maintenance;
     if (!k)
@@ -343,7 +353,7 @@ void on_metrics(void *self, struct rpc_request *q)
     for (int i = 0; i < s->nslices; i++) {
         struct ps_table_state state;
         if (s->slices[i].sparse_table)
-            sparse_state(s, &s->slices[i], &state); /* brings its metrics up to date */
+            maintenance_table_state(s, &s->slices[i], &state); /* brings its metrics up to date */
     }
     snapshot_add(&now, s->metrics);
     snapshot_add_memory(&now);
@@ -369,7 +379,7 @@ void on_tables(void *self, struct rpc_request *q)
             continue;
         snprintf(tables[n].table, sizeof tables[n].table, "%s", u->param);
         tables[n].sparse_table = u->sparse_table != NULL;
-        sparse_state(s, u, &tables[n++].state);
+        maintenance_table_state(s, u, &tables[n++].state);
     }
     writer_init(&w);
     ps_write_tables(&w, tables, n);

@@ -1,4 +1,4 @@
-#include "server/waiting_files.h"
+#include "sparse/waiting_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@ void waiting_list_deinit(struct waiting_list *l)
     *l = (struct waiting_list){0};
 }
 
-enum skiff_status waiting_list_put(struct param_slice *u, const struct waiting_list *l,
+enum skiff_status waiting_list_put(struct sparse_table *t, const struct waiting_list *l,
                                    size_t first, size_t n, struct skiff_error *err)
 {
     for (size_t i = first; i < first + n && i < l->n; i++)
-        TRY(table_put_waiting(u->table, &l->ids[i], err));
+        TRY(table_put_waiting(t->table, &l->ids[i], err));
     return SKIFF_OK;
 }
 
@@ -33,29 +33,29 @@ static void add(struct waiting_list *l, const struct waiting_id *x)
     l->ids[l->n++] = *x;
 }
 
-static enum skiff_status take_rows(struct server *s, struct param_slice *u, const char *path,
+static enum skiff_status take_rows(struct sparse_table *t, const char *path,
                                    const struct skiff_tensor *v, struct waiting_list *out,
                                    struct skiff_error *err)
 {
-    const struct tensor *t = &v->tensor;
-    if (t->dtype != DTYPE_FP32 || t->shape.ndim != 2 ||
-        (v->sel.nrows && t->shape.dims[1] != WAITING_WIDTH))
+    const struct tensor *x = &v->tensor;
+    if (x->dtype != DTYPE_FP32 || x->shape.ndim != 2 ||
+        (v->sel.nrows && x->shape.dims[1] != WAITING_WIDTH))
         return error_set(err, SKIFF_SHAPE, "%s: ids that wait for table %s have %d float32 numbers",
-                         path, u->param, WAITING_WIDTH);
+                         path, t->name, WAITING_WIDTH);
     for (size_t i = 0; i < v->sel.nrows; i++) {
-        struct waiting_id x;
+        struct waiting_id w;
         int64_t id = v->sel.rows[i];
-        if (!waiting_unpack(id, tensor_f32(t) + i * WAITING_WIDTH, &x))
+        if (!waiting_unpack(id, tensor_f32(x) + i * WAITING_WIDTH, &w))
             return error_set(err, SKIFF_FORMAT,
                              "%s: id %lld of table %s waits with numbers that no save has", path,
-                             (long long)id, u->param);
-        if (sparse_owns(s, u, id))
-            add(out, &x);
+                             (long long)id, t->name);
+        if (sparse_owns(t, id))
+            add(out, &w);
     }
     return SKIFF_OK;
 }
 
-static enum skiff_status read_file(struct server *s, struct param_slice *u, const char *path,
+static enum skiff_status read_file(struct sparse_table *t, const char *path,
                                    struct waiting_list *out, struct skiff_error *err)
 {
     struct skiff_tensor v = {0};
@@ -63,13 +63,13 @@ static enum skiff_status read_file(struct server *s, struct param_slice *u, cons
     enum skiff_status status = SKIFF_OK;
     if (fs_is_remote(path)) {
         buf_printf(&copy, "%s/.waiting" STALE_FILE_MARK "%ld-%d", fs_tmpdir(), (long)getpid(),
-                   s->index);
+                   t->host->server);
         status = fs_copy(NULL, path, copy.data, NULL, err);
     }
     if (status == SKIFF_OK)
         status = rows_file_read(copy.len ? copy.data : path, &v, err);
     if (status == SKIFF_OK)
-        status = take_rows(s, u, path, &v, out, err);
+        status = take_rows(t, path, &v, out, err);
     if (copy.len)
         file_remove_tree(copy.data);
     buf_deinit(&copy);
@@ -77,29 +77,29 @@ static enum skiff_status read_file(struct server *s, struct param_slice *u, cons
     return status;
 }
 
-static bool is_of(const struct param_slice *u, const struct fs_entry *e)
+static bool is_of(const struct sparse_table *t, const struct fs_entry *e)
 {
     const char *slash = strrchr(e->path, '/'), *name = slash ? slash + 1 : e->path;
-    size_t n = strlen(u->param);
-    return !e->stat.folder && !strncmp(name, u->param, n) &&
-           !strncmp(name + n, PS_WAITING ".pserver_", strlen(PS_WAITING ".pserver_"));
+    size_t n = strlen(t->name);
+    return !e->stat.folder && !strncmp(name, t->name, n) &&
+           !strncmp(name + n, WAITING_SUFFIX ".pserver_", strlen(WAITING_SUFFIX ".pserver_"));
 }
 
-enum skiff_status waiting_files_read(struct server *s, struct param_slice *u, const char *folder,
+enum skiff_status waiting_files_read(struct sparse_table *t, const char *folder,
                                      struct waiting_list *out, struct skiff_error *err)
 {
     struct fs_list files = {0};
     struct fs_stat st;
     struct buf path = BUF_INIT;
     buf_printf(&path, "%s/__lookup_table__", folder);
-    enum skiff_status status = u->table->waiting ? fs_look(NULL, path.data, &st, err) : SKIFF_END;
+    enum skiff_status status = t->table->waiting ? fs_look(NULL, path.data, &st, err) : SKIFF_END;
     if (status == SKIFF_OK)
         status = st.folder ? fs_list(NULL, path.data, &files, err) : SKIFF_OK;
     else if (status == SKIFF_NOT_FOUND || status == SKIFF_END)
         status = SKIFF_OK;
     for (int i = 0; i < files.count && status == SKIFF_OK; i++)
-        if (is_of(u, &files.entries[i]))
-            status = read_file(s, u, files.entries[i].path, out, err);
+        if (is_of(t, &files.entries[i]))
+            status = read_file(t, files.entries[i].path, out, err);
     fs_list_deinit(&files);
     buf_deinit(&path);
     return status;

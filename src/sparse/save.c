@@ -31,8 +31,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "fs/fs.h"
-#include "server/sparse.h"
-#include "server/shard_files.h"
+#include "sparse/shard_files.h"
+#include "sparse/sparse_parts.h"
 #include "store/file.h"
 #include "store/folder_commit.h"
 #include "store/folder_save.h"
@@ -55,7 +55,7 @@ struct most_shown {
     size_t n;
 };
 
-struct table_save {
+struct sparse_save {
     uint64_t token;
     int mode;
     bool cache, nothing; /* nothing: there is nothing to write, not even files */
@@ -74,7 +74,7 @@ struct table_save {
 
 /* ---- lifecycle ---- */
 
-static void save_free(struct table_save *v, int shards)
+static void save_free(struct sparse_save *v, int shards)
 {
     for (int i = 0; v->most && i < shards; i++)
         free(v->most[i].shows);
@@ -90,14 +90,14 @@ static void save_free(struct table_save *v, int shards)
     free(v);
 }
 
-bool sparse_is_saving(const struct param_slice *u, uint64_t token)
+bool sparse_is_saving(const struct sparse_table *t, uint64_t token)
 {
-    return u->sparse_table->save && u->sparse_table->save->token == token;
+    return t->save && t->save->token == token;
 }
 
 /* Finishes interrupted renames in the target's folder. If that fails, the lock is released, so that
  * a later process can finish them. */
-static void flush(struct table_save *v)
+static void flush(struct sparse_save *v)
 {
     char *parent = path_parent(v->temp);
     if (folder_commit_recover(parent, NULL) < 0) {
@@ -107,19 +107,19 @@ static void flush(struct table_save *v)
     free(parent);
 }
 
-void sparse_abort(struct param_slice *u)
+void sparse_abort(struct sparse_table *t)
 {
-    struct table_save *v = u->sparse_table->save;
+    struct sparse_save *v = t->save;
     if (!v)
         return;
-    u->sparse_table->save = NULL;
+    t->save = NULL;
     if (v->lock >= 0 && !v->remote)
         flush(v); /* the worker may have died after the instant */
     if (v->lock >= 0)
         file_remove_tree(v->temp);
     if (v->remote)
         fs_remove(NULL, v->remote, NULL);
-    save_free(v, u->sparse_table->nshards);
+    save_free(v, t->nshards);
 }
 
 static bool is_still(const char *path, int fd)
@@ -131,7 +131,7 @@ static bool is_still(const char *path, int fd)
 
 /* Servers that share a disk share the folder; each holds a lock on it. Between its creation and the
  * lock another process may take it for a stale temporary folder and remove it. */
-static enum skiff_status make_temp(struct table_save *v, struct skiff_error *err)
+static enum skiff_status make_temp(struct sparse_save *v, struct skiff_error *err)
 {
     int64_t until = clock_after(clock_now(), MAKE_SECONDS * 1000);
     for (; clock_now() < until; clock_sleep(CLOCK_MS)) {
@@ -174,42 +174,42 @@ static const char *converter_of(const struct table_config *c, int mode)
 }
 
 /* Patches have fewer files. */
-static int count_files(const struct server *s, const struct sparse_table *f,
-                       const struct table_save *v, int *first)
+static int count_files(const struct sparse_table *t,
+                       const struct sparse_save *v, int *first)
 {
-    int each = table_server_shards(f->config.shard_num, s->plan->servers);
-    *first = f->first_shard;
+    int each = table_server_shards(t->config.shard_num, t->host->servers);
+    *first = t->first_shard;
     if (v->cache)
         return 1;
     if (v->mode != SAVE_PATCH)
-        return f->nshards;
-    int n = (int)ceil(each * f->config.shard_merge_rate);
+        return t->nshards;
+    int n = (int)ceil(each * t->config.shard_merge_rate);
     n = n < 1 ? 1 : n;
-    *first = s->index * n;
-    return n < f->nshards ? n : f->nshards;
+    *first = t->host->server * n;
+    return n < t->nshards ? n : t->nshards;
 }
 
-static void name_files(const struct server *s, const struct sparse_table *f, struct table_save *v)
+static void name_files(const struct sparse_table *t, struct sparse_save *v)
 {
     char name[64];
     bool gz = !v->cache && (v->mode == SAVE_ALL || v->mode == SAVE_BATCH);
-    int first, n = count_files(s, f, v, &first);
-    const char *converter = converter_of(&f->config, v->mode);
+    int first, n = count_files(t, v, &first);
+    const char *converter = converter_of(&t->config, v->mode);
     /* servers may append whole lines to the same file, but not convert or upload one together */
     bool alone = v->remote || (converter && *converter);
-    shard_files_open(&v->files, n, gz, converter, call_stop(s));
+    shard_files_open(&v->files, n, gz, converter, t->host->stop);
     for (int i = 0; i < n; i++) {
         if (v->cache)
             snprintf(name, sizeof name, "part-%03d",
-                     alone ? s->index : s->index % f->config.cache_files);
+                     alone ? t->host->server : t->host->server % t->config.cache_files);
         else
-            snprintf(name, sizeof name, "part-%03d-%05d", s->index, first + i);
+            snprintf(name, sizeof name, "part-%03d-%05d", t->host->server, first + i);
         shard_files_name(&v->files, i, v->temp, name);
     }
 }
 
 /* Files are written here first, and then uploaded next to the target. */
-static void use_remote(struct table_save *v)
+static void use_remote(struct sparse_save *v)
 {
     struct buf local = BUF_INIT;
     buf_printf(&local, "%s/.tables" STALE_FILE_MARK "%016llx-%ld", fs_tmpdir(),
@@ -218,22 +218,22 @@ static void use_remote(struct table_save *v)
     v->temp = local.data;
 }
 
-static enum skiff_status begin(struct server *s, struct param_slice *u, const struct ps_table *x,
+static enum skiff_status begin(struct sparse_table *t, const struct sparse_command *c,
                                struct skiff_error *err)
 {
-    sparse_abort(u); /* its worker has gone */
-    struct table_save *v = u->sparse_table->save = mem_alloc_or_die(sizeof *v);
+    sparse_abort(t); /* its worker has gone */
+    struct sparse_save *v = t->save = mem_alloc_or_die(sizeof *v);
     v->lock = -1;
-    v->token = x->token;
-    v->mode = x->mode;
-    v->cache = x->call == PS_TABLE_CACHE;
-    v->nothing = v->mode == SAVE_PATCH && !v->cache && !u->sparse_table->config.revert;
-    v->threshold = x->threshold;
-    v->dir = clean_dir(x->dir);
-    v->temp = folder_commit_name(v->dir, x->token);
-    v->line = mem_alloc_or_die(accessor_line_max(&u->accessor));
-    if (!*x->dir)
-        return error_set(err, SKIFF_INVALID, "a save of table %s needs a folder", u->param);
+    v->token = c->token;
+    v->mode = c->mode;
+    v->cache = c->cache;
+    v->nothing = v->mode == SAVE_PATCH && !v->cache && !t->config.revert;
+    v->threshold = c->threshold;
+    v->dir = clean_dir(c->dir);
+    v->temp = folder_commit_name(v->dir, c->token);
+    v->line = mem_alloc_or_die(accessor_line_max(&t->accessor));
+    if (!*c->dir)
+        return error_set(err, SKIFF_INVALID, "a save of table %s needs a folder", t->name);
     if (v->nothing)
         return SKIFF_OK;
     if (fs_is_remote(v->dir))
@@ -246,22 +246,22 @@ static enum skiff_status begin(struct server *s, struct param_slice *u, const st
     free(parent);
     TRY(status);
     TRY(make_temp(v, err));
-    name_files(s, u->sparse_table, v);
+    name_files(t, v);
     return SKIFF_OK;
 }
 
 /* ---- rows of one instant ---- */
 
 /* As in Paddle: a fixed number of rows of each shard. */
-static void begin_most(const struct sparse_table *f, struct table_save *v, size_t rows)
+static void begin_most(const struct sparse_table *t, struct sparse_save *v, size_t rows)
 {
-    if ((v->mode != SAVE_DELTA && v->mode != SAVE_BASE) || v->cache || !f->nshards ||
-        !f->config.cache)
+    if ((v->mode != SAVE_DELTA && v->mode != SAVE_BASE) || v->cache || !t->nshards ||
+        !t->config.cache)
         return;
-    v->keep = (size_t)((double)rows * f->config.cache_rate) / (size_t)f->nshards;
+    v->keep = (size_t)((double)rows * t->config.cache_rate) / (size_t)t->nshards;
     v->keep = v->keep ? v->keep : 1;
-    v->most = mem_alloc_or_die((size_t)f->nshards * sizeof *v->most);
-    for (int i = 0; i < f->nshards; i++)
+    v->most = mem_alloc_or_die((size_t)t->nshards * sizeof *v->most);
+    for (int i = 0; i < t->nshards; i++)
         v->most[i].shows = mem_alloc_or_die(v->keep * sizeof *v->most[i].shows);
 }
 
@@ -292,40 +292,39 @@ static void record_show(struct most_shown *m, size_t keep, float show)
     m->shows[at] = show;
 }
 
-static double most_threshold(const struct sparse_table *f, const struct table_save *v)
+static double most_threshold(const struct sparse_table *t, const struct sparse_save *v)
 {
     double sum = 0;
-    for (int i = 0; v->most && i < f->nshards; i++)
+    for (int i = 0; v->most && i < t->nshards; i++)
         sum += v->most[i].n ? v->most[i].shows[0] : 0;
-    return v->most ? trunc(sum / f->nshards) : 0;
+    return v->most ? trunc(sum / t->nshards) : 0;
 }
 
-static enum skiff_status snapshot_begin(struct server *s, struct param_slice *u,
-                                        struct table_save *v, struct skiff_error *err)
+static enum skiff_status snapshot_begin(struct sparse_table *t,
+                                        struct sparse_save *v, struct skiff_error *err)
 {
-    struct server_shard *h = slice_shard(s, u);
     int64_t until = clock_after(clock_now(), WAIT_SECONDS * 1000);
     for (;;) {
-        pthread_mutex_lock(&h->lock);
-        bool busy = u->table->snapshot != NULL;
+        pthread_mutex_lock(t->lock);
+        bool busy = t->table->snapshot != NULL;
         enum skiff_status status =
-            busy ? SKIFF_OK : table_snapshot_begin(u->table, 0, &v->version, err);
-        size_t rows = table_count(u->table);
-        pthread_mutex_unlock(&h->lock);
+            busy ? SKIFF_OK : table_snapshot_begin(t->table, 0, &v->version, err);
+        size_t rows = table_count(t->table);
+        pthread_mutex_unlock(t->lock);
         if (!busy) {
-            begin_most(u->sparse_table, v, rows);
+            begin_most(t, v, rows);
             return status;
         }
         if (clock_now() > until)
             return error_set(err, SKIFF_TIMEOUT,
-                             "table %s: another save has been reading it for %d s", u->param,
+                             "table %s: another save has been reading it for %d s", t->name,
                              WAIT_SECONDS);
-        TRY(call_going_on(s, err));
+        TRY(sparse_check_stop(t, err));
         clock_sleep(LOOK_AGAIN);
     }
 }
 
-static void record_counter(const struct accessor *a, struct table_save *v,
+static void record_counter(const struct accessor *a, struct sparse_save *v,
                            const struct table_row *r)
 {
     if ((v->mode != SAVE_DELTA && v->mode != SAVE_BASE) || v->cache || r->values[a->delta] == 0)
@@ -337,7 +336,7 @@ static void record_counter(const struct accessor *a, struct table_save *v,
     v->notes[v->nnotes++] = (struct counter_note){r->id, r->values[a->delta]};
 }
 
-static bool is_cached(const struct accessor *a, const struct table_save *v, struct table_row *r)
+static bool is_cached(const struct accessor *a, const struct sparse_save *v, struct table_row *r)
 {
     float delta = r->values[a->delta];
     if (a->class == &accessor_sparse) /* its filter is constant: never */
@@ -347,14 +346,13 @@ static bool is_cached(const struct accessor *a, const struct table_save *v, stru
     return wanted;
 }
 
-static enum skiff_status write_rows(struct param_slice *u, struct table_save *v, char *row_list,
+static enum skiff_status write_rows(struct sparse_table *t, struct sparse_save *v, char *row_list,
                                     size_t n, uint64_t *done, struct skiff_error *err)
 {
-    const struct accessor *a = &u->accessor;
-    const struct sparse_table *f = u->sparse_table;
+    const struct accessor *a = &t->accessor;
     for (size_t i = 0; i < n; i++) {
-        struct table_row *r = (struct table_row *)(void *)(row_list + i * u->table->stride);
-        int shard = table_shard_of(r->id, f->config.shard_num) - f->first_shard;
+        struct table_row *r = (struct table_row *)(void *)(row_list + i * t->table->stride);
+        int shard = table_shard_of(r->id, t->config.shard_num) - t->first_shard;
         float delta = r->values[a->delta];
         if (v->most)
             record_show(&v->most[shard], v->keep, (float)ctr_stat(a, r, a->show));
@@ -369,52 +367,51 @@ static enum skiff_status write_rows(struct param_slice *u, struct table_save *v,
     return SKIFF_OK;
 }
 
-static enum skiff_status write_table(struct server *s, struct param_slice *u, struct table_save *v,
+static enum skiff_status write_table(struct sparse_table *t, struct sparse_save *v,
                                      uint64_t *done, struct skiff_error *err)
 {
-    struct server_shard *h = slice_shard(s, u);
-    char *row_list = mem_alloc_or_die(READ_ROWS * u->table->stride);
+    char *row_list = mem_alloc_or_die(READ_ROWS * t->table->stride);
     enum skiff_status status = SKIFF_OK;
     while (status == SKIFF_OK) {
         size_t n = 0;
-        TRY_OUT(call_pause(s, err));
-        pthread_mutex_lock(&h->lock);
-        status = table_snapshot_next(u->table, READ_ROWS, row_list, &n, err);
-        pthread_mutex_unlock(&h->lock);
+        TRY_OUT(sparse_pause(t, err));
+        pthread_mutex_lock(t->lock);
+        status = table_snapshot_next(t->table, READ_ROWS, row_list, &n, err);
+        pthread_mutex_unlock(t->lock);
         if (status < 0)
             break;
-        enum skiff_status written = write_rows(u, v, row_list, n, done, err);
+        enum skiff_status written = write_rows(t, v, row_list, n, done, err);
         status = written < 0 ? written : status;
     }
 out:
     free(row_list);
-    pthread_mutex_lock(&h->lock);
-    table_snapshot_end(u->table, true);
-    pthread_mutex_unlock(&h->lock);
+    pthread_mutex_lock(t->lock);
+    table_snapshot_end(t->table, true);
+    pthread_mutex_unlock(t->lock);
     return status < 0 ? status : SKIFF_OK;
 }
 
-static enum skiff_status save(struct server *s, struct param_slice *u, const struct ps_table *x,
-                              struct ps_table_state *state, struct skiff_error *err)
+static enum skiff_status save(struct sparse_table *t, const struct sparse_command *c,
+                              struct sparse_result *out, struct skiff_error *err)
 {
-    TRY(begin(s, u, x, err));
-    struct table_save *v = u->sparse_table->save;
+    TRY(begin(t, c, err));
+    struct sparse_save *v = t->save;
     if (v->nothing)
         return SKIFF_OK;
-    TRY(snapshot_begin(s, u, v, err));
-    TRY(write_table(s, u, v, &state->done, err));
-    state->threshold = most_threshold(u->sparse_table, v);
+    TRY(snapshot_begin(t, v, err));
+    TRY(write_table(t, v, &out->rows, err));
+    out->threshold = most_threshold(t, v);
     TRY(shard_files_finish(&v->files, err));
     return v->remote ? fs_copy(NULL, v->temp, v->remote, NULL, err) : SKIFF_OK;
 }
 
-enum skiff_status sparse_save(struct server *s, struct param_slice *u, const struct ps_table *x,
-                              struct ps_table_state *state, struct skiff_error *err)
+enum skiff_status sparse_save(struct sparse_table *t, const struct sparse_command *c,
+                              struct sparse_result *out, struct skiff_error *err)
 {
-    enum skiff_status status = save(s, u, x, state, err);
+    enum skiff_status status = save(t, c, out, err);
     if (status < 0)
-        sparse_abort(u);
-    return status < 0 ? error_prefix(err, status, "save of table %s", u->param) : SKIFF_OK;
+        sparse_abort(t);
+    return status < 0 ? error_prefix(err, status, "save of table %s", t->name) : SKIFF_OK;
 }
 
 /* ---- commit: the folder ---- */
@@ -422,7 +419,7 @@ enum skiff_status sparse_save(struct server *s, struct param_slice *u, const str
 /* When the upload fails, the worker has all that was written removed. An interrupted rename leaves
  * the files next to the target, or (S3) an incomplete set, which a load detects by the number of
  * files. */
-static enum skiff_status commit_remote(const struct table_save *v, struct skiff_error *err)
+static enum skiff_status commit_remote(const struct sparse_save *v, struct skiff_error *err)
 {
     struct fs_stat st;
     enum skiff_status status = fs_look(NULL, v->remote, &st, err);
@@ -432,7 +429,7 @@ static enum skiff_status commit_remote(const struct table_save *v, struct skiff_
     return folder_move(v->remote, v->dir, NULL, err);
 }
 
-static enum skiff_status target(const struct table_save *v, struct skiff_error *err)
+static enum skiff_status target(const struct sparse_save *v, struct skiff_error *err)
 {
     if (v->remote) {
         enum skiff_status status = commit_remote(v, err);
@@ -470,71 +467,62 @@ static void subtract(void *self, size_t first, size_t n, struct table_row *const
     }
 }
 
-static enum skiff_status flush_deltas(struct server *s, struct param_slice *u, struct table_save *v,
+static enum skiff_status flush_deltas(struct sparse_table *t, struct sparse_save *v,
                                       struct skiff_error *err)
 {
-    struct server_shard *h = slice_shard(s, u);
-    struct counting x = {.a = &u->accessor};
+    struct counting x = {.a = &t->accessor};
     for (size_t at = 0; at < v->nnotes; at += READ_ROWS) {
         size_t n = v->nnotes - at < READ_ROWS ? v->nnotes - at : READ_ROWS;
         x.notes = v->notes + at;
         for (size_t i = 0; i < n; i++)
             x.ids[i] = x.notes[i].id;
-        TRY(call_pause(s, err));
-        pthread_mutex_lock(&h->lock);
+        TRY(sparse_pause(t, err));
+        pthread_mutex_lock(t->lock);
         enum skiff_status status =
-            table_each(u->table, (const uint8_t *)x.ids, n, TABLE_LOOK | TABLE_CHANGE,
-                       u->table->stride, subtract, &x, err);
-        pthread_mutex_unlock(&h->lock);
+            table_each(t->table, (const uint8_t *)x.ids, n, TABLE_LOOK | TABLE_CHANGE,
+                       t->table->stride, subtract, &x, err);
+        pthread_mutex_unlock(t->lock);
         TRY(status);
     }
     return SKIFF_OK;
 }
 
 /* Records that have not changed after the snapshot's version. */
-static enum skiff_status flush_rest(struct server *s, struct param_slice *u, int mode,
+static enum skiff_status flush_rest(struct sparse_table *t, int mode,
                                     uint32_t version, struct skiff_error *err)
 {
-    struct server_shard *h = slice_shard(s, u);
     struct table_cursor at = {0};
     enum skiff_status status = SKIFF_OK;
     while (status == SKIFF_OK) {
-        TRY(call_pause(s, err));
-        pthread_mutex_lock(&h->lock);
-        status = table_saved(u->table, mode, version, &at, CALL_PIECE, err);
-        pthread_mutex_unlock(&h->lock);
+        TRY(sparse_pause(t, err));
+        pthread_mutex_lock(t->lock);
+        status = table_saved(t->table, mode, version, &at, SPARSE_PIECE, err);
+        pthread_mutex_unlock(t->lock);
     }
     return status < 0 ? status : SKIFF_OK;
 }
 
-enum skiff_status sparse_commit(struct server *s, struct param_slice *u, const struct ps_table *x,
-                                struct ps_table_state *state, struct skiff_error *err)
+enum skiff_status sparse_commit(struct sparse_table *t, struct skiff_error *err)
 {
-    struct table_save *v = u->sparse_table->save;
-    if (!sparse_is_saving(u, x->token))
-        return error_set(err, SKIFF_STATE,
-                         "table %s: there is no such save or load to commit (%s); save or "
-                         "load again",
-                         u->param,
-                         v || s->staging ? "another one has begun since" : "it was aborted");
+    struct sparse_save *v = t->save;
     if (!v->nothing)
         TRY(target(v, err));
-    u->sparse_table->save = NULL;
+    t->save = NULL;
     enum skiff_status status = SKIFF_OK;
     if (v->mode == SAVE_DELTA || v->mode == SAVE_BASE)
-        status = flush_deltas(s, u, v, err);
+        status = flush_deltas(t, v, err);
     else if (!v->nothing && !v->cache && (v->mode == SAVE_BATCH || v->mode == SAVE_PATCH))
-        status = flush_rest(s, u, v->mode, v->version, err);
-    save_free(v, u->sparse_table->nshards);
+        status = flush_rest(t, v->mode, v->version, err);
+    save_free(v, t->nshards);
     return status;
 }
 
-enum skiff_status sparse_revert(struct server *s, struct param_slice *u, struct skiff_error *err)
+enum skiff_status sparse_revert(struct sparse_table *t, struct skiff_error *err)
 {
-    return flush_rest(s, u, SAVE_PATCH, UINT32_MAX, err);
+    return flush_rest(t, SAVE_PATCH, UINT32_MAX, err);
 }
 
-enum skiff_status sparse_day(struct server *s, struct param_slice *u, struct skiff_error *err)
+enum skiff_status sparse_day(struct sparse_table *t, struct skiff_error *err)
 {
-    return flush_rest(s, u, SAVE_BATCH, UINT32_MAX, err);
+    return flush_rest(t, SAVE_BATCH, UINT32_MAX, err);
 }
