@@ -142,7 +142,8 @@ static enum skiff_status take_rows(struct server *s, struct param_slice *u, stru
         int64_t id = keyed ? from->sel.rows[i] : first + i;
         const float *row = tensor_f32(&from->tensor) + (size_t)i * width;
         if (slice_owns(s, u, id))
-            TRY(u->sparse_table ? sparse_put(u->sparse_table, id, row, err) : hashed_put(u, r, id, row, err));
+            TRY(u->sparse_table ? sparse_put(u->sparse_table, id, row, err)
+                                : hashed_put(u, r, id, row, err));
     }
     return SKIFF_OK;
 }

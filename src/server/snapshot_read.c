@@ -175,8 +175,8 @@ static enum skiff_status list_some(struct param_slice *u, const struct slice_cop
 {
     if (var)
         return list_rows(u, k, var, cursor, max, ids, rows, out_n, err);
-    return (waiting ? sparse_list_waiting : sparse_list_kept)(u->sparse_table, cursor, max, ids, rows, out_n,
-                                                              err);
+    return (waiting ? sparse_list_waiting : sparse_list_kept)(u->sparse_table, cursor, max, ids,
+                                                              rows, out_n, err);
 }
 
 /* Records of a sparse table, ids that wait for it, or (var) rows of a hash-backed embedding, from
@@ -241,8 +241,7 @@ static enum skiff_status read_copy(struct server *s, struct param_slice *u,
     const struct var_copy *v = u ? find_var(k->vars, k->nvars, x->name)
                                  : find_var(s->snapshot->others, s->snapshot->nothers, x->name);
     if (x->n)
-        return u && u->table ? write_ids(s, u, k, x, w, err)
-                                                 : no_such_var(s, x, err);
+        return u && u->table ? write_ids(s, u, k, x, w, err) : no_such_var(s, x, err);
     if (u && u->sparse_table && (!strcmp(u->param, x->name) || is_waiting(u, x->name)))
         return write_records(s, u, k, NULL, x, w, err);
     for (int i = 0; u && i < u->nvars; i++)

@@ -214,8 +214,7 @@ static enum skiff_status read_file(struct shard_reader *r, int mode, struct skif
 
 /* ---- reading and taking over ---- */
 
-static enum skiff_status begin(struct sparse_table *t, uint64_t token,
-                               struct skiff_error *err)
+static enum skiff_status begin(struct sparse_table *t, uint64_t token, struct skiff_error *err)
 {
     sparse_unload(t);
     struct sparse_load *l = t->load = mem_alloc_or_die(sizeof *l);
@@ -307,8 +306,8 @@ static bool take_whole(struct sparse_table *t, struct sparse_load *l)
     return true;
 }
 
-static enum skiff_status take_waiting(struct sparse_table *t,
-                                      const struct sparse_load *l, struct skiff_error *err)
+static enum skiff_status take_waiting(struct sparse_table *t, const struct sparse_load *l,
+                                      struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
     for (size_t at = 0; at < l->waiting.n && status == SKIFF_OK; at += TAKE_ROWS) {

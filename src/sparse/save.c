@@ -174,8 +174,7 @@ static const char *converter_of(const struct table_config *c, int mode)
 }
 
 /* Patches have fewer files. */
-static int count_files(const struct sparse_table *t,
-                       const struct sparse_save *v, int *first)
+static int count_files(const struct sparse_table *t, const struct sparse_save *v, int *first)
 {
     int each = table_server_shards(t->config.shard_num, t->host->servers);
     *first = t->first_shard;
@@ -300,8 +299,8 @@ static double most_threshold(const struct sparse_table *t, const struct sparse_s
     return v->most ? trunc(sum / t->nshards) : 0;
 }
 
-static enum skiff_status snapshot_begin(struct sparse_table *t,
-                                        struct sparse_save *v, struct skiff_error *err)
+static enum skiff_status snapshot_begin(struct sparse_table *t, struct sparse_save *v,
+                                        struct skiff_error *err)
 {
     int64_t until = clock_after(clock_now(), WAIT_SECONDS * 1000);
     for (;;) {
@@ -367,8 +366,8 @@ static enum skiff_status write_rows(struct sparse_table *t, struct sparse_save *
     return SKIFF_OK;
 }
 
-static enum skiff_status write_table(struct sparse_table *t, struct sparse_save *v,
-                                     uint64_t *done, struct skiff_error *err)
+static enum skiff_status write_table(struct sparse_table *t, struct sparse_save *v, uint64_t *done,
+                                     struct skiff_error *err)
 {
     char *row_list = mem_alloc_or_die(READ_ROWS * t->table->stride);
     enum skiff_status status = SKIFF_OK;
@@ -488,8 +487,8 @@ static enum skiff_status flush_deltas(struct sparse_table *t, struct sparse_save
 }
 
 /* Records that have not changed after the snapshot's version. */
-static enum skiff_status flush_rest(struct sparse_table *t, int mode,
-                                    uint32_t version, struct skiff_error *err)
+static enum skiff_status flush_rest(struct sparse_table *t, int mode, uint32_t version,
+                                    struct skiff_error *err)
 {
     struct table_cursor at = {0};
     enum skiff_status status = SKIFF_OK;

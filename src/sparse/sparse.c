@@ -17,9 +17,9 @@
 #include "store/file.h"
 
 #define PAUSE (50 * 1000) /* nanoseconds: a thread that waits for the lock wakes up within it */
-#define PUSH_ROWS 2048 /* are copied to an aligned buffer at once */
-#define STAGE_SHARE 4  /* of the memory limit: the share of rows that are being loaded */
-#define SHOW 1         /* in a pushed row: slot, show, click, gradients */
+#define PUSH_ROWS 2048    /* are copied to an aligned buffer at once */
+#define STAGE_SHARE 4     /* of the memory limit: the share of rows that are being loaded */
+#define SHOW 1            /* in a pushed row: slot, show, click, gradients */
 
 /* ---- metrics ---- */
 
@@ -84,8 +84,7 @@ static bool has_path(const struct sparse_table *t)
 
 /* <path>/<table>.server_<i>, or a folder in the server's working directory; with .load for a staged
  * load. */
-static void disk_folder(const struct sparse_table *t, bool stage,
-                        struct buf *out)
+static void disk_folder(const struct sparse_table *t, bool stage, struct buf *out)
 {
     buf_printf(out, "%s/", has_path(t) ? t->config.path : OWN_FOLDER);
     for (const char *p = t->name; *p; p++)
@@ -188,8 +187,7 @@ enum skiff_status sparse_pause(const struct sparse_table *t, struct skiff_error 
     return SKIFF_OK;
 }
 
-enum skiff_status sparse_shrink(struct sparse_table *t, uint64_t *out_rows,
-                                struct skiff_error *err)
+enum skiff_status sparse_shrink(struct sparse_table *t, uint64_t *out_rows, struct skiff_error *err)
 {
     struct table_cursor at = {0};
     enum skiff_status status = SKIFF_OK;
@@ -248,8 +246,8 @@ static enum skiff_status admit(struct sparse_table *t, const uint8_t *ids, const
     for (size_t i = 0; i < x->n; i++) {
         size_t at = x->at[i];
         bool comes;
-        TRY(ask_for(t->table, table_id_at(ids, at), rows[at * (size_t)t->accessor.pushed + SHOW], &comes,
-                    err));
+        TRY(ask_for(t->table, table_id_at(ids, at), rows[at * (size_t)t->accessor.pushed + SHOW],
+                    &comes, err));
         if (comes)
             x->at[come++] = at;
     }
@@ -272,8 +270,8 @@ static enum skiff_status push_new(struct sparse_table *t, const uint8_t *ids, fl
                       rows, err);
 }
 
-static enum skiff_status push_rows(struct sparse_table *t, const uint8_t *ids, size_t n, float *rows,
-                                   struct skiff_error *err)
+static enum skiff_status push_rows(struct sparse_table *t, const uint8_t *ids, size_t n,
+                                   float *rows, struct skiff_error *err)
 {
     struct absentees x = {.n = 0};
     if (!t->table->waiting)

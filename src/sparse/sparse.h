@@ -19,8 +19,8 @@
 
 /* What the tables of one server share. */
 struct sparse_host {
-    int server, servers;       /* this server's number, and how many there are */
-    char name[320];            /* for messages: "server 1 at host:port" */
+    int server, servers; /* this server's number, and how many there are */
+    char name[320];      /* for messages: "server 1 at host:port" */
     struct metrics *metrics;
     size_t memory;             /* limit of a table whose settings name none; 0: none */
     const atomic_bool *stop;   /* ends commands on whole tables with STATE; NULL: none runs */

@@ -291,7 +291,6 @@ static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *
     struct tensor tensors[2][32] = {0}; /* of this step, and of the next one */
     struct feed feeds[2][32];
     struct skiff_tensor out[CLUSTER_FETCH] = {0};
-    struct session_counts counts;
     const char *fetch[CLUSTER_FETCH] = {s->fetch[0], s->fetch[1], s->fetch[2]};
     read_samples(s, s->data[k], &d);
     atomic_fetch_add(&c->shared->ready, 1);
@@ -323,8 +322,8 @@ static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *
         if (s->turns)
             atomic_store(&c->shared->turn, step * s->trainers + k + 1);
     }
-    session_counts(comm_session(c->job), &counts);
-    seen->rows_prefetch = counts.rows_prefetch;
+    struct metrics *counted = session_metrics(comm_session(c->job));
+    seen->rows_prefetch = (uint64_t)metrics_value(counted, METRIC_SESSION_ROWS_PREFETCHED);
     return SKIFF_OK;
 }
 
