@@ -1,28 +1,13 @@
 /* skiff bench: limits of this machine, and the share of them that training from text reaches. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/bench.h"
+#include "bench/bench.h"
 #include "cli/command.h"
-
-#define MAX_ROUNDS 100
 
 struct bench_flags {
     int64_t rows, threads, rounds;
 };
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof(*v), by_value);
-    return v[n / 2];
-}
 
 static enum skiff_status measure_reading(const struct bench_data *d, const struct bench_flags *f,
                                          struct skiff_error *err)
@@ -30,44 +15,23 @@ static enum skiff_status measure_reading(const struct bench_data *d, const struc
     static const char *const formats[] = {"criteo", "multislot"};
     printf("\nreading alone, one thread, from the page cache:\n");
     for (int k = 0; k < 2; k++) {
-        double rates[MAX_ROUNDS];
-        for (int i = 0; i < f->rounds; i++)
-            TRY(bench_read_rate(d, formats[k], &rates[i], err));
-        double middle = median(rates, (int)f->rounds);
-        printf("  %-10s %6.2f million rows/s (best %.2f)\n", formats[k], 1e-6 * middle,
-               1e-6 * rates[f->rounds - 1]);
+        struct bench_reading r;
+        TRY(bench_reading_of(d, formats[k], (int)f->rounds, &r, err));
+        printf("  %-10s %6.2f million rows/s (best %.2f)\n", formats[k], 1e-6 * r.rate,
+               1e-6 * r.best);
     }
     return SKIFF_OK;
 }
 
-/* In turns with the GEMMs, so that other work on the machine disturbs both alike. */
-static enum skiff_status measure_net(const struct bench_data *d, const struct bench_flags *f,
-                                     int64_t batch, const char *name, const char *optimizer,
-                                     bool lazy, struct skiff_error *err)
+static enum skiff_status measure_net(const struct bench_data *d, const char *name,
+                                     const struct bench_case *c, struct skiff_error *err)
 {
-    double share[MAX_ROUNDS], rate[MAX_ROUNDS], limit[MAX_ROUNDS], work[MAX_ROUNDS];
-    struct dataset *data = NULL;
-    struct bench_net *net;
-    TRY(bench_net_open(optimizer, lazy, &net, err));
-    enum skiff_status status = bench_dataset(d, "criteo", (int)f->threads, batch, 0, &data, err);
-    for (int i = -1; status == SKIFF_OK && i < f->rounds; i++) { /* the first one warms up */
-        int at = i < 0 ? 0 : i;
-        struct bench_rate own, gemm = bench_gemm_rate(batch, (int)f->threads, 0.5);
-        status = bench_net_rate(net, data, &own, err);
-        limit[at] = gemm.rate;
-        rate[at] = own.rate;
-        share[at] = own.rate / gemm.rate;
-        work[at] = gemm.cpu / own.cpu;
-    }
-    if (status == SKIFF_OK) {
-        printf("  %5lld  %-10s %9.0f %16.0f %8.0f %% %8.0f %%\n", (long long)batch, name,
-               median(rate, (int)f->rounds), median(limit, (int)f->rounds),
-               100 * median(share, (int)f->rounds), 100 * median(work, (int)f->rounds));
-        fflush(stdout);
-    }
-    dataset_destroy(data);
-    bench_net_close(net);
-    return status;
+    struct bench_training t;
+    TRY(bench_training_of(d, c, &t, err));
+    printf("  %5lld  %-10s %9.0f %16.0f %8.0f %% %8.0f %%\n", (long long)c->batch, name, t.rate,
+           t.limit, 100 * t.share, 100 * t.work);
+    fflush(stdout);
+    return SKIFF_OK;
 }
 
 static enum skiff_status measure_training(const struct bench_data *d, const struct bench_flags *f,
@@ -84,7 +48,9 @@ static enum skiff_status measure_training(const struct bench_data *d, const stru
            (long long)f->threads);
     for (int b = 0; b < 2; b++)
         for (int k = 0; k < 3; k++)
-            TRY(measure_net(d, f, batches[b], rules[k].name, rules[k].optimizer, rules[k].lazy,
+            TRY(measure_net(d, rules[k].name,
+                            &(struct bench_case){rules[k].optimizer, rules[k].lazy, batches[b],
+                                                 (int)f->threads, (int)f->rounds},
                             err));
     return SKIFF_OK;
 }
@@ -124,8 +90,8 @@ static const struct option rows[] = {
      .help = "measure with N rows"},
     {"threads", OPTION_LONG, AT(threads), .low = 1, .high = 1024, .value = "N",
      .help = "train with N threads", .default_text = "one for each core"},
-    {"rounds", OPTION_LONG, AT(rounds), .low = 1, .high = MAX_ROUNDS, .value = "N", .standard = "5",
-     .help = "measure N times and report the median"},
+    {"rounds", OPTION_LONG, AT(rounds), .low = 1, .high = BENCH_ROUNDS, .value = "N",
+     .standard = "5", .help = "measure N times and report the median"},
     {0}};
 
 const struct command command_bench = {

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/bench.h"
-#include "cli/progress.h"
+#include "bench/bench.h"
 #include "prepare/synth.h"
 #include "store/file.h"
 
@@ -108,26 +107,10 @@ enum skiff_status bench_data_open(struct bench_data *d, int64_t rows, int files,
     return status;
 }
 
-static void remove_folder(const char *dir, const char *name)
-{
-    struct file_list files;
-    char path[300];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    file_list_init(&files);
-    if (file_list_expand(&files, path, NULL) == SKIFF_OK)
-        for (int i = 0; i < files.count; i++)
-            unlink(files.paths[i]);
-    file_list_deinit(&files);
-    rmdir(path);
-}
-
 void bench_data_close(struct bench_data *d)
 {
-    if (d->dir[0]) {
-        remove_folder(d->dir, "criteo");
-        remove_folder(d->dir, "multislot");
-        rmdir(d->dir);
-    }
+    if (d->dir[0])
+        file_remove_tree(d->dir);
     schema_deinit(&d->schema);
     d->dir[0] = 0;
 }

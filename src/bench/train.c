@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/bench.h"
+#include "bench/bench.h"
 #include "executor/trainer.h"
 #include "models/rank/dnn/net.h"
 

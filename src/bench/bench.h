@@ -1,6 +1,7 @@
-/* Parts of `skiff bench`. The net is the reference CTR-DNN, the rows are Criteo-shaped. */
-#ifndef CLI_BENCH_H
-#define CLI_BENCH_H
+/* Limits of this machine and the speed of training, measured (`skiff bench`). The net is the
+ * reference CTR-DNN, the rows are Criteo-shaped. */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,12 +16,12 @@ struct bench_rate {
     double cpu;  /* processor seconds a sample, over all threads of the process */
 };
 
-/* bench_gemm.c: the GEMMs of a training step alone (forward, gradients of weights and inputs), by
+/* gemm.c: the GEMMs of a training step alone (forward, gradients of weights and inputs), by
  * `threads` threads at once, for about `seconds`. */
 struct bench_rate bench_gemm_rate(int64_t batch, int threads, double seconds);
 double bench_gemm_flops(void); /* of one sample */
 
-/* bench_data.c: files to measure with, in a folder of their own. */
+/* data.c: files to measure with, in a folder of their own. */
 struct bench_data {
     char dir[256];
     int64_t rows;
@@ -37,7 +38,7 @@ enum skiff_status bench_dataset(const struct bench_data *d, const char *format, 
 enum skiff_status bench_read_rate(const struct bench_data *d, const char *format, double *out,
                                   struct skiff_error *err);
 
-/* bench_train.c: one net and its scope, trained epoch by epoch. */
+/* train.c: one net and its scope, trained epoch by epoch. */
 struct bench_net;
 enum skiff_status bench_net_open(const char *optimizer, bool lazy, struct bench_net **out,
                                  struct skiff_error *err);
@@ -45,5 +46,29 @@ void bench_net_close(struct bench_net *n);
 /* An epoch from text. */
 enum skiff_status bench_net_rate(struct bench_net *n, struct dataset *data, struct bench_rate *out,
                                  struct skiff_error *err);
+
+/* measure.c: medians of several rounds, 1 to BENCH_ROUNDS. */
+#define BENCH_ROUNDS 100
+
+struct bench_reading {
+    double rate, best; /* rows a second */
+};
+enum skiff_status bench_reading_of(const struct bench_data *d, const char *format, int rounds,
+                                   struct bench_reading *out, struct skiff_error *err);
+
+struct bench_case {
+    const char *optimizer;
+    bool lazy;
+    int64_t batch;
+    int threads, rounds;
+};
+struct bench_training {
+    double rate, limit; /* samples a second: of training, of the GEMMs alone */
+    double share;       /* rate over limit */
+    double work;        /* processor time of the GEMMs over that of training */
+};
+/* In turns with the GEMMs, so that other work on the machine disturbs both alike. */
+enum skiff_status bench_training_of(const struct bench_data *d, const struct bench_case *c,
+                                    struct bench_training *out, struct skiff_error *err);
 
 #endif

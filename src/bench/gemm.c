@@ -3,8 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "cli/bench.h"
-#include "cli/progress.h"
+#include "bench/bench.h"
 #include "tensor/math.h"
 
 #define LAYERS 4
