@@ -20,6 +20,7 @@
 #include <skiff/status.h>
 #include <skiff/thread_pool.h>
 #include <skiff/train.h>
+#include <skiff/trainer.h>
 #include <skiff/transpile.h>
 #include <skiff/version.h>
 

@@ -6,3 +6,4 @@ except ImportError as e:
     raise explained(e) from None
 
 __version__ = _native.__version__
+Trainer = _native.Trainer

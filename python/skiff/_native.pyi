@@ -502,6 +502,48 @@ class Predictor:
     def run(self, inputs: List[Any]) -> List[Tensor]:
         """inputs: in the order of `inputs`, as feeds of Executor.run; results in the order of `outputs`."""
 
+class Trainer:
+    """What `skiff train` does: epochs, saved models, resuming, validation, early stopping, reports; alone or in a job."""
+
+    def __init__(
+        self,
+        config: Any = None,
+        options: Optional[List[str]] = None,
+        *,
+        resume: bool = False,
+        overwrite: bool = False,
+        name: Optional[str] = None,
+        json: Optional[str] = None,
+        quiet: bool = False,
+        net: Optional[Net] = None,
+        inputs: Optional[List[Var]] = None,
+        loss: Optional[Var] = None,
+        predict: Optional[Var] = None,
+        label: Optional[Var] = None,
+        dataset: Optional[Dataset] = None,
+    ) -> None:
+        """config: a file in YAML. options: "runner.epochs=3". Instead of a config: a net with an optimizer, its variables,
+        its dataset (None: runner.train_data_dir)."""
+    def add_observer(
+        self,
+        *,
+        begin: Optional[Callable[[int], Any]] = None,
+        batch: Optional[Callable[[int, int], Any]] = None,
+        tick: Optional[Callable[[], Any]] = None,
+        end: Optional[Callable[[Dict[str, Any]], Any]] = None,
+        saved: Optional[Callable[[int, str], Any]] = None,
+        line: Optional[Callable[[str], Any]] = None,
+    ) -> None:
+        """begin(epoch), batch(thread, samples), end(counts): true ends training early, saved(epoch, folder), line(text) of
+        results. batch and tick come from other threads."""
+    def run(self) -> Dict[str, Any]:
+        """Trains to the end, once. epochs, samples, seconds, loss, auc, log_loss, copc, valid_auc, valid_log_loss,
+        best_epoch, stopped."""
+    def stop(self) -> None:
+        """From any thread: the run saves and returns."""
+    @property
+    def result(self) -> Dict[str, Any]: ...
+
 class Executor:
     """Runs programs. One executor, one thread."""
 

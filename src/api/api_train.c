@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/api_dataset.h"
 #include "api/api_report.h"
 #include "base/mem.h"
 #include "data/dataset.h"
@@ -178,6 +179,14 @@ static enum skiff_status ready(struct skiff_dataset *d, struct skiff_error *err)
         return status;
     }
     d->made = made;
+    return SKIFF_OK;
+}
+
+enum skiff_status api_dataset(struct skiff_dataset *d, struct dataset **out,
+                              struct skiff_error *err)
+{
+    TRY(ready(d, err));
+    *out = d->made;
     return SKIFF_OK;
 }
 

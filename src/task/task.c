@@ -92,10 +92,13 @@ static enum skiff_status make_schema(struct task *j, struct skiff_error *err)
 
 static enum skiff_status build(struct task *j, bool train, struct skiff_error *err)
 {
-    TRY(task_model_open(j, err));
-    j->net = skiff_net_create();
-    TRY(task_model_build(j, err));
-    if (train) {
+    bool given = j->args->net;
+    TRY(given ? task_model_given(j, err) : task_model_open(j, err));
+    if (!given) {
+        j->net = skiff_net_create();
+        TRY(task_model_build(j, err));
+    }
+    if (train && !given) {
         TRY(task_count_clicks(j, err));
         TRY(task_minimize(j, err));
     } else {
@@ -176,7 +179,8 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
 {
     *j = (struct task){.args = args, .logger = args->logger};
     schema_init(&j->schema);
-    enum skiff_status status = config_open(args->config, &j->config, err);
+    enum skiff_status status = args->config ? config_open(args->config, &j->config, err)
+                                            : config_parse("", 0, "options", &j->config, err);
     for (int i = 0; status == SKIFF_OK && i < args->overrides.n; i++)
         status = config_override(j->config, args->overrides.at[i], err);
     j->name = args->name;
@@ -208,7 +212,8 @@ void task_close(struct task *j)
     schema_deinit(&j->schema);
     rules_deinit(&j->rules);
     scope_destroy(j->scope);
-    skiff_net_destroy(j->net);
+    if (j->args && !j->args->net)
+        skiff_net_destroy(j->net);
     task_model_close(j);
     config_close(j->config);
     *j = (struct task){0};

@@ -25,6 +25,10 @@ struct task_args {
     const char *encrypt, *secret_file;
     bool insecure;
     bool quiet, verbose; /* train, infer; predict: quiet */
+    /* Instead of a model that the config names: a network with its optimizer. config may be NULL
+     * then. */
+    struct skiff_net *net;
+    const struct skiff_model_net *net_vars;
     struct logger logger;
     /* A key that nobody knows, with the nearest one that is known; NULL: not reported. */
     void (*on_unknown)(void *user, const char *text);
@@ -117,6 +121,8 @@ void task_pipe_environment(struct task *j);
 
 /* task_model.c: which model, and its network; close when open has failed, too. */
 enum skiff_status task_model_open(struct task *j, struct skiff_error *err);
+/* The same with the network of args, which stays its owner's. */
+enum skiff_status task_model_given(struct task *j, struct skiff_error *err);
 enum skiff_status task_model_build(struct task *j, struct skiff_error *err);
 void task_model_close(struct task *j);
 /* task_rules.c: fills task.rules; refuses an input_hash_size beyond the tables; makes

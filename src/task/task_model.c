@@ -204,6 +204,26 @@ enum skiff_status task_model_open(struct task *j, struct skiff_error *err)
     return library_open(j, path, err);
 }
 
+static enum skiff_status check_vars(struct task *j, struct skiff_error *err)
+{
+    TRY(skiff_net_check(j->net, err));
+    if (j->vars.ninputs < 0 || j->vars.ninputs > SKIFF_MODEL_MAX_INPUTS || !j->vars.loss)
+        return error_set(err, SKIFF_INVALID, "%s: the model %s", j->model->name,
+                         j->vars.loss ? "has a wrong number of inputs" : "has no loss");
+    return SKIFF_OK;
+}
+
+enum skiff_status task_model_given(struct task *j, struct skiff_error *err)
+{
+    arena_init(&j->network_text);
+    j->own = (struct skiff_model_def){.abi = SKIFF_MODEL_ABI, .name = "network"};
+    j->model = &j->own;
+    j->net = j->args->net;
+    j->vars = *j->args->net_vars;
+    TRY(reserved_check(j->vars.reserved, "skiff_model_net", err));
+    return check_vars(j, err);
+}
+
 enum skiff_status task_model_build(struct task *j, struct skiff_error *err)
 {
     struct model_view view = {.base.type = &view_class, .config = j->config};
@@ -212,11 +232,7 @@ enum skiff_status task_model_build(struct task *j, struct skiff_error *err)
     else
         j->model->build(j->net, &view.base, &j->vars);
     TRY(config_check(j->config, err));
-    TRY(skiff_net_check(j->net, err));
-    if (j->vars.ninputs < 0 || j->vars.ninputs > SKIFF_MODEL_MAX_INPUTS || !j->vars.loss)
-        return error_set(err, SKIFF_INVALID, "%s: the model %s", j->model->name,
-                         j->vars.loss ? "has a wrong number of inputs" : "has no loss");
-    return SKIFF_OK;
+    return check_vars(j, err);
 }
 
 void task_model_close(struct task *j)

@@ -49,6 +49,7 @@ static enum skiff_status process_open(struct train_run *run, struct skiff_error 
     home->seed = (uint64_t)config_int(run->task.config, KEY_RUNNER_SEED);
     home->tick_period = 0.1;
     home->program = run->task.main;
+    control_ready(run->control);
     return SKIFF_OK;
 }
 
@@ -64,7 +65,6 @@ static enum skiff_status log_tables(struct task *task, struct skiff_error *err)
 static enum skiff_status process_open_data(struct train_run *run, struct skiff_error *err)
 {
     struct task_data data = task_data_train;
-    control_ready(run->control);
     TRY(ranks_files(&self_of(run)->ranks, &run->task, false, &data, &run->files, err));
     TRY(task_dataset_open(&run->task, &data, &run->data, err));
     return log_tables(&run->task, err);
@@ -178,7 +178,7 @@ static void log_start(struct train_run *run)
 static enum skiff_status process_ready(struct train_run *run, struct skiff_error *err)
 {
     log_start(run);
-    if (!task_in_memory(&run->task) || dataset_memory_size(run->data))
+    if (!run_in_memory(run) || dataset_memory_size(run->data))
         return SKIFF_OK;
     double start = clock_seconds();
     TRY(dataset_load(run->data, err));

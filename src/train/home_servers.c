@@ -252,7 +252,7 @@ static enum skiff_status servers_join(struct train_run *run, struct skiff_error 
     struct servers *s = servers_of(run);
     if (run->home.first)
         TRY(save_epochs_prepare(run->save_path, err));
-    if (run->data && task_in_memory(&run->task))
+    if (run->data && !run->given && run_in_memory(run))
         TRY(dataset_load(run->data, err));
     if (!run->data)
         log_warn("more workers than files: this worker is idle");

@@ -85,6 +85,12 @@ static void set_options(struct train_run *run)
 
 /* ---- the beginning ---- */
 
+bool run_in_memory(const struct train_run *run)
+{
+    return run->given ? dataset_memory_size(run->given) > 0
+                      : task_in_memory((struct task *)&run->task);
+}
+
 static enum skiff_status choose_home(struct train_run *run, struct skiff_error *err)
 {
     run->save_path = task_save_path(&run->task);
@@ -130,7 +136,9 @@ static enum skiff_status add_observers(struct train_run *run, struct skiff_error
 static enum skiff_status begin(struct train_run *run, struct skiff_error *err)
 {
     const struct home_slots *home = run->home.slots;
-    TRY(home->open_data(run, err));
+    run->data = run->given;
+    if (!run->given)
+        TRY(home->open_data(run, err));
     TRY(validation_open(&run->validation, run, err));
     set_options(run);
     TRY(sample_dump_init(&run->dump, &run->task, &run->options, false,
@@ -199,7 +207,7 @@ static enum skiff_status train_epoch(struct train_run *run, int epoch, struct sk
     struct home_counts *counts = mem_alloc_or_die(sizeof *counts); /* histograms are large */
     name_span(run, epoch);
     enum skiff_status status = SKIFF_OK;
-    if (config_bool(run->task.config, KEY_RUNNER_SHUFFLE) && task_in_memory(&run->task))
+    if (config_bool(run->task.config, KEY_RUNNER_SHUFFLE) && run_in_memory(run))
         status = run->home.slots->shuffle(run, err);
     if (run->home.first)
         disk_space_warn(&run->task, run->save_path, epoch);
@@ -256,7 +264,8 @@ void train_run_close(struct train_run *run)
 {
     if (run->home.slots)
         run->home.slots->close(run);
-    dataset_destroy(run->data);
+    if (run->data != run->given)
+        dataset_destroy(run->data);
     validation_close(&run->validation);
     file_list_deinit(&run->files);
     if (run->metrics.thread_states)

@@ -41,6 +41,7 @@ struct train_run {
     struct record_watch record;
     struct launcher_watch launcher;
     struct file_list files; /* of this process */
+    struct dataset *given;  /* by the owner, who keeps it; NULL: the config says where it is */
     struct dataset *data;   /* NULL: this process has none */
     const char *save_path;
     char id[40];               /* of the run */
@@ -59,6 +60,8 @@ struct train_run {
     bool lost;              /* the last epoch is on no disk */
 };
 
+/* Samples are loaded before they are trained on. */
+bool run_in_memory(const struct train_run *run);
 /* Opens the config and its home. train_run_close in any case. */
 enum skiff_status train_run_open(struct train_run *run, const struct task_args *args,
                                  const struct train_control *control, struct skiff_error *err);

@@ -184,3 +184,9 @@ void validation_print(const struct validation *v)
 {
     valid_warn(&v->valid);
 }
+
+int validation_best(const struct validation *v)
+{
+    const struct valid *valid = &v->valid;
+    return valid->points && valid->best >= 0 ? valid->points[valid->best].epoch : -1;
+}

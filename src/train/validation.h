@@ -36,6 +36,8 @@ int64_t validation_interval(const struct validation *v);
 struct train_observer validation_observer(struct validation *v);
 /* Columns of the table, and the best row. */
 void validation_fill(const struct validation *v, struct epoch_row *rows, int n);
+/* The epoch with the best model that is kept; -1: not known. */
+int validation_best(const struct validation *v);
 /* The best epoch, and why training has ended. */
 void validation_print(const struct validation *v);
 

@@ -49,7 +49,7 @@ for kind in "" -static; do
     example "fit$kind" '^loss 0\.0000$'
     example "ctr_dnn$kind" '^saved and loaded  *0\.[6-9]' 20000 500
 done
-[ "$(ls "$home"/share/doc/skiff/examples/*.c | wc -l)" -eq 2 ] || fail "an example that is not run here"
+[ "$(ls "$home"/share/doc/skiff/examples/*.c | wc -l)" -eq 3 ] || fail "an example that is not run here"
 # models of one's own (docs/guide/networks.md): as the example says, linked with the library, and in C++
 cp -r "$home/share/doc/skiff/examples/mymodel" "$dir/mymodel"
 own() { # NAME: trains with that model
@@ -95,6 +95,10 @@ models=$home/share/skiff/models/rank/dnn
 "$home/bin/skiff" train -m "$models/config.yaml" -o "runner.model=$home/share/doc/skiff/examples/networks/dnn.yaml" runner.epochs=1 \
     hyper_parameters.sparse_feature_number=2003 runner.input_hash_size=2003 "runner.model_save_path=$dir/dnn" >"$dir/out" 2>&1 ||
     { cat "$dir/out"; fail "dnn.yaml"; }
+for kind in "" -static; do
+    example "train$kind" '^1 epochs, [0-9]* samples, loss ' "$models/config.yaml" runner.epochs=1 \
+        hyper_parameters.sparse_feature_number=2003 runner.input_hash_size=2003 "runner.model_save_path=$dir/trained$kind"
+done
 # a name that is hidden in libskiff.so is hidden in libskiff.a
 echo 'int scope_create(void); int main(void) { return scope_create(); }' >"$dir/inner.c"
 ! gcc "$dir/inner.c" -o "$dir/inner" "${static[@]}" 2>/dev/null || fail "an inner name can be linked with"
