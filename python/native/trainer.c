@@ -128,10 +128,10 @@ static PyObject *trainer_add_observer(struct trainer_object *o, PyObject *args, 
     struct watching *w = PyMem_Calloc(1, sizeof *w);
     if (!w)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "|$OOOOOO:add_observer",
-            KEYWORDS("begin", "batch", "tick", "end", "saved", "line"), &w->begin, &w->batch,
-            &w->tick, &w->end, &w->saved, &w->line)) {
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOO:add_observer",
+                                     KEYWORDS("begin", "batch", "tick", "end", "saved", "line"),
+                                     &w->begin, &w->batch, &w->tick, &w->end, &w->saved,
+                                     &w->line)) {
         PyMem_Free(w);
         return NULL;
     }
@@ -367,8 +367,8 @@ static PyMethodDef methods[] = {
     METHOD0("stop", trainer_stop, "Stops a run, from any thread."),
     {0}};
 
-static PyGetSetDef attributes[] = {
-    ATTRIBUTE("result", get_result, NULL, "Of the run, as a dict."), {0}};
+static PyGetSetDef attributes[] = {ATTRIBUTE("result", get_result, NULL, "Of the run, as a dict."),
+                                   {0}};
 
 static PyType_Slot slots[] = {{Py_tp_new, trainer_new},
                               {Py_tp_dealloc, trainer_dealloc},

@@ -2,29 +2,20 @@
  *
  * The output has one line for each input row, in order. An output file is written under a
  * temporary name and renamed when it is complete, so that it never contains a part; standard
- * output is flushed whenever the input pauses. The model is the best epoch, the newest, or what
- * --epoch and --model name; an inference model brings its own program, everything else uses the
- * network of the config. */
-#include <errno.h>
+ * output is flushed whenever the input pauses. train/predict_model.h chooses the model. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "save/epochs.h"
-#include "train/checkpoint.h"
 #include "cli/command.h"
-#include "cli/task_flags.h"
 #include "cli/interrupt.h"
-#include "save/runs.h"
-#include "train/valid.h"
+#include "cli/task_flags.h"
 #include "predict/rows.h"
-#include "save/contents.h"
 #include "store/file.h"
+#include "train/predict_model.h"
 
 #define BATCH_SIZE 512
 #define REPORTED 10        /* bad lines that are reported one by one */
@@ -33,9 +24,8 @@
 
 struct predict_args {
     struct task_args task;
-    const char *input, *output, *model;
-    int64_t epoch;
-    bool has_epoch;
+    const char *input, *output;
+    struct predict_wish wish; /* its run is the task's */
 };
 
 struct predicting {
@@ -52,152 +42,6 @@ struct predicting {
     int64_t reported_bad, bad; /* lines */
     double started, reported;
 };
-
-/* ---- the model ---- */
-
-static bool program_reads(const struct skiff_program *p, const char *name)
-{
-    const struct skiff_block *root = program_root(p);
-    for (int i = 0; i < root->nops; i++)
-        for (int j = 0; j < root->ops[i]->nins; j++)
-            for (int k = 0; k < root->ops[i]->ins[j].n; k++)
-                if (!strcmp(root->ops[i]->ins[j].names[k], name))
-                    return true;
-    return false;
-}
-
-/* Fed with all inputs that it needs, or with all but the label. */
-static enum skiff_status prune(struct predicting *t, bool with_label, struct skiff_error *err)
-{
-    const struct skiff_model_net *net = &t->task.vars;
-    const char *feeds[SKIFF_MODEL_MAX_INPUTS], *target = skiff_var_name(net->predict);
-    struct io_inference what = {.feeds = feeds, .targets = &target, .ntargets = 1};
-    const struct skiff_program *main = program_to_run(t->task.main); /* tables: a server's */
-    what.nfeeds = checkpoint_feeds(&t->task, &target, 1, with_label, feeds);
-    return io_inference_program(main, &what, false, &t->model.program, err);
-}
-
-static enum skiff_status check_predicts(const struct predicting *t, struct skiff_error *err)
-{
-    const struct skiff_model_net *net = &t->task.vars;
-    bool label = false;
-    for (int i = 0; i < net->ninputs; i++)
-        label |= net->inputs[i] == net->label;
-    if (!net->predict || !label)
-        return error_set(err, SKIFF_UNSUPPORTED,
-                         "%s has no prediction for a row (its inputs do not include the labels); "
-                         "its parameters are in the saved epochs",
-                         t->task.model->name);
-    if (net->not_probability)
-        log_warn("%s predicts scores that order rows, not probabilities", t->task.model->name);
-    return SKIFF_OK;
-}
-
-/* Of the model that was loaded: the network up to its prediction. Where that is made by the op of
- * the loss (the Softmax of softmax_with_cross_entropy) a label is fed, which does not change it:
- * the reader leaves 0. */
-static enum skiff_status make_program(struct predicting *t, struct skiff_error *err)
-{
-    TRY(prune(t, false, err));
-    if (program_reads(t->model.program, skiff_var_name(t->task.vars.label))) {
-        io_model_deinit(&t->model);
-        TRY(prune(t, true, err));
-    }
-    return io_model_targets(&t->model, err);
-}
-
-static enum skiff_status load_path(struct predicting *t, const char *path, struct skiff_error *err)
-{
-    struct save_contents c;
-    buf_printf(&t->path, "%s", path);
-    enum skiff_status status = save_open(&c, path, err);
-    bool runs_alone = c.layout == SAVE_LAYOUT_FOLDER || c.layout == SAVE_LAYOUT_PREFIX;
-    save_close(&c);
-    TRY(status);
-    if (runs_alone) /* its own program predicts */
-        return io_load_inference(t->task.scope, path, NULL, NULL, &t->model, err);
-    TRY(check_predicts(t, err));
-    TRY(checkpoint_load(&t->task, path, err));
-    return make_program(t, err);
-}
-
-/* The folder of the run's best by validation; "": not known, or of another run. */
-static void find_best(struct predicting *t, const char *folder, const struct run_list *runs)
-{
-    struct valid_best best;
-    struct skiff_error why = {0};
-    buf_reset(&t->path);
-    if (valid_best_read(folder, &best, &why) < 0)
-        log_warn("the best epoch is not known: %s", why.message);
-    else if (best.epoch >= 0 && !strcmp(best.run, runs->run))
-        buf_printf(&t->path, "%s/%s", folder, best.model);
-}
-
-static void print_model(const struct predicting *t, bool best, const struct model_info *note)
-{
-    log_info("predicting with %s%s%s", t->path.data, best ? ", the best of the run" : "",
-             note->known && !note->complete
-                 ? ", which was interrupted and has only part of the epoch"
-                 : "");
-    checkpoint_print_run(&t->task.logger, note);
-}
-
-static enum skiff_status load_newest(struct predicting *t, const char *folder,
-                                     const struct run_list *runs, struct skiff_error *err)
-{
-    struct model_info note = {.epoch = -1};
-    struct skiff_error why = {0};
-    find_best(t, folder, runs);
-    if (t->path.len) {
-        if (model_check(t->path.data, &note, &why) == SKIFF_OK &&
-            checkpoint_load(&t->task, t->path.data, &why) == SKIFF_OK) {
-            note.complete = true; /* a best one may be of the middle of its epoch */
-            print_model(t, true, &note);
-            return SKIFF_OK;
-        }
-        log_warn("%s, the best of the run, is ignored: %s", t->path.data, why.message);
-    }
-    TRY(checkpoint_load_newest(&t->task, folder, runs, &note, err));
-    if (note.epoch < 0)
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "no complete epoch in %s to predict with: train first (skiff train), or "
-                         "name a model (--model PATH)",
-                         folder);
-    buf_reset(&t->path);
-    buf_printf(&t->path, "%s/%d", folder, note.epoch);
-    print_model(t, false, &note);
-    return SKIFF_OK;
-}
-
-static enum skiff_status load_model(struct predicting *t, struct skiff_error *err)
-{
-    const char *folder = task_load_path(&t->task);
-    struct run_list runs;
-    if (t->args->model) {
-        TRY(load_path(t, t->args->model, err));
-        log_info("predicting with %s", t->path.data);
-        return SKIFF_OK;
-    }
-    if (t->args->has_epoch) {
-        struct buf path = BUF_INIT;
-        buf_printf(&path, "%s/%lld", folder, (long long)t->args->epoch);
-        enum skiff_status status = SKIFF_OK;
-        if (!save_epoch_exists(folder, (int)t->args->epoch))
-            status = error_set(err, SKIFF_NOT_FOUND, "%s contains no saved model", path.data);
-        else
-            status = load_path(t, path.data, err);
-        if (status == SKIFF_OK)
-            log_info("predicting with %s", t->path.data);
-        buf_deinit(&path);
-        return status;
-    }
-    TRY(check_predicts(t, err));
-    TRY(run_list_read(&runs, folder, t->args->task.run, err));
-    run_list_warn(&runs, &t->task.logger, folder, "--run ID or --epoch N selects them");
-    enum skiff_status status = load_newest(t, folder, &runs, err);
-    run_list_deinit(&runs);
-    return status < 0 ? status : make_program(t, err);
-}
 
 /* ---- the output ---- */
 
@@ -356,6 +200,13 @@ static void print_done(const struct predicting *t)
         log_warn("%lld bad lines have nan instead of a prediction", (long long)t->bad);
 }
 
+static enum skiff_status load_model(struct predicting *t, struct skiff_error *err)
+{
+    struct predict_wish wish = t->args->wish;
+    wish.run = t->args->task.run;
+    return predict_model_load(&t->task, &wish, &t->model, &t->path, err);
+}
+
 static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
 {
     struct dataset_config dc;
@@ -384,7 +235,7 @@ static int run(const struct command_call *call)
     const struct predict_args *args = call->args;
     struct skiff_error err = {0};
     int status = task_args_check(call->args, call->name);
-    if (!status && args->model && args->has_epoch)
+    if (!status && args->wish.model && args->wish.has_epoch)
         status =
             command_usage(call->name, "--epoch and --model exclude each other; give one of them");
     if (status)
@@ -417,10 +268,10 @@ static const struct option rows[] = {
      .default_text = "runner.test_data_dir"},
     {"output", OPTION_TEXT, AT(output), .value = "FILE", .default_text = "standard output",
      .help = "write predictions to FILE, which appears when all are written"},
-    {"epoch", OPTION_LONG, AT(epoch), .low = 0, .high = 1000000, .given = AT(has_epoch),
+    {"epoch", OPTION_LONG, AT(wish.epoch), .low = 0, .high = 1000000, .given = AT(wish.has_epoch),
      .value = "N", .help = "predict with epoch N", .group = "model",
      .default_text = "the best, else the newest"},
-    {"model", OPTION_TEXT, AT(model), .value = "PATH",
+    {"model", OPTION_TEXT, AT(wish.model), .value = "PATH",
      .help =
          "predict with this model: the folder of an epoch, a prefix, a folder of parameters, or an "
          "inference model"},
