@@ -473,9 +473,8 @@ char *skiff_metrics_text(const struct skiff_metrics_sources *sources)
         executor_settings(from->executor, &executor);
         snapshot_add(&now, executor.metrics);
     }
-    const struct skiff_program *p = from->program ? program_to_run(from->program) : NULL;
-    if (p && p->job && p->job->class->snapshot)
-        p->job->class->snapshot(p->job, &now);
+    if (from->program)
+        job_snapshot(from->program, &now);
     if (from->dataset)
         snapshot_add(&now, from->dataset->metrics);
     snapshot_add_memory(&now);

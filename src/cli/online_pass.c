@@ -63,17 +63,20 @@ void online_options(struct online *o)
     int threads = task_threads(&o->task);
     eval_metrics_init(&o->accumulator, &o->task.vars, threads);
     progress_init(&o->progress, &o->accumulator, config_int(c, KEY_RUNNER_PRINT_INTERVAL));
-    o->options = (struct trainer_options){
-        .threads = threads,
-        .executor = {.seed = o->job.seed, .has_seed = true, .profile = true},
-        .reset_metrics = true,
-        .user = o,
-        .watched = o->accumulator.watched,
-        .nwatched = o->accumulator.nwatched,
-        .on_batch = on_batch,
-        .tick_period = o->progress.terminal || report_wanted() ? 0.25 : 1.0,
-        .on_tick = on_tick,
-        .wants_stop = wants_stop};
+    o->options = (struct trainer_options){.threads = threads,
+                                          .executor = {.seed = o->job.seed,
+                                                       .has_seed = true,
+                                                       .profile = true,
+                                                       .metrics = o->task.metrics},
+                                          .reset_metrics = true,
+                                          .user = o,
+                                          .watched = o->accumulator.watched,
+                                          .nwatched = o->accumulator.nwatched,
+                                          .on_batch = on_batch,
+                                          .tick_period =
+                                              o->progress.terminal || report_wanted() ? 0.25 : 1.0,
+                                          .on_tick = on_tick,
+                                          .wants_stop = wants_stop};
 }
 
 /* ---- meetings ---- */

@@ -140,8 +140,8 @@ uint64_t sample_quantile(const struct metric_sample *s, double share);
 /* How many values of a histogram are at most 2^bits - 1. */
 uint64_t sample_count_below(const struct metric_sample *s, unsigned bits);
 
-/* "net_frames_in=12 rpc_call_ns=40 (mean 812000, 99 % 1900000)": all that are not 0, over all
- * values of their labels, separated by blanks. */
+/* "net_frames_in=12 step_ns{read}=40 (mean 812000, 99 % 1900000)": all that are not 0, separated by
+ * blanks; histograms by their first label, others over all values of their labels. */
 void snapshot_text(const struct metrics_snapshot *s, struct buf *out);
 /* Lines for another process, and what such lines say, added to a snapshot. Metrics that this
  * version does not know are passed over; false: the text is not of this form (a part of it may have

@@ -151,12 +151,16 @@ static void log_lines(void **state)
     for (uint64_t v = 1; v <= 3; v++)
         metric_observe(h, v);
     metrics_get(r, METRIC_SERVER_PULLS); /* stays 0 */
+    metric_observe(metrics_get(r, METRIC_STEP_SECONDS, "compute"), 2);
+    metric_observe(metrics_get(r, METRIC_STEP_SECONDS, "read"), 1);
     metric_add(metrics_get(r, METRIC_SERVER_PUSHES), 2);
     metric_set(metrics_get(r, METRIC_TABLE_ROWS, "a"), -5);
     metric_set(metrics_get(r, METRIC_TABLE_ROWS, "b"), 1);
     snapshot_add(&s, r);
     snapshot_text(&s, &text);
-    assert_string_equal(text.data, "server_pushes=2 table_rows=-4 rpc_call_ns=3 (mean 2, 99 % 3)");
+    assert_string_equal(text.data,
+                        "step_ns{compute}=1 (mean 2, 99 % 2) step_ns{read}=1 (mean 1, 99 % 1) "
+                        "server_pushes=2 table_rows=-4 rpc_call_ns=3 (mean 2, 99 % 3)");
     buf_deinit(&text);
     snapshot_deinit(&s);
     metrics_destroy(r);

@@ -144,13 +144,15 @@ void snapshot_text(const struct metrics_snapshot *s, struct buf *out)
     char name[64];
     for (size_t i = 0, end, shown = 0; i < s->n; i = end) {
         struct metric_sample sum = s->samples[i];
-        for (end = i + 1; end < s->n && s->samples[end].id == sum.id; end++)
+        bool labelled = sum.buckets && *sum.first;
+        for (end = i + 1; !sum.buckets && end < s->n && s->samples[end].id == sum.id; end++)
             sum.value += s->samples[end].value;
         if (!sum.value)
             continue;
-        buf_printf(out, "%s%s=%lld", shown++ ? " " : "", metric_short_name(sum.id, name),
+        buf_printf(out, "%s%s%s%s%s=%lld", shown++ ? " " : "", metric_short_name(sum.id, name),
+                   labelled ? "{" : "", labelled ? sum.first : "", labelled ? "}" : "",
                    (long long)sum.value);
-        if (sum.buckets && end == i + 1)
+        if (sum.buckets)
             buf_printf(out, " (mean %llu, 99 %% %llu)",
                        (unsigned long long)sum.sum / (unsigned long long)sum.value,
                        (unsigned long long)sample_quantile(&sum, 0.99));

@@ -24,3 +24,10 @@ enum skiff_status job_begin(const struct skiff_program *p, struct skiff_scope *s
         return SKIFF_OK;
     return p->job->class->begin(p->job, p, scope, done, err);
 }
+
+void job_snapshot(const struct skiff_program *p, struct metrics_snapshot *out)
+{
+    struct job *j = program_to_run(p)->job;
+    if (j && j->class->snapshot)
+        j->class->snapshot(j, out);
+}

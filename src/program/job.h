@@ -140,4 +140,7 @@ void job_unref(struct job *j);
 enum skiff_status job_begin(const struct skiff_program *p, struct skiff_scope *scope, bool *done,
                             struct skiff_error *err);
 
+/* Adds what this process has counted for the program's job; without a job nothing. */
+void job_snapshot(const struct skiff_program *p, struct metrics_snapshot *out);
+
 #endif

@@ -179,6 +179,7 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
 {
     *j = (struct task){.args = args, .logger = args->logger};
     schema_init(&j->schema);
+    j->metrics = metrics_create(NULL, 0);
     enum skiff_status status = args->config ? config_open(args->config, &j->config, err)
                                             : config_parse("", 0, "options", &j->config, err);
     for (int i = 0; status == SKIFF_OK && i < args->overrides.n; i++)
@@ -216,6 +217,7 @@ void task_close(struct task *j)
         skiff_net_destroy(j->net);
     task_model_close(j);
     config_close(j->config);
+    metrics_destroy(j->metrics);
     *j = (struct task){0};
 }
 

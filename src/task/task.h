@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "data/dataset.h"
 #include "executor/scope.h"
+#include "metrics/metrics.h"
 #include "models/model.h"
 #include "program/program.h"
 
@@ -53,6 +54,7 @@ struct task {
     struct schema schema;
     struct data_rules rules; /* what its data must keep to, in training and check-data alike */
     struct skiff_scope *scope;
+    struct metrics *metrics;              /* of its datasets, and of trainers that are given it */
     struct skiff_program *main, *startup; /* the net's */
     struct buf pipe;                      /* the pipe command as it is run */
     const char *name;                     /* of the run, or NULL */

@@ -155,6 +155,7 @@ enum skiff_status task_dataset_config(struct task *j, const struct task_data *da
     out->on_odd = task_warn_odd;
     out->rules = &j->rules;
     out->on_bad_arg = j;
+    out->metrics = j->metrics;
     enum skiff_status status = read_reader(j, &out->reader, err);
     if (status == SKIFF_OK)
         status = config_check(c, err);

@@ -129,6 +129,7 @@ static void set_options(struct evaluation *t)
     int threads = task_threads(&t->task);
     eval_metrics_init(&t->metrics, &t->task.vars, threads);
     t->options = (struct trainer_options){.threads = threads,
+                                          .executor = {.metrics = t->task.metrics},
                                           .user = t,
                                           .watched = t->metrics.watched,
                                           .nwatched = t->metrics.nwatched,

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "program/job.h"
 #include "train/disk_space.h"
 #include "train/job.h"
 
@@ -66,21 +67,23 @@ static void set_options(struct train_run *run)
     bool debug = config_bool(c, KEY_RUNNER_DATASET_DEBUG) && run->control && run->control->debug;
     run->epochs = task_epochs(&run->task);
     eval_metrics_init(&run->metrics, &run->task.vars, threads);
-    run->options = (struct trainer_options){
-        .threads = threads,
-        .executor = {.seed = run->home.seed, .has_seed = true, .profile = true},
-        .reset_metrics = true,
-        .user = run,
-        .watched = run->metrics.watched,
-        .nwatched = run->metrics.nwatched,
-        .on_batch = on_batch,
-        .tick_period = run->home.tick_period,
-        .on_tick = on_tick,
-        .pause_period = validation_interval(&run->validation),
-        .on_pause = on_pause,
-        .on_profile = on_profile,
-        .wants_stop = wants_stop,
-        .print_debug = debug ? on_debug : NULL};
+    run->options = (struct trainer_options){.threads = threads,
+                                            .executor = {.seed = run->home.seed,
+                                                         .has_seed = true,
+                                                         .profile = true,
+                                                         .metrics = run->task.metrics},
+                                            .reset_metrics = true,
+                                            .user = run,
+                                            .watched = run->metrics.watched,
+                                            .nwatched = run->metrics.nwatched,
+                                            .on_batch = on_batch,
+                                            .tick_period = run->home.tick_period,
+                                            .on_tick = on_tick,
+                                            .pause_period = validation_interval(&run->validation),
+                                            .on_pause = on_pause,
+                                            .on_profile = on_profile,
+                                            .wants_stop = wants_stop,
+                                            .print_debug = debug ? on_debug : NULL};
 }
 
 /* ---- the beginning ---- */
@@ -248,10 +251,31 @@ enum skiff_status train_run_run(struct train_run *run, struct skiff_error *err)
     return print_results(run, err);
 }
 
+void train_run_snapshot(const struct train_run *run, struct metrics_snapshot *out)
+{
+    snapshot_add(out, run->task.metrics);
+    if (run->home.program)
+        job_snapshot(run->home.program, out);
+    snapshot_add_memory(out);
+}
+
+static void log_counts(const struct train_run *run)
+{
+    struct metrics_snapshot now = {0};
+    struct buf text = BUF_INIT;
+    train_run_snapshot(run, &now);
+    snapshot_text(&now, &text);
+    log_debug("counted: %s", text.data ? text.data : "nothing");
+    snapshot_deinit(&now);
+    buf_deinit(&text);
+}
+
 void train_run_end(struct train_run *run, enum skiff_status status, const struct skiff_error *why)
 {
     bool failed = status < 0;
     enum run_status how = failed || run->lost ? RUN_FAILED : run->stopped ? RUN_STOPPED : RUN_DONE;
+    if (run->task.metrics && log_shows(LOG_DEBUG))
+        log_counts(run);
     observers_end(&run->observers, how, failed ? why->message : NULL);
     if (failed && run->home.slots && run->home.slots->abort) {
         char reason[sizeof why->message + 16];

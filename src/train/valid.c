@@ -84,6 +84,7 @@ enum skiff_status valid_open(struct valid *v, struct task *t, const struct train
     int threads = task_threads(t);
     eval_metrics_init(&v->accumulator, &t->vars, threads);
     v->options = (struct trainer_options){.threads = threads,
+                                          .executor = {.metrics = v->task->metrics},
                                           .user = v,
                                           .watched = v->accumulator.watched,
                                           .nwatched = v->accumulator.nwatched,
