@@ -24,7 +24,6 @@
 
 struct process {
     struct ranks ranks;
-    struct folder_lock lock;
     struct model_info note;       /* of the epoch to be saved; the run's name stays */
     struct skiff_error not_saved; /* why the newest epoch is not on the disk; code OK: it is */
     int shuffled;                 /* so often, once for every epoch */
@@ -128,11 +127,10 @@ static void warn_earlier(const struct train_run *run)
 /* Nothing to train: removes stale temporary files, unless another run writes there. */
 static void tidy_folder(struct train_run *run)
 {
-    struct process *p = self_of(run);
     if (file_is_dir(run->save_path) &&
-        run_lock_take(&p->lock, run->save_path, run->id, NULL) == SKIFF_OK)
+        run_lock_take(&run->lock, run->save_path, run->id, NULL) == SKIFF_OK)
         (void)save_epochs_prepare(run->save_path, NULL);
-    folder_lock_close(&p->lock);
+    folder_lock_close(&run->lock);
 }
 
 /* What is there is another run's: this one saves over it, or, when asked to, instead of it. */
@@ -143,7 +141,7 @@ static enum skiff_status claim_folder(struct train_run *run, struct skiff_error 
         return SKIFF_OK;
     }
     TRY(save_epochs_prepare(run->save_path, err));
-    TRY(run_lock_take(&self_of(run)->lock, run->save_path, run->id, err));
+    TRY(run_lock_take(&run->lock, run->save_path, run->id, err));
     TRY(save_epochs_check(run->save_path, run->first, run->epochs, err));
     int removed = run->args->overwrite ? runs_remove(run->save_path) : 0;
     if (run->args->overwrite)
@@ -344,7 +342,6 @@ static void process_close(struct train_run *run)
     if (!p)
         return;
     ranks_close(&p->ranks);
-    folder_lock_close(&p->lock);
     free(p);
     run->home.self = NULL;
 }

@@ -235,7 +235,7 @@ static enum skiff_status claim_folder(struct train_run *run, struct skiff_error 
 {
     const struct task_args *args = run->args;
     bool anew = !run->first;
-    TRY(run_lock_take(&servers_of(run)->lock, run->save_path, run->id, err));
+    TRY(run_lock_take(&run->lock, run->save_path, run->id, err));
     int removed = args->overwrite && anew ? runs_remove(run->save_path) : 0;
     if (args->overwrite && anew)
         valid_record_remove(run->save_path);
@@ -426,7 +426,6 @@ static void servers_close(struct train_run *run)
     if (!s)
         return;
     job_close(&s->job);
-    folder_lock_close(&s->lock);
     buf_deinit(&s->start_text);
     free(s);
     run->home.self = NULL;

@@ -277,6 +277,7 @@ void train_run_end(struct train_run *run, enum skiff_status status, const struct
     if (run->task.metrics && log_shows(LOG_DEBUG))
         log_counts(run);
     observers_end(&run->observers, how, failed ? why->message : NULL);
+    folder_lock_close(&run->lock);
     if (failed && run->home.slots && run->home.slots->abort) {
         char reason[sizeof why->message + 16];
         snprintf(reason, sizeof reason, "has failed: %s", why->message);
@@ -288,6 +289,7 @@ void train_run_close(struct train_run *run)
 {
     if (run->home.slots)
         run->home.slots->close(run);
+    folder_lock_close(&run->lock);
     if (run->data != run->given)
         dataset_destroy(run->data);
     validation_close(&run->validation);

@@ -20,6 +20,7 @@
 #define TRAIN_RUN_H
 
 #include "data/files.h"
+#include "store/folder_lock.h"
 #include "task/task.h"
 #include "train/control.h"
 #include "train/home.h"
@@ -44,6 +45,7 @@ struct train_run {
     struct dataset *given;  /* by the owner, who keeps it; NULL: the config says where it is */
     struct dataset *data;   /* NULL: this process has none */
     const char *save_path;
+    struct folder_lock lock;   /* of the process that saves, from the start to the end of the run */
     char id[40];               /* of the run */
     struct model_info resumed; /* known: what it resumes from */
     int first, epochs;

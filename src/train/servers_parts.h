@@ -4,7 +4,6 @@
 
 #include "fleet/epochs.h"
 #include "fleet/report.h"
-#include "store/folder_lock.h"
 #include "train/job.h"
 #include "train/run.h"
 
@@ -12,15 +11,14 @@ struct servers {
     struct train_job job;
     const char *start_path; /* what servers begin with; NULL: fresh */
     struct buf start_text;
-    struct ps_begin has;     /* on this disk */
-    bool everybody;          /* all workers are here and have data */
-    int64_t present;         /* workers with data in the epoch before */
-    double next_count;       /* when the trained samples are next reported */
-    struct folder_lock lock; /* of the first worker, which saves as long as it lives */
-    struct model_info save;  /* what is to be saved: the last epoch that has ended */
-    bool at_end;             /* ... its files were trained to their end; else a part of them */
-    bool unsaved;            /* ... and is not known to be saved */
-    bool part_saved;         /* a part of an epoch, by this worker */
+    struct ps_begin has;    /* on this disk */
+    bool everybody;         /* all workers are here and have data */
+    int64_t present;        /* workers with data in the epoch before */
+    double next_count;      /* when the trained samples are next reported */
+    struct model_info save; /* what is to be saved: the last epoch that has ended */
+    bool at_end;            /* ... its files were trained to their end; else a part of them */
+    bool unsaved;           /* ... and is not known to be saved */
+    bool part_saved;        /* a part of an epoch, by this worker */
 };
 
 static inline struct servers *servers_of(const struct train_run *run)
