@@ -543,7 +543,7 @@ class OnHadoop(Storage):
         for name in set(names) - set(gone):
             self.write("root/m/" + name, b"1")
         self.write("root/m/.skiff-commit-1-0", "".join(name + "\n" for name in names).encode())
-        _native.recover("afs:/m")
+        _native.saved_parts("afs:/m")
 
     def test_missing_among_many(self):
         names = ["f%02d" % i for i in range(40)]
