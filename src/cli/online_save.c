@@ -20,7 +20,7 @@
 #include "fleet/epochs.h"
 #include "fs/fs.h"
 #include "store/folder_save.h"
-#include "store/save_retry.h"
+#include "save/save.h"
 
 static bool has_features(const struct online *o)
 {
@@ -178,6 +178,7 @@ struct saving {
     enum done_kind kind;
     int day, pass;
     struct buf dir;
+    const struct save_attempts *attempts;
 };
 
 /* What servers have now, marked: all of it is of one instant. */
@@ -194,7 +195,8 @@ static enum skiff_status save_checkpoint(struct saving *s, const struct io_infer
                                           .feeds = what->feeds,
                                           .nfeeds = what->nfeeds,
                                           .targets = what->targets,
-                                          .ntargets = what->ntargets},
+                                          .ntargets = what->ntargets,
+                                          .attempts = s->attempts},
                     err));
     return epochs_saved(o->job.fleet, o->step++, true, NULL, err);
 }
@@ -208,30 +210,27 @@ static enum skiff_status save_whole(struct saving *s, struct skiff_error *err)
     if (s->kind == DONE_MODEL)
         return save_checkpoint(s, what, err);
     buf_str(&s->dir, "/000");
-    enum skiff_status status =
-        skiff_fleet_save_inference_model(o->job.fleet, o->task.scope, what->feeds, what->nfeeds,
-                                         what->targets, what->ntargets, s->dir.data, false, err);
+    struct epochs_inference to = {s->dir.data, false, s->attempts};
+    enum skiff_status status = epochs_save_inference(o->job.fleet, o->task.scope, what, &to, err);
     s->dir.data[s->dir.len -= strlen("/000")] = 0;
     return status;
 }
 
-static enum skiff_status save_once(void *user, struct skiff_error *err)
+static enum skiff_status save_model(struct saving *s, struct skiff_error *err)
 {
-    struct saving *s = user;
     int mode = s->kind == DONE_PATCH        ? 1
                : s->kind == DONE_BASE       ? 2
                : s->pass == DONE_DAY_BEGINS ? 3
                                             : 0;
     if (has_features(s->o))
-        return job_tables_save(&s->o->job, &s->o->task, s->dir.data, mode, err);
+        return job_tables_save(&s->o->job, &s->o->task, s->dir.data, mode, s->attempts, err);
     return save_whole(s, err);
 }
 
-static bool save_pausing(void *user, const struct skiff_error *why, double seconds)
+static bool wants_stop(void *user)
 {
     (void)user;
-    log_warn("saving failed, retrying in %g s: %s", seconds, why->message);
-    return !interrupt_wanted();
+    return interrupt_wanted();
 }
 
 static struct done_list *list_of(struct online *o, enum done_kind kind)
@@ -243,12 +242,12 @@ static struct done_list *list_of(struct online *o, enum done_kind kind)
 static enum skiff_status save(struct online *o, enum done_kind kind, int day, int pass,
                               struct skiff_error *err)
 {
-    struct saving s = {.o = o, .kind = kind, .day = day, .pass = pass};
-    struct save_retry saving = {.save = save_once, .pausing = save_pausing, .user = &s};
+    struct save_attempts attempts = {.wants_stop = wants_stop, .log = &o->task.logger};
+    struct saving s = {.o = o, .kind = kind, .day = day, .pass = pass, .attempts = &attempts};
     struct done_list *list = list_of(o, kind);
     double start = clock_seconds();
     done_path(o->save_path, kind, day, pass, &s.dir);
-    enum skiff_status status = save_retry(&saving, err);
+    enum skiff_status status = save_model(&s, err);
     if (status == SKIFF_OK && !(kind == DONE_MODEL && done_list_has(list, day, pass)))
         status =
             done_list_add(list, o->save_path, kind,

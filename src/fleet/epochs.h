@@ -52,10 +52,21 @@ struct epochs_save {
     bool marked; /* the values that were marked at the end of the epoch; otherwise those of now */
     const char *const *feeds, *const *targets;
     int nfeeds, ntargets;
+    const struct save_attempts *attempts; /* NULL: one */
 };
 /* Persistables, program for inference and what they are, in place at one instant. */
 enum skiff_status epochs_save(struct skiff_fleet *f, struct skiff_scope *scope,
                               const struct epochs_save *what, struct skiff_error *err);
+/* skiff_fleet_save_inference_model, in several attempts. */
+struct epochs_inference {
+    const char *path;
+    bool prefix;
+    const struct save_attempts *attempts; /* NULL: one */
+};
+struct io_inference;
+enum skiff_status epochs_save_inference(struct skiff_fleet *f, struct skiff_scope *scope,
+                                        const struct io_inference *what,
+                                        const struct epochs_inference *to, struct skiff_error *err);
 /* Beside the shards of a save of sparse tables (skiff_fleet_save_model): ids that wait for
  * admission, which have no place in Paddle's files; loads of that folder find them. */
 enum skiff_status epochs_save_waiting(struct skiff_fleet *f, const char *dir,

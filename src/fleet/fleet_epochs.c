@@ -181,7 +181,8 @@ enum skiff_status epochs_save(struct skiff_fleet *f, struct skiff_scope *scope,
                                   .program = pruned,
                                   .model = "__model__",
                                   .tag = what->marked ? tag : NULL,
-                                  .note = &what->note};
+                                  .note = &what->note,
+                                  .attempts = what->attempts};
     enum skiff_status status = fleet_save(f, scope, &saving, err);
     program_destroy(pruned);
     return status;

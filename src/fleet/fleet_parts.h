@@ -71,12 +71,13 @@ enum skiff_status fleet_step_back(struct skiff_fleet *f, struct session *s,
 /* ---- fleet_save.c ---- */
 struct fleet_saving {
     const char *dir;
-    const struct skiff_program *vars;    /* whose persistables */
-    const char *params;                  /* one file for all; NULL: one each */
-    const struct skiff_program *program; /* to be written, too; NULL: none */
-    const char *model;                   /* its file */
-    const char *tag;                     /* snapshot of the servers; NULL: one of now is made */
-    const struct model_info *note;       /* the folder is this save's alone; NULL: it is not */
+    const struct skiff_program *vars;     /* whose persistables */
+    const char *params;                   /* one file for all; NULL: one each */
+    const struct skiff_program *program;  /* to be written, too; NULL: none */
+    const char *model;                    /* its file */
+    const char *tag;                      /* snapshot of the servers; NULL: one of now is made */
+    const struct model_info *note;        /* the folder is this save's alone; NULL: it is not */
+    const struct save_attempts *attempts; /* NULL: one */
 };
 /* Gathers from the servers and writes; everything appears at one instant. */
 enum skiff_status fleet_save(struct skiff_fleet *f, struct skiff_scope *scope,

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "io/io.h"
 #include "fleet/collect.h"
+#include "save/save.h"
 
 /* ---- files ---- */
 
@@ -113,9 +114,17 @@ static enum skiff_status check_has(const struct collect *g, const struct skiff_p
     return status;
 }
 
-static enum skiff_status write_all(const struct collect *g, struct model_writer *w,
-                                   const struct fleet_saving *what, struct skiff_error *err)
+struct collected {
+    struct collect from;
+    const struct fleet_saving *what;
+};
+
+static enum skiff_status write_all(void *user, struct save *s, struct skiff_error *err)
 {
+    const struct collected *all = user;
+    const struct collect *g = &all->from;
+    const struct fleet_saving *what = all->what;
+    struct model_writer *w = &s->files;
     struct io_vars vars;
     list_vars(g, what->vars, &vars);
     enum skiff_status status = what->program ? check_has(g, what->program, err) : SKIFF_OK;
@@ -137,22 +146,17 @@ static enum skiff_status save_tagged(struct skiff_fleet *f, struct session *sess
                                      struct skiff_scope *scope, const char *tag,
                                      const struct fleet_saving *what, struct skiff_error *err)
 {
-    struct collect g;
-    struct model_writer w;
-    TRY(collect_init(&g, session, f->split, scope, tag, err));
-    enum skiff_status status = model_writer_open(&w, what->dir, err);
-    if (status == SKIFF_OK && what->note) {
-        model_writer_describe(&w, what->note);
-        model_writer_replace(&w, NULL);
-    }
-    if (status == SKIFF_OK) {
-        status = write_all(&g, &w, what, err);
-        if (status == SKIFF_OK)
-            status = model_writer_commit(&w, err);
-        else
-            model_writer_close(&w);
-    }
-    collect_deinit(&g);
+    struct collected all = {.what = what};
+    struct save_source source = {write_all, &all};
+    TRY(collect_init(&all.from, session, f->split, scope, tag, err));
+    enum skiff_status status = save_write(&(struct save_plan){.path = what->dir,
+                                                              .layout = SAVE_LAYOUT_FOLDER,
+                                                              .info = what->note,
+                                                              .sources = &source,
+                                                              .nsources = 1,
+                                                              .attempts = what->attempts},
+                                          err);
+    collect_deinit(&all.from);
     return status;
 }
 
@@ -189,17 +193,16 @@ static enum skiff_status save_waiting(struct skiff_fleet *f, struct session *s, 
                                       const char *dir, struct skiff_error *err)
 {
     struct collect g;
-    struct model_writer w;
+    struct save to;
     int written = 0;
     TRY(collect_init(&g, s, f->split, NULL, tag, err));
-    enum skiff_status status = model_writer_open(&w, dir, err);
-    if (status == SKIFF_OK) {
-        status = collect_waiting(&g, &w, &written, err);
-        if (status == SKIFF_OK && written)
-            status = model_writer_commit(&w, err);
-        else
-            model_writer_close(&w);
-    }
+    enum skiff_status status = save_begin(&to, dir, SAVE_LAYOUT_FOLDER, err);
+    if (status == SKIFF_OK)
+        status = collect_waiting(&g, &to.files, &written, err);
+    if (status == SKIFF_OK && written)
+        status = save_end(&to, status, err);
+    else
+        save_abort(&to);
     collect_deinit(&g);
     return status;
 }
@@ -268,14 +271,17 @@ static void prefix_parts(const char *prefix, struct buf *dir, struct buf *model,
 }
 
 static enum skiff_status save_pruned(struct skiff_fleet *f, struct skiff_scope *scope,
-                                     const struct skiff_program *pruned, const char *where,
-                                     bool prefix, struct skiff_error *err)
+                                     const struct skiff_program *pruned,
+                                     const struct epochs_inference *to, struct skiff_error *err)
 {
     struct buf dir = BUF_INIT, model = BUF_INIT, params = BUF_INIT;
-    struct fleet_saving what = {
-        .dir = where, .vars = pruned, .program = pruned, .model = "__model__"};
-    if (prefix) {
-        prefix_parts(where, &dir, &model, &params);
+    struct fleet_saving what = {.dir = to->path,
+                                .vars = pruned,
+                                .program = pruned,
+                                .model = "__model__",
+                                .attempts = to->attempts};
+    if (to->prefix) {
+        prefix_parts(to->path, &dir, &model, &params);
         what.dir = dir.data;
         what.model = model.data;
         what.params = params.data;
@@ -287,6 +293,53 @@ static enum skiff_status save_pruned(struct skiff_fleet *f, struct skiff_scope *
     return status;
 }
 
+struct own_inference {
+    struct skiff_fleet *fleet;
+    struct skiff_scope *scope;
+    const struct io_inference *what;
+};
+
+static enum skiff_status write_own(void *user, struct save *s, struct skiff_error *err)
+{
+    const struct own_inference *x = user;
+    return io_write_inference(&s->files, x->scope, x->fleet->origin, x->what, NULL, NULL, err);
+}
+
+static enum skiff_status save_own(struct skiff_fleet *f, struct skiff_scope *scope,
+                                  const struct io_inference *what,
+                                  const struct epochs_inference *to, struct skiff_error *err)
+{
+    struct own_inference x = {f, scope, what};
+    if (to->prefix)
+        return io_save_inference_prefix(scope, f->origin, what, to->path, err);
+    return save_write(&(struct save_plan){.path = to->path,
+                                          .layout = SAVE_LAYOUT_FOLDER,
+                                          .sources = &(struct save_source){write_own, &x},
+                                          .nsources = 1,
+                                          .attempts = to->attempts},
+                      err);
+}
+
+enum skiff_status epochs_save_inference(struct skiff_fleet *f, struct skiff_scope *scope,
+                                        const struct io_inference *what,
+                                        const struct epochs_inference *to, struct skiff_error *err)
+{
+    struct skiff_program *pruned;
+    TRY(need_programs(f, "save_inference_model", err));
+    if (!fleet_writes(f, "save_inference_model"))
+        return SKIFF_OK;
+    if (to->prefix && (!*to->path || to->path[strlen(to->path) - 1] == '/'))
+        return error_set(err, SKIFF_INVALID,
+                         "'%s' is no prefix of files: expected folder/name, found no name",
+                         to->path);
+    if (fleet_is_alone(f))
+        return save_own(f, scope, what, to, err);
+    TRY(io_inference_program(f->origin, what, to->prefix, &pruned, err));
+    enum skiff_status status = save_pruned(f, scope, pruned, to, err);
+    program_destroy(pruned);
+    return status;
+}
+
 enum skiff_status skiff_fleet_save_inference_model(struct skiff_fleet *f, struct skiff_scope *scope,
                                                    const char *const *feeds, int nfeeds,
                                                    const char *const *targets, int ntargets,
@@ -294,21 +347,6 @@ enum skiff_status skiff_fleet_save_inference_model(struct skiff_fleet *f, struct
                                                    struct skiff_error *err)
 {
     struct io_inference what = {feeds, nfeeds, targets, ntargets};
-    struct skiff_scope *s = scope;
-    struct skiff_program *pruned;
-    TRY(need_programs(f, "save_inference_model", err));
-    if (!fleet_writes(f, "save_inference_model"))
-        return SKIFF_OK;
-    if (is_prefix && (!*dir_or_prefix || dir_or_prefix[strlen(dir_or_prefix) - 1] == '/'))
-        return error_set(err, SKIFF_INVALID,
-                         "'%s' is no prefix of files: expected folder/name, found no name",
-                         dir_or_prefix);
-    if (fleet_is_alone(f))
-        return is_prefix
-                   ? io_save_inference_prefix(s, f->origin, &what, dir_or_prefix, err)
-                   : io_save_inference_dir(s, f->origin, &what, dir_or_prefix, NULL, NULL, err);
-    TRY(io_inference_program(f->origin, &what, is_prefix, &pruned, err));
-    enum skiff_status status = save_pruned(f, s, pruned, dir_or_prefix, is_prefix, err);
-    program_destroy(pruned);
-    return status;
+    return epochs_save_inference(f, scope, &what,
+                                 &(struct epochs_inference){dir_or_prefix, is_prefix, NULL}, err);
 }

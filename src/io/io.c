@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "io/io_parts.h"
+#include "save/save.h"
 #include "store/file.h"
 #include "store/pickle.h"
 
@@ -19,13 +20,13 @@ enum skiff_status io_save_vars(const struct skiff_scope *s, const struct io_vars
                                const char *dir, const char *filename, struct skiff_error *err)
 {
     struct io_batch b;
-    struct model_writer w;
+    struct save to;
     io_batch_init(&b, vars);
     enum skiff_status status = io_batch_collect(&b, s, err);
     if (status == SKIFF_OK)
-        status = model_writer_open(&w, dir, err);
+        status = save_begin(&to, dir, SAVE_LAYOUT_VARIABLES, err);
     if (status == SKIFF_OK)
-        status = io_writer_end(&w, io_writer_vars(&w, &b, filename, err), err);
+        status = save_end(&to, io_writer_vars(&to.files, &b, filename, err), err);
     io_batch_deinit(&b);
     return status;
 }
@@ -200,9 +201,9 @@ enum skiff_status io_save(const struct skiff_scope *s, const struct skiff_progra
                           const char *prefix, struct skiff_error *err)
 {
     TRY(io_prefix_check(prefix, err));
-    struct model_writer w;
-    TRY(model_writer_open_prefix(&w, prefix, err));
-    return io_writer_end(&w, io_write_state(&w, s, p, io_base_name(prefix), err), err);
+    struct save to;
+    TRY(save_begin(&to, prefix, SAVE_LAYOUT_STATE, err));
+    return save_end(&to, io_write_state(&to.files, s, p, io_base_name(prefix), err), err);
 }
 
 static enum skiff_status batch_take(struct io_batch *b, const struct io_vars *vars,

@@ -3,6 +3,7 @@
 
 #include "io/io_parts.h"
 #include "passes/prune.h"
+#include "save/save.h"
 
 #define MODEL_FILE "__model__"
 
@@ -70,10 +71,10 @@ enum skiff_status io_save_inference_dir(const struct skiff_scope *s, const struc
                                         const char *model_filename, const char *params_filename,
                                         struct skiff_error *err)
 {
-    struct model_writer w;
-    TRY(model_writer_open(&w, dir, err));
-    return io_writer_end(
-        &w, io_write_inference(&w, s, p, what, model_filename, params_filename, err), err);
+    struct save to;
+    TRY(save_begin(&to, dir, SAVE_LAYOUT_FOLDER, err));
+    return save_end(
+        &to, io_write_inference(&to.files, s, p, what, model_filename, params_filename, err), err);
 }
 
 enum skiff_status io_save_inference_prefix(const struct skiff_scope *s,
@@ -82,14 +83,14 @@ enum skiff_status io_save_inference_prefix(const struct skiff_scope *s,
                                            struct skiff_error *err)
 {
     TRY(io_prefix_check(prefix, err));
-    struct model_writer w;
+    struct save to;
     struct skiff_program *pruned;
     TRY(io_inference_program(p, what, true, &pruned, err));
     char *model = io_join(io_base_name(prefix), ".", "pdmodel"),
          *params = io_join(io_base_name(prefix), ".", "pdiparams");
-    enum skiff_status status = model_writer_open_prefix(&w, prefix, err);
+    enum skiff_status status = save_begin(&to, prefix, SAVE_LAYOUT_PREFIX, err);
     if (status == SKIFF_OK)
-        status = io_writer_end(&w, inference_parts(&w, s, pruned, model, params, err), err);
+        status = save_end(&to, inference_parts(&to.files, s, pruned, model, params, err), err);
     free(model);
     free(params);
     program_destroy(pruned);

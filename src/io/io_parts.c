@@ -155,15 +155,6 @@ enum skiff_status io_writer_vars(struct model_writer *w, const struct io_batch *
     return SKIFF_OK;
 }
 
-enum skiff_status io_writer_end(struct model_writer *w, enum skiff_status status,
-                                struct skiff_error *err)
-{
-    if (status == SKIFF_OK)
-        return model_writer_commit(w, err);
-    model_writer_close(w);
-    return status;
-}
-
 enum skiff_status io_writer_program(struct model_writer *w, const char *file,
                                     const struct skiff_program *p, struct skiff_error *err)
 {

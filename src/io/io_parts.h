@@ -40,9 +40,6 @@ enum skiff_status io_writer_vars(struct model_writer *w, const struct io_batch *
                                  const char *filename, struct skiff_error *err);
 enum skiff_status io_writer_program(struct model_writer *w, const char *file,
                                     const struct skiff_program *p, struct skiff_error *err);
-/* Commits when status is OK, else closes; returns what came of it. */
-enum skiff_status io_writer_end(struct model_writer *w, enum skiff_status status,
-                                struct skiff_error *err);
 /* Version fields as Paddle sets them before it writes a program. */
 void io_program_stamp(struct skiff_program *p);
 

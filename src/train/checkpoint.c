@@ -60,43 +60,47 @@ void checkpoint_inference(struct task *j, struct checkpoint_names *out)
     }
 }
 
-static enum skiff_status write_epoch(struct task *j, struct model_writer *w,
-                                     const struct model_info *note, struct skiff_error *err)
+/* ------------------------------------------------------------------ saving */
+
+static enum skiff_status write_inference(void *user, struct save *s, struct skiff_error *err)
 {
-    model_writer_replace(w, SAVE_OLD_STATE); /* of an older Skiff: the manifest says it now */
-    model_writer_describe(w, note);
-    if (config_bool(j->config, KEY_RUNNER_USE_INFERENCE)) {
-        struct checkpoint_names names;
-        checkpoint_inference(j, &names);
-        TRY(io_write_inference(w, j->scope, j->main, &names.what, NULL, NULL, err));
-    }
-    return io_write_state(w, j->scope, j->main, SAVE_EPOCH_STEM, err);
+    struct task *j = user;
+    struct checkpoint_names names;
+    checkpoint_inference(j, &names);
+    return io_write_inference(&s->files, j->scope, j->main, &names.what, NULL, NULL, err);
+}
+
+static enum skiff_status write_state(void *user, struct save *s, struct skiff_error *err)
+{
+    struct task *j = user;
+    return io_write_state(&s->files, j->scope, j->main, SAVE_EPOCH_STEM, err);
 }
 
 enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const char *name,
-                                     const struct model_info *note, struct skiff_error *err)
+                                     const struct model_info *note,
+                                     const struct save_attempts *attempts, struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
-    struct model_writer w;
+    struct save_source sources[] = {{write_inference, j}, {write_state, j}};
+    bool inference = config_bool(j->config, KEY_RUNNER_USE_INFERENCE);
     buf_printf(&path, "%s/%s", folder, name);
-    enum skiff_status status = model_writer_open(&w, path.data, err);
-    if (status == SKIFF_OK) {
-        status = write_epoch(j, &w, note, err);
-        if (status == SKIFF_OK)
-            status = model_writer_commit(&w, err);
-        else
-            model_writer_close(&w);
-    }
+    enum skiff_status status = save_write(&(struct save_plan){.path = path.data,
+                                                              .layout = SAVE_LAYOUT_FOLDER,
+                                                              .info = note,
+                                                              .sources = sources + !inference,
+                                                              .nsources = 1 + inference,
+                                                              .attempts = attempts},
+                                          err);
     buf_deinit(&path);
     return status;
 }
 
 enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_info *note,
-                                  struct skiff_error *err)
+                                  const struct save_attempts *attempts, struct skiff_error *err)
 {
     char name[32];
     snprintf(name, sizeof(name), "%d", note->epoch);
-    return checkpoint_save_to(j, folder, name, note, err);
+    return checkpoint_save_to(j, folder, name, note, attempts, err);
 }
 
 /* ------------------------------------------------------------------ finding */

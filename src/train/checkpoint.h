@@ -14,6 +14,7 @@
 
 #include "task/task.h"
 #include "io/io.h"
+#include "save/save.h"
 #include "store/model_dir.h"
 
 struct checkpoint_state {
@@ -24,10 +25,11 @@ struct checkpoint_state {
 
 /* <folder>/<note->epoch>, instead of what is there. */
 enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_info *note,
-                                  struct skiff_error *err);
+                                  const struct save_attempts *attempts, struct skiff_error *err);
 /* The same under another name than the epoch's number. */
 enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const char *name,
-                                     const struct model_info *note, struct skiff_error *err);
+                                     const struct model_info *note,
+                                     const struct save_attempts *attempts, struct skiff_error *err);
 /* The inputs that targets need, with the label or without; their number. */
 int checkpoint_feeds(const struct task *j, const char *const *targets, int ntargets, bool label,
                      const char **out);

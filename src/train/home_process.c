@@ -15,7 +15,7 @@
 #include "save/epochs.h"
 #include "save/runs.h"
 #include "store/file.h"
-#include "store/save_retry.h"
+#include "save/retry.h"
 #include "task/task_tables.h"
 #include "train/checkpoint.h"
 #include "train/disk_space.h"
@@ -222,19 +222,16 @@ static enum skiff_status process_reduce(struct train_run *run, struct home_count
     return SKIFF_OK;
 }
 
-static enum skiff_status save_note(void *user, struct skiff_error *err)
+static enum skiff_status check_space(void *user, struct skiff_error *err)
 {
     struct train_run *run = user;
-    const struct model_info *note = &self_of(run)->note;
-    TRY(disk_space_check(&run->task, run->save_path, note->epoch, err));
-    return checkpoint_save(&run->task, run->save_path, note, err);
+    return disk_space_check(&run->task, run->save_path, self_of(run)->note.epoch, err);
 }
 
-static bool save_pausing(void *user, const struct skiff_error *why, double seconds)
+static bool wants_stop(void *user)
 {
     const struct train_run *run = user;
-    log_warn("saving failed, retrying in %g s: %s", seconds, why->message);
-    return !control_wants_stop(run->control);
+    return control_wants_stop(run->control);
 }
 
 /* A disk that stays full does not end the run: the next epoch is saved again. */
@@ -242,10 +239,11 @@ static enum skiff_status save_epoch(struct train_run *run, struct train_saved *s
                                     struct skiff_error *err)
 {
     struct process *p = self_of(run);
-    struct save_retry saving = {.save = save_note, .pausing = save_pausing, .user = run};
+    struct save_attempts attempts = {check_space, wants_stop, run, &run->task.logger};
     double start = clock_seconds();
     p->not_saved = (struct skiff_error){0};
-    enum skiff_status status = save_retry(&saving, &p->not_saved);
+    enum skiff_status status =
+        checkpoint_save(&run->task, run->save_path, &p->note, &attempts, &p->not_saved);
     s->saved = status == SKIFF_OK;
     s->seconds = clock_seconds() - start;
     if (s->saved)

@@ -18,7 +18,7 @@
 #include "save/contents.h"
 #include "store/file.h"
 #include "store/folder_save.h"
-#include "store/save_retry.h"
+#include "save/save.h"
 
 #define ASK_SECONDS 2
 
@@ -157,58 +157,58 @@ static enum skiff_status save_network(struct train_job *j, struct task *task, co
     return status;
 }
 
+struct tables_saving {
+    struct train_job *job;
+    struct task *task;
+    int mode;
+    bool network;
+};
+
 /* Tables come last: a delta that was written counts, and nothing behind it may fail for want of
  * room, or a second try would lack its rows. */
-static enum skiff_status write_model(struct train_job *j, struct task *task, const char *dir,
-                                     int mode, bool network, struct skiff_error *err)
+static enum skiff_status write_model(void *user, struct save *s, struct skiff_error *err)
 {
-    bool whole = mode == 0 || mode == 3;
-    if (network)
-        TRY(save_network(j, task, dir, err));
-    TRY(save_states(j->fleet, dir, err));
+    const struct tables_saving *w = user;
+    const char *dir = s->folder.path;
+    bool whole = w->mode == 0 || w->mode == 3;
+    if (w->network)
+        TRY(save_network(w->job, w->task, dir, err));
+    TRY(save_states(w->job->fleet, dir, err));
     if (!whole)
-        return skiff_fleet_save_table(j->fleet, -1, dir, mode, err);
-    TRY(epochs_save_waiting(j->fleet, dir, err));
-    return skiff_fleet_save_model(j->fleet, dir, mode, err);
-}
-
-static enum skiff_status commit_files(void *user, struct skiff_error *err)
-{
-    return folder_save_commit(user, err);
+        return skiff_fleet_save_table(w->job->fleet, -1, dir, w->mode, err);
+    TRY(epochs_save_waiting(w->job->fleet, dir, err));
+    return skiff_fleet_save_model(w->job->fleet, dir, w->mode, err);
 }
 
 /* All of it appears atomically, instead of what is there. note: NULL, or what its manifest
  * says. */
-static enum skiff_status save(struct train_job *j, struct task *task, const char *dir, int mode,
-                              bool network, const struct model_info *note, struct skiff_error *err)
+static enum skiff_status save(struct tables_saving *w, const char *dir,
+                              const struct model_info *note, const struct save_attempts *attempts,
+                              struct skiff_error *err)
 {
-    struct folder_save s;
-    struct model_writer w;
-    struct save_retry placing = {.save = commit_files, .user = &s};
-    enum skiff_status status;
-    TRY(folder_save_open(&s, dir, err));
-    TRY_OUT(write_model(j, task, s.path, mode, network, err));
-    if (note) {
-        TRY_OUT(model_writer_open(&w, s.path, err));
-        model_writer_describe(&w, note);
-        TRY_OUT(model_writer_commit(&w, err));
-    }
-    status = save_retry(&placing, err);
-out:
-    folder_save_close(&s);
-    return status;
+    return save_write(&(struct save_plan){.path = dir,
+                                          .layout = SAVE_LAYOUT_TABLES,
+                                          .info = note,
+                                          .sources = &(struct save_source){write_model, w},
+                                          .nsources = 1,
+                                          .attempts = attempts},
+                      err);
 }
 
 enum skiff_status job_tables_save(struct train_job *j, struct task *task, const char *dir, int mode,
-                                  struct skiff_error *err)
+                                  const struct save_attempts *attempts, struct skiff_error *err)
 {
-    return save(j, task, dir, mode, mode == 1 || mode == 2, NULL, err);
+    struct tables_saving w = {j, task, mode, mode == 1 || mode == 2};
+    return save(&w, dir, NULL, attempts, err);
 }
 
 enum skiff_status job_tables_save_epoch(struct train_job *j, struct task *task, const char *dir,
-                                        const struct model_info *note, struct skiff_error *err)
+                                        const struct model_info *note,
+                                        const struct save_attempts *attempts,
+                                        struct skiff_error *err)
 {
-    return save(j, task, dir, 0, true, note, err);
+    struct tables_saving w = {j, task, 0, true};
+    return save(&w, dir, note, attempts, err);
 }
 
 enum skiff_status job_tables_load(struct train_job *j, const char *dir, struct skiff_error *err)

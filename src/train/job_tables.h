@@ -19,13 +19,16 @@ void job_tables_print(struct skiff_fleet *f);
  * who serve, tables (mode 1: what has changed, 2: all that is worth it) and the network behind them
  * (dnn_plugin/). By one worker; all of it appears atomically, instead of what is there
  * (store/folder_save.h). */
+struct save_attempts;
 enum skiff_status job_tables_save(struct train_job *j, struct task *task, const char *dir, int mode,
-                                  struct skiff_error *err);
+                                  const struct save_attempts *attempts, struct skiff_error *err);
 /* The same as an epoch of `skiff train`: a checkpoint, the network, and a manifest with the
  * note. */
 struct model_info;
 enum skiff_status job_tables_save_epoch(struct train_job *j, struct task *task, const char *dir,
-                                        const struct model_info *note, struct skiff_error *err);
+                                        const struct model_info *note,
+                                        const struct save_attempts *attempts,
+                                        struct skiff_error *err);
 /* By the first worker: all of it, or nothing. */
 enum skiff_status job_tables_load(struct train_job *j, const char *dir, struct skiff_error *err);
 /* All workers, when they begin: the first one has the servers load what lies there, all then have

@@ -6,45 +6,58 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/file.h"
-#include "store/save_retry.h"
 #include "train/checkpoint.h"
 #include "train/disk_space.h"
 #include "train/servers_parts.h"
 
-static enum skiff_status save_once(void *user, struct skiff_error *err)
+/* A worker that takes over makes the folder. */
+static enum skiff_status check_space(void *user, struct skiff_error *err)
 {
     struct train_run *run = user;
+    if (!file_is_dir(run->save_path))
+        return SKIFF_OK;
+    return disk_space_check(&run->task, run->save_path, servers_of(run)->save.epoch, err);
+}
+
+static bool wants_stop(void *user)
+{
+    const struct train_run *run = user;
+    return control_wants_stop(run->control);
+}
+
+static enum skiff_status save_dense(struct train_run *run, const char *dir,
+                                    const struct save_attempts *attempts, struct skiff_error *err)
+{
     struct servers *s = servers_of(run);
     struct checkpoint_names names;
-    struct buf dir = BUF_INIT;
-    double start = clock_seconds();
-    if (file_is_dir(run->save_path)) /* a worker that takes over makes it */
-        TRY(disk_space_check(&run->task, run->save_path, s->save.epoch, err));
-    buf_printf(&dir, "%s/%d", run->save_path, s->save.epoch);
     checkpoint_inference(&run->task, &names);
-    struct epochs_save what = {.dir = dir.data,
+    struct epochs_save what = {.dir = dir,
                                .note = s->save,
                                .marked = s->at_end,
                                .feeds = names.what.feeds,
                                .nfeeds = names.what.nfeeds,
                                .targets = names.what.targets,
-                               .ntargets = names.what.ntargets};
+                               .ntargets = names.what.ntargets,
+                               .attempts = attempts};
+    return epochs_save(s->job.fleet, run->task.scope, &what, err);
+}
+
+static enum skiff_status save_epoch(struct train_run *run, struct skiff_error *err)
+{
+    struct servers *s = servers_of(run);
+    struct save_attempts attempts = {check_space, wants_stop, run, &run->task.logger};
+    struct buf dir = BUF_INIT;
+    double start = clock_seconds();
+    buf_printf(&dir, "%s/%d", run->save_path, s->save.epoch);
     enum skiff_status status =
         skiff_fleet_tables(s->job.fleet)
-            ? job_tables_save_epoch(&s->job, &run->task, dir.data, &s->save, err)
-            : epochs_save(s->job.fleet, run->task.scope, &what, err);
+            ? job_tables_save_epoch(&s->job, &run->task, dir.data, &s->save, &attempts, err)
+            : save_dense(run, dir.data, &attempts, err);
     if (status == SKIFF_OK)
         log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
     s->part_saved = status == SKIFF_OK && !s->at_end;
     buf_deinit(&dir);
     return status;
-}
-
-static bool save_pausing(void *user, const struct skiff_error *why, double seconds)
-{
-    const struct train_run *run = user;
-    log_warn("saving failed, retrying in %g s: %s", seconds, why->message);
-    return !control_wants_stop(run->control);
 }
 
 /* What was trained at its end is validated, if it is not all. */
@@ -65,7 +78,6 @@ static enum skiff_status ask_and_save(struct train_run *run, enum ps_saving_stat
                                       char reason[static 512], struct skiff_error *err)
 {
     struct servers *s = servers_of(run);
-    struct save_retry saving = {.save = save_once, .pausing = save_pausing, .user = run};
     int epoch = s->save.epoch;
     bool complete = s->at_end;
     struct skiff_error why;
@@ -73,7 +85,7 @@ static enum skiff_status ask_and_save(struct train_run *run, enum ps_saving_stat
     if (*out != PS_SAVE_YOU)
         return SKIFF_OK;
     double start = clock_seconds();
-    bool failed = save_retry(&saving, &why) < 0;
+    bool failed = save_epoch(run, &why) < 0;
     double seconds = clock_seconds() - start;
     if (failed)
         WARN_ALL("this worker did not save epoch %d: %s", epoch, why.message);

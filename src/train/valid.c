@@ -319,7 +319,7 @@ static void keep_copy(struct valid *v, struct valid_point *p)
         .epoch = p->epoch, .steps = p->batch, .samples = p->samples, .known = true};
     copy.scope = v->copy;
     memcpy(note.run, v->run, sizeof(note.run));
-    p->kept = checkpoint_save_to(&copy, v->folder, VALID_MODEL, &note, &why) == SKIFF_OK;
+    p->kept = checkpoint_save_to(&copy, v->folder, VALID_MODEL, &note, NULL, &why) == SKIFF_OK;
     if (!p->kept)
         log_warn("the best model so far could not be saved: %s", why.message);
     for (int i = 0; p->kept && i < v->n; i++) /* its place is taken */

@@ -15,6 +15,7 @@
 #define TEMP_BASE (access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm")
 
 #include "io/io_parts.h"
+#include "save/save.h"
 #include "store/test_help.h"
 #include "tests/saves/cut.h"
 
@@ -178,13 +179,14 @@ static enum skiff_status load_fluid(struct skiff_scope *s, const char *dir, stru
 static enum skiff_status save_epoch(struct skiff_scope *s, const char *dir, struct skiff_error *err)
 {
     struct io_inference what = inference();
-    struct model_writer w;
-    TRY(model_writer_open(&w, dir, err));
-    model_writer_replace(&w, NULL);
-    enum skiff_status status = io_write_inference(&w, s, program, &what, NULL, NULL, err);
+    struct model_info info = {.epoch = 3, .complete = true, .known = true};
+    struct save to;
+    TRY(save_begin(&to, dir, SAVE_LAYOUT_FOLDER, err));
+    save_describe(&to, &info);
+    enum skiff_status status = io_write_inference(&to.files, s, program, &what, NULL, NULL, err);
     if (status == SKIFF_OK)
-        status = io_write_state(&w, s, program, "rec_static", err);
-    return io_writer_end(&w, status, err);
+        status = io_write_state(&to.files, s, program, "rec_static", err);
+    return save_end(&to, status, err);
 }
 
 /* Both parts into one scope: they must be of the same side. */

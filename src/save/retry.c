@@ -1,4 +1,4 @@
-#include "store/save_retry.h"
+#include "save/retry.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /* Retries a save with growing pauses when the disk is full or fails, or remote storage does not
  * respond: a run of hours should not end because of an outage of seconds, or of a disk that is
  * about to be cleaned up. */
-#ifndef STORE_SAVE_RETRY_H
-#define STORE_SAVE_RETRY_H
+#ifndef SAVE_RETRY_H
+#define SAVE_RETRY_H
 
 #include <stdbool.h>
 
