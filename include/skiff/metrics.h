@@ -4,7 +4,7 @@
 #define SKIFF_METRICS_H
 
 #include <skiff/executor.h>
-#include <skiff/train.h>
+#include <skiff/trainer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,10 +16,13 @@ struct skiff_metrics_sources {
     const struct skiff_program *program;   /* of a job: this process's session with servers, or its
                                               server, and their network */
     const struct skiff_dataset *dataset;   /* what it has read */
+    /* Its training and its part of a job; the dataset if that is the config's. From its observers,
+     * or while it does not run. */
+    const struct skiff_trainer *trainer;
     uint64_t reserved[4];
 };
 
-/* NULL: memory only. May be called while they work, from any thread. free() the text. */
+/* NULL: memory only. Any thread may call it while the first three work. free() the text. */
 SKIFF_API char *skiff_metrics_text(const struct skiff_metrics_sources *sources);
 
 #ifdef __cplusplus

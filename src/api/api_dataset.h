@@ -9,5 +9,7 @@
 /* Borrowed, until a setting of d changes. */
 enum skiff_status api_dataset(struct skiff_dataset *d, struct dataset **out,
                               struct skiff_error *err);
+/* What it has counted, as long as d is there. */
+struct metrics *api_dataset_metrics(const struct skiff_dataset *d);
 
 #endif

@@ -4,7 +4,6 @@
  *
  * Callbacks run on the thread of the trainer that calls them (executor/trainer.h); those of the
  * caller get his pointer, not ours. One thread uses a dataset at a time. */
-#include <skiff/metrics.h>
 #include <skiff/train.h>
 
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include "executor/metrics.h"
 #include "executor/trainer.h"
 #include "metrics/metrics.h"
-#include "program/job.h"
 #include "program/op_kind.h"
 
 struct skiff_dataset {
@@ -462,25 +460,9 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
     return status;
 }
 
-char *skiff_metrics_text(const struct skiff_metrics_sources *sources)
+struct metrics *api_dataset_metrics(const struct skiff_dataset *d)
 {
-    static const struct skiff_metrics_sources none;
-    const struct skiff_metrics_sources *from = sources ? sources : &none;
-    struct metrics_snapshot now = {0};
-    struct executor_options executor;
-    struct buf text = BUF_INIT;
-    if (from->executor) {
-        executor_settings(from->executor, &executor);
-        snapshot_add(&now, executor.metrics);
-    }
-    if (from->program)
-        job_snapshot(from->program, &now);
-    if (from->dataset)
-        snapshot_add(&now, from->dataset->metrics);
-    snapshot_add_memory(&now);
-    snapshot_prometheus(&now, &text);
-    snapshot_deinit(&now);
-    return text.data;
+    return d->metrics;
 }
 
 enum skiff_status skiff_executor_train(struct skiff_executor *e, const struct skiff_program *p,

@@ -256,7 +256,6 @@ void train_run_snapshot(const struct train_run *run, struct metrics_snapshot *ou
     snapshot_add(out, run->task.metrics);
     if (run->home.program)
         job_snapshot(run->home.program, out);
-    snapshot_add_memory(out);
 }
 
 static void log_counts(const struct train_run *run)
@@ -264,6 +263,7 @@ static void log_counts(const struct train_run *run)
     struct metrics_snapshot now = {0};
     struct buf text = BUF_INIT;
     train_run_snapshot(run, &now);
+    snapshot_add_memory(&now);
     snapshot_text(&now, &text);
     log_debug("counted: %s", text.data ? text.data : "nothing");
     snapshot_deinit(&now);

@@ -69,8 +69,8 @@ enum skiff_status train_run_open(struct train_run *run, const struct task_args *
                                  const struct train_control *control, struct skiff_error *err);
 /* Trains, or serves. Observers were added before. */
 enum skiff_status train_run_run(struct train_run *run, struct skiff_error *err);
-/* Adds what this process has counted: in training, its data, its part of a job, its memory. Any
- * thread. */
+/* Adds what this process has counted in training, in the data of the config, and in its part of a
+ * job. For observers, and while the run is not running. */
 void train_run_snapshot(const struct train_run *run, struct metrics_snapshot *out);
 /* Observers see the end. status, why: what train_run_open or train_run_run has returned. */
 void train_run_end(struct train_run *run, enum skiff_status status, const struct skiff_error *why);

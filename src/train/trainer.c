@@ -8,10 +8,12 @@
 #include <stdlib.h>
 
 #include <skiff/fleet.h>
+#include <skiff/metrics.h>
 
 #include "api/api_dataset.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "program/job.h"
 #include "train/run.h"
 
 #define MOST_OBSERVERS 8
@@ -272,4 +274,29 @@ void skiff_trainer_result(const struct skiff_trainer *t, struct skiff_trainer_re
 struct skiff_scope *skiff_trainer_scope(struct skiff_trainer *t)
 {
     return t->run.task.scope;
+}
+
+/* ---- what was counted ---- */
+
+char *skiff_metrics_text(const struct skiff_metrics_sources *sources)
+{
+    static const struct skiff_metrics_sources none;
+    const struct skiff_metrics_sources *from = sources ? sources : &none;
+    struct metrics_snapshot now = {0};
+    struct executor_options executor;
+    struct buf text = BUF_INIT;
+    if (from->executor) {
+        executor_settings(from->executor, &executor);
+        snapshot_add(&now, executor.metrics);
+    }
+    if (from->program)
+        job_snapshot(from->program, &now);
+    if (from->dataset)
+        snapshot_add(&now, api_dataset_metrics(from->dataset));
+    if (from->trainer)
+        train_run_snapshot(&from->trainer->run, &now);
+    snapshot_add_memory(&now);
+    snapshot_prometheus(&now, &text);
+    snapshot_deinit(&now);
+    return text.data;
 }

@@ -148,6 +148,14 @@ static void test_epochs(void **state)
     watch(t, &seen);
     run(t, &r);
     assert_int_equal(seen.begun, 3);
+    struct skiff_metrics_sources counted = {.trainer = t};
+    char *text = skiff_metrics_text(&counted), line[80];
+    snprintf(line, sizeof line, "\nskiff_train_samples_total{work=\"train\"} %lld\n",
+             (long long)seen.samples);
+    assert_non_null(strstr(text, line));
+    assert_non_null(strstr(text, "\nskiff_step_seconds_count{part=\"update\"} "));
+    assert_non_null(strstr(text, "\nskiff_memory_bytes "));
+    free(text);
     assert_int_equal(seen.ended, 3);
     assert_int_equal(seen.saved, 3);
     assert_int_equal(seen.batches, 3 * ROWS / 10);
