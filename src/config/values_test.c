@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "config/values.h"
 
 static struct values *parse(const char *text)
@@ -191,12 +192,88 @@ static void bad_files_are_refused(void **state)
     values_close(c);
 }
 
+static void texts_are_parsed(void **state)
+{
+    static const char *const integers[] = {
+        "0", "+7", "-3", "1_000_001", "9223372036854775807", "-9223372036854775808"};
+    static const int64_t want[] = {0, 7, -3, 1000001, INT64_MAX, INT64_MIN};
+    static const char *const no_integers[] = {"",    "-",    "_1",  "1 ",  " 1",
+                                              "1e3", "0x10", "1.0", "--1", "9223372036854775808"};
+    static const char *const no_reals[] = {"", " 1", "1 ", "inf", "-inf", "nan", "1e999", "1,5"};
+    int64_t v;
+    double r;
+    bool b;
+    (void)state;
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+        assert_true(value_parse_int(integers[i], &v));
+        assert_true(v == want[i]);
+    }
+    for (size_t i = 0; i < sizeof no_integers / sizeof *no_integers; i++)
+        if (value_parse_int(no_integers[i], &v))
+            fail_msg("\"%s\" is an integer", no_integers[i]);
+    for (size_t i = 0; i < sizeof no_reals / sizeof *no_reals; i++)
+        if (value_parse_real(no_reals[i], &r))
+            fail_msg("\"%s\" is a number", no_reals[i]);
+    assert_true(value_parse_real("-1.5e-3", &r) && r == -1.5e-3);
+    assert_true(value_parse_bool("YES", &b) && b);
+    assert_true(value_parse_bool("off", &b) && !b);
+    assert_false(value_parse_bool("2", &b));
+}
+
+static void absent_and_empty_values_are_the_fallback(void **state)
+{
+    const char *const *list;
+    int64_t v[2];
+    (void)state;
+    struct values *c = parse("a: null\nb: ~\nc:\nd: []\ne: \"\"\n");
+    for (const char *key = "abcez"; *key; key++) {
+        char name[2] = {*key, 0};
+        assert_false(values_has(c, name));
+        assert_int_equal(values_int_in(c, name, 7, 8, 9), 7); /* a fallback has no range */
+        assert_string_equal(values_text(c, name, "x"), "x");
+        assert_int_equal(values_ints(c, name, v, 2), -1);
+        assert_int_equal(values_list(c, name, &list), -1);
+        assert_null(list);
+    }
+    assert_int_equal(values_list(c, "d", &list), 0);
+    assert_int_equal(values_check(c, NULL), SKIFF_OK);
+    values_close(c);
+}
+
+static void lines_and_forms_are_kept(void **state)
+{
+    struct buf out = BUF_INIT;
+    (void)state;
+    struct values *c = parse("a: 1\nb:\n- x: 1\n- x: 2\n  y: [p, q]\na: 2\n"
+                             "network:\n  inputs: [u]\n");
+    const struct value *a = values_find(c, "a");
+    assert_int_equal(values_int(c, "a", 0), 2); /* the last one counts */
+    assert_int_equal(a->line, 6);
+    assert_int_equal(a->earlier, 1);
+    assert_int_equal(values_int(c, "b.1.x", 0), 2);
+    value_print(values_find(c, "b.1.y"), &out);
+    assert_string_equal(out.data, "[p, q]");
+    assert_non_null(values_network(c));
+    assert_false(values_has(c, "network.inputs"));
+    assert_int_equal(values_override(c, "a=3", NULL), SKIFF_OK);
+    a = values_find(c, "a");
+    assert_int_equal(a->line, 0);
+    assert_int_equal(a->earlier, 0);
+    buf_deinit(&out);
+    values_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_read),        cmocka_unit_test(paths_are_relative),
-        cmocka_unit_test(wrong_types_have_lines), cmocka_unit_test(overrides_win),
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(paths_are_relative),
+        cmocka_unit_test(wrong_types_have_lines),
+        cmocka_unit_test(overrides_win),
         cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(texts_are_parsed),
+        cmocka_unit_test(absent_and_empty_values_are_the_fallback),
+        cmocka_unit_test(lines_and_forms_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Configs: any bytes give keys and values, or an error. The keys can be read as every type, and
- * overridden. */
+ * overridden: what stands behind a zero byte is given with -o, each word up to the next one. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -25,11 +25,31 @@ static void print_all(struct config *c)
     buf_deinit(&source);
 }
 
+/* An assignment is taken or refused with a reason, and its value can be found. */
+static void override(struct config *c, const char *assignment)
+{
+    struct skiff_error err = {0};
+    if (config_override(c, assignment, &err) < 0 && !err.message[0])
+        abort();
+}
+
+/* words: terminated, to `end`. */
+static void override_all(struct config *c, const char *words, const char *end)
+{
+    for (; words < end; words += strlen(words) + 1)
+        override(c, words);
+    override(c, "runner.epochs=[1, 2]");
+    print_all(c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct config *c = NULL;
     struct skiff_error err = {0};
-    if (config_parse(data, n, "fuzz", &c, &err) < 0) {
+    const void *zero = n ? memchr(data, 0, n) : NULL;
+    size_t file = zero ? (size_t)((const uint8_t *)zero - data) : n;
+    struct buf words = BUF_INIT;
+    if (config_parse(data, file, "fuzz", &c, &err) < 0) {
         if (c || !err.message[0])
             abort();
         return 0;
@@ -51,7 +71,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     config_read_all(c);
     config_check(c, &err);
     config_unknown(c, ignore, NULL);
-    config_override(c, "runner.epochs=[1, 2]", &err);
+    if (zero)
+        buf_add(&words, data + file + 1, n - file - 1); /* terminated */
+    override_all(c, words.data, words.data + words.len);
+    buf_deinit(&words);
     config_close(c);
     return 0;
 }
