@@ -209,7 +209,7 @@ static void record_settings(struct skiff_split *s, const struct split_table *t,
 {
     if (config->unknown)
         buf_printf(&s->notes, "table %s: unknown settings: %s\n", t->name, config->unknown);
-    if (config->accessor != &accessor_sparse && !t->cvm)
+    if (config->accessor->counts_pulled && !t->cvm)
         buf_printf(&s->notes,
                    "table %s: rows of its accessor begin with shows and clicks, and no "
                    "continuous_value_model takes them: the network reads counts as features "
@@ -230,7 +230,7 @@ static enum skiff_status complete_table(struct skiff_split *s, struct split_tabl
         t->shards = config.shard_num;
         t->disk = config.policy == MEMORY_DISK;
         t->push_dim = 4 + config.options.embedx; /* slot, show, click, embed, embedx */
-        t->cvm = config.accessor != &accessor_sparse && has_cvm(s->main);
+        t->cvm = config.accessor->counts_pulled && has_cvm(s->main);
         record_settings(s, t, &config);
         table_config_deinit(&config);
         status = t->cvm ? SKIFF_OK : find_counters(s, t, err);

@@ -338,7 +338,7 @@ static void record_counter(const struct accessor *a, struct sparse_save *v,
 static bool is_cached(const struct accessor *a, const struct sparse_save *v, struct table_row *r)
 {
     float delta = r->values[a->delta];
-    if (a->class == &accessor_sparse) /* its filter is constant: never */
+    if (!a->class->cached) /* Paddle's SparseAccessor: never */
         return false;
     bool wanted = a->class->save(a, r, SAVE_BASE) && ctr_stat(a, r, a->show) > v->threshold;
     r->values[a->delta] = delta;

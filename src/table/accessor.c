@@ -51,6 +51,18 @@ enum skiff_status accessor_init(struct accessor *a, const struct accessor_class 
     return SKIFF_OK;
 }
 
+void accessor_copy(const struct accessor *a, struct table_row *const *r, size_t n, int from,
+                   float *out)
+{
+    size_t width = (size_t)a->pulled;
+    for (size_t i = 0; i < n; i++, out += width) {
+        if (r[i])
+            row_copy(out, r[i]->values + from, width);
+        else
+            memset(out, 0, width * sizeof *out);
+    }
+}
+
 /* ---- lines of shard files ---- */
 
 #define NUMBER_MAX (PRINT_G_MAX + 1) /* characters of a number, with the blank before it */

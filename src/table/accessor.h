@@ -99,6 +99,8 @@ struct accessor_class {
                               struct table_row *r, struct skiff_error *err);
     int digits; /* of the numbers in a file */
     struct accessor_columns columns;
+    bool counts_pulled; /* a pulled row begins with shows and clicks */
+    bool cached;        /* rows with high scores go into the table's cache file, too */
 };
 
 #define ACCESSOR(name) extern const struct accessor_class accessor_##name;
@@ -113,6 +115,10 @@ struct ctr_params ctr_defaults(void);            /* fleet's defaults */
 /* INVALID: the options do not fit. */
 enum skiff_status accessor_init(struct accessor *a, const struct accessor_class *class,
                                 const struct accessor_options *o, struct skiff_error *err);
+
+/* `pulled` values of each record, from `from` on; zeros for NULL. For `pull` of classes. */
+void accessor_copy(const struct accessor *a, struct table_row *const *r, size_t n, int from,
+                   float *out);
 
 /* A line of a shard file: "<key> <numbers>\n". Returns its length; out: accessor_line_max bytes. */
 size_t accessor_line_max(const struct accessor *a);

@@ -13,6 +13,12 @@
 #define CTR_PUSHED UINT32_C(2) /* stamp: pushed since the last patch (mode 5) */
 #define CTR_PUSH 3             /* floats of a push before the gradients */
 
+/* What the three classes share. */
+#define CTR_CLASS                                                                       \
+    .start = ctr_start, .ages = ctr_ages, .expire = ctr_expire, .score = ctr_row_score, \
+    .unseen = ctr_row_unseen, .save_changes = ctr_save_changes, .save = ctr_save,       \
+    .saved = ctr_saved, .digits = 6
+
 enum skiff_status ctr_layout(struct accessor *a, bool doubles, struct skiff_error *err);
 void ctr_start(const struct accessor *a, struct table_row *r);
 void ctr_push(const struct accessor *a, struct table_row *const *r, size_t n, const float *rows,

@@ -6,7 +6,6 @@
 #include "table/accessor.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static enum skiff_status plain_layout(struct accessor *a, struct skiff_error *err)
 {
@@ -36,13 +35,7 @@ static void plain_start(const struct accessor *a, struct table_row *r)
 
 static void plain_pull(const struct accessor *a, struct table_row *const *r, size_t n, float *out)
 {
-    size_t width = (size_t)a->pulled;
-    for (size_t i = 0; i < n; i++, out += width) {
-        if (r[i])
-            row_copy(out, r[i]->values, width);
-        else
-            memset(out, 0, width * sizeof *out);
-    }
+    accessor_copy(a, r, n, 0, out);
 }
 
 static bool plain_ages(const struct accessor *a)

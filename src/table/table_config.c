@@ -117,7 +117,7 @@ static const struct option rows[] = {
      .help = "pushes are recorded for patches (save mode 5)"},
     {"shard_merge_rate", OPTION_REAL, AT(merge_rate), .standard = "1", .low = 0, .high = 1},
     {"accessor.accessor_class", OPTION_COPY, AT(accessor_class),
-     .help = "SparseAccessor, CtrCommonAccessor, CtrDoubleAccessor"},
+     .help = "what the numbers of a row mean"},
     WHOLE("accessor.fea_dim", fea_dim, 0),
     WHOLE("accessor.embedx_dim", embedx_dim, 0),
     REAL("accessor.embedx_threshold", embedx_threshold),
@@ -362,7 +362,7 @@ static struct ctr_params ctr_of(const struct table_settings_text *s, int embedx)
 static enum skiff_status check_dims(const struct table_settings_text *s, struct table_config *c,
                                     struct skiff_error *err)
 {
-    bool sparse = c->accessor == &accessor_sparse;
+    bool sparse = !c->accessor->counts_pulled;
     int fea = s->dim + (sparse ? 2 : 0), embedx = s->dim - (sparse ? 1 : 3);
     if (embedx < 0)
         return error_set(err, SKIFF_INVALID, "rows of %d numbers; %s has at least %d", s->dim,
