@@ -21,12 +21,9 @@
 extern const struct reader_class read_libsvm;
 
 struct reader_libsvm {
-    struct reader base;
-    int label, ids, values, dense; /* slots or -1 */
+    struct svm_reader svm;
+    int ids, values, dense; /* slots or -1 */
     int64_t index_base;
-    uint64_t mod;
-    bool skip_label;
-    struct label_rule rule;
     struct columns stats;
     const struct column_stats **by_index; /* nindices of them; NULL: there is none */
     int64_t nindices;
@@ -36,7 +33,7 @@ struct reader_libsvm {
 static void libsvm_destroy(struct reader *base)
 {
     struct reader_libsvm *r = (struct reader_libsvm *)base;
-    label_rule_deinit(&r->rule);
+    label_rule_deinit(&r->svm.rule);
     columns_deinit(&r->stats);
     free(r->by_index);
     free(r->zeros);
@@ -64,7 +61,7 @@ static enum skiff_status libsvm_stats(struct reader_libsvm *r, const char *path,
     }
     if (!scaled || r->dense < 0)
         return SKIFF_OK;
-    int64_t width = r->base.schema->slots[r->dense].width;
+    int64_t width = r->svm.base.schema->slots[r->dense].width;
     r->zeros = mem_alloc_or_die((size_t)width * sizeof *r->zeros);
     for (int64_t k = 0; k < width; k++) {
         int64_t index = k + r->index_base;
@@ -79,7 +76,7 @@ static enum skiff_status libsvm_settings(struct reader_libsvm *r,
                                          struct skiff_error *err)
 {
     bool scaled = config->has_normalise && config->normalise == NORMALISE_QUANTILE;
-    TRY(label_rule_init(&r->rule, config->positive, config->negative, err));
+    TRY(label_rule_init(&r->svm.rule, config->positive, config->negative, err));
     if (config->has_normalise && config->normalise == NORMALISE_DOCUMENTS)
         return error_set(err, SKIFF_INVALID,
                          "normalise documents is for criteo; libsvm has quantile and none");
@@ -94,20 +91,20 @@ static enum skiff_status libsvm_create(const struct reader_config *config,
                                        const struct schema *schema, struct reader **out,
                                        struct skiff_error *err)
 {
-    struct reader_libsvm made = {.base = {&read_libsvm, schema},
-                                 .label = schema_label(schema),
+    struct reader_libsvm made = {.svm = {.base = {&read_libsvm, schema},
+                                         .label = schema_label(schema),
+                                         .skip_label = config->skip_label,
+                                         .mod = config->hash_size},
                                  .ids = -1,
                                  .values = -1,
                                  .dense = -1,
-                                 .index_base = config->index_base,
-                                 .mod = config->hash_size,
-                                 .skip_label = config->skip_label};
+                                 .index_base = config->index_base};
     for (int i = 0; i < schema->count; i++) {
         const struct slot *s = &schema->slots[i];
         int *cell = s->ragged                ? s->dtype == DTYPE_INT64 ? &made.ids : &made.values
                     : s->dtype == DTYPE_FP32 ? &made.dense
                                              : NULL;
-        if (i == made.label && !s->ragged && s->width == 1)
+        if (i == made.svm.label && !s->ragged && s->width == 1)
             continue;
         if (!cell || *cell >= 0)
             return error_set(
@@ -117,16 +114,16 @@ static enum skiff_status libsvm_create(const struct reader_config *config,
                 s->name);
         *cell = i;
     }
-    if (made.label >= 0 && schema->slots[made.label].ragged)
+    if (made.svm.label >= 0 && schema->slots[made.svm.label].ragged)
         return error_set(err, SKIFF_INVALID, "slot \"%s\" is the label: it must be dense, width 1",
-                         schema->slots[made.label].name);
+                         schema->slots[made.svm.label].name);
     struct reader_libsvm *r = mem_alloc_or_die(sizeof *r);
     *r = made;
     enum skiff_status status = libsvm_settings(r, config, err);
     if (status < 0)
-        libsvm_destroy(&r->base);
+        libsvm_destroy(&r->svm.base);
     else
-        *out = &r->base;
+        *out = &r->svm.base;
     return status;
 }
 
@@ -134,7 +131,7 @@ static enum skiff_status libsvm_create(const struct reader_config *config,
 static bool libsvm_id(const struct reader_libsvm *r, const struct svm_token *t, int64_t *out)
 {
     int64_t index = t->index[0];
-    *out = r->mod ? (int64_t)((uint64_t)index % r->mod) : index;
+    *out = svm_index(&r->svm, index);
     if (!r->stats.count)
         return true;
     const struct column_stats *s = index < r->nindices ? r->by_index[index] : NULL;
@@ -152,10 +149,11 @@ static float libsvm_value(const struct reader_libsvm *r, const struct svm_token 
     return column_scale(r->by_index[index], (double)t->value);
 }
 
-static enum skiff_status libsvm_put(struct reader_libsvm *r, const struct svm_token *t,
+static enum skiff_status libsvm_put(struct svm_reader *svm, const struct svm_token *t,
                                     struct batch *b, struct skiff_error *err)
 {
-    const struct schema *schema = r->base.schema;
+    struct reader_libsvm *r = (struct reader_libsvm *)svm;
+    const struct schema *schema = r->svm.base.schema;
     int64_t index = t->index[0];
     if (index < 0)
         return error_set(err, SKIFF_RANGE, "expected an index of 0 or more, found %" PRId64, index);
@@ -177,44 +175,11 @@ static enum skiff_status libsvm_put(struct reader_libsvm *r, const struct svm_to
     return SKIFF_OK;
 }
 
-static enum skiff_status libsvm_parse(struct reader_libsvm *r, const char *p, const char *end,
-                                      struct batch *b, struct skiff_error *err)
-{
-    if (!r->skip_label)
-        TRY(svm_label(r->base.schema, r->label, &r->rule, &p, end, b, err));
-    else if (!svm_is_token(p, end))
-        p = text_token_end(p, end);
-    for (;;) {
-        struct svm_token t;
-        p = text_skip_blanks(p, end);
-        if (p == end)
-            return SKIFF_OK;
-        const char *stop = text_token_end(p, end);
-        if (stop - p < 4 || memcmp(p, "qid:", 4) != 0) {
-            TRY(svm_token(p, (size_t)(stop - p), 1, &t, err));
-            TRY(libsvm_put(r, &t, b, err));
-        }
-        p = stop;
-    }
-}
-
 static enum skiff_status libsvm_line(struct reader *base, const char *text, size_t n,
                                      struct batch *b, struct skiff_error *err)
 {
-    const char *end = svm_cut_comment(text, text + n), *p = text_skip_blanks(text, end);
-    if (p == end)
-        return SKIFF_END;
     struct reader_libsvm *r = (struct reader_libsvm *)base;
-    batch_row_zero_dense(b);
-    if (r->zeros)
-        memcpy(batch_dense_f32(b, r->dense), r->zeros,
-               (size_t)base->schema->slots[r->dense].width * sizeof *r->zeros);
-    enum skiff_status status = libsvm_parse(r, p, end, b, err);
-    if (status < 0) {
-        batch_row_abort(b);
-        return status;
-    }
-    return batch_row_end(b, err);
+    return svm_line(&r->svm, text, n, 1, libsvm_put, r->zeros, r->dense, b, err);
 }
 
 const struct reader_class read_libsvm = {
