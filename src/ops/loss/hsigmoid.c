@@ -13,8 +13,7 @@
  * is_sparse: W@GRAD holds the rows that were touched, ascending, each once. */
 #include <math.h>
 
-#include "ops/seq_common.h"
-#include "tensor/math.h"
+#include "ops/loss/class_grads.h"
 
 enum { IN_X, IN_W, IN_LABEL, IN_PATH, IN_CODE, IN_BIAS };
 enum { GR_X, GR_W, GR_LABEL, GR_PATH, GR_CODE, GR_BIAS, GR_PRE, GR_DOUT };
@@ -159,16 +158,12 @@ static enum skiff_status hs_run(struct kernel *k, struct skiff_error *err)
 
 /* ---- gradient ---- */
 
+static const struct class_slots grad_slots = {GR_X, GR_W, GR_BIAS, AT_SPARSE};
+
 static enum skiff_status hs_grad_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(inputs_check(c, err));
-    struct shape w = *infer_in(c, GR_W, 0);
-    TRY(infer_like(c, GR_X, 0, err));
-    if (c->attr[AT_SPARSE].b)
-        TRY(infer_out_rows(c, 1, 0, DTYPE_FP32, -1, w.dims[1], w.dims[0], err));
-    else
-        TRY(infer_like(c, GR_W, 1, err));
-    return infer_has(c, GR_BIAS) ? infer_like(c, GR_BIAS, 2, err) : SKIFF_OK;
+    return class_grads_infer(c, &grad_slots, err);
 }
 
 /* The nodes of all paths, ascending, each once. */
@@ -186,31 +181,6 @@ static enum skiff_status nodes_of(struct kernel *k, const struct path *p, int64_
     }
     *out = ids;
     *count = ids_unique(ids, m);
-    return SKIFF_OK;
-}
-
-/* Sizes and clears the outputs; *ids is set for a sparse W@GRAD. */
-static enum skiff_status grads_init(struct kernel *k, const struct path *p, int64_t n,
-                                    int64_t **ids, int64_t *count, struct skiff_error *err)
-{
-    const struct tensor *x = kernel_in(k, GR_X), *w = kernel_in(k, GR_W);
-    *ids = NULL;
-    TRY(kernel_out_resize(k, 0, 0, DTYPE_FP32, &x->shape, err));
-    if (kernel_wants(k, 2))
-        TRY(kernel_out_resize(k, 2, 0, DTYPE_FP32, &kernel_in(k, GR_BIAS)->shape, err));
-    if (kernel_wants(k, 1) && k->attr[AT_SPARSE].b) {
-        struct skiff_tensor *dw = kernel_out_value(k, 1, 0);
-        TRY(nodes_of(k, p, n, ids, count, err));
-        TRY(value_as_rows(dw, DTYPE_FP32, (size_t)*count, w->shape.dims[1], w->shape.dims[0], err));
-        rows_move(dw->sel.rows, *ids, *count, sizeof(int64_t));
-    } else {
-        TRY(kernel_out_resize(k, 1, 0, DTYPE_FP32, &w->shape, err));
-    }
-    for (int s = 0; s < 3; s++)
-        if (kernel_wants(k, s)) {
-            tensor_drop_lod(kernel_out(k, s));
-            floats_zero(tensor_f32(kernel_out(k, s)), tensor_numel(kernel_out(k, s)));
-        }
     return SKIFF_OK;
 }
 
@@ -233,14 +203,13 @@ static enum skiff_status grad_inputs_check(const struct kernel *k, const struct 
 
 static enum skiff_status hs_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct tensor *x = kernel_in(k, GR_X), *w = kernel_in(k, GR_W);
     struct path p = path_of(k);
-    int64_t n = x->shape.dims[0], width = x->shape.dims[1], *ids, count = 0;
+    struct class_grads g;
+    int64_t n = kernel_in(k, GR_X)->shape.dims[0], *ids = NULL, count = 0;
     TRY(grad_inputs_check(k, &p, n, err));
-    TRY(grads_init(k, &p, n, &ids, &count, err));
-    float *dx = kernel_wants(k, 0) ? tensor_f32(kernel_out(k, 0)) : NULL;
-    float *dw = kernel_wants(k, 1) ? tensor_f32(kernel_out(k, 1)) : NULL;
-    float *db = kernel_wants(k, 2) ? tensor_f32(kernel_out(k, 2)) : NULL;
+    if (class_grads_sparse(k, &grad_slots))
+        TRY(nodes_of(k, &p, n, &ids, &count, err));
+    TRY(class_grads_init(&g, k, &grad_slots, ids, count, err));
     for (int64_t i = 0; i < n; i++) {
         int64_t label = tensor_int_at(kernel_in(k, GR_LABEL), i), node;
         float dout = tensor_f32(kernel_in(k, GR_DOUT))[i];
@@ -248,13 +217,7 @@ static enum skiff_status hs_grad_run(struct kernel *k, struct skiff_error *err)
         for (int64_t j = 0; path_step(&p, i, label, j, &node, &bit); j++) {
             float pre = tensor_f32(kernel_in(k, GR_PRE))[i * p.columns + j];
             float dz = (1.0f - expf(-pre) - (bit ? 1.0f : 0.0f)) * dout;
-            if (db)
-                db[node] += dz;
-            if (dx)
-                math_axpy_f32(width, dz, tensor_f32(w) + node * width, dx + i * width);
-            if (dw)
-                math_axpy_f32(width, dz, tensor_f32(x) + i * width,
-                              dw + (ids ? ids_find(ids, count, node) : node) * width);
+            class_grads_add(&g, i, node, dz);
         }
     }
     return SKIFF_OK;

@@ -15,8 +15,7 @@
  * is_sparse: Weight@GRAD holds the classes that were seen, ascending, each once. */
 #include <math.h>
 
-#include "ops/seq_common.h"
-#include "tensor/math.h"
+#include "ops/loss/class_grads.h"
 
 enum {
     IN_INPUT,
@@ -235,16 +234,12 @@ static enum skiff_status nce_run(struct kernel *k, struct skiff_error *err)
 
 /* ---- gradient ---- */
 
+static const struct class_slots grad_slots = {IN_INPUT, IN_WEIGHT, IN_BIAS, AT_SPARSE};
+
 static enum skiff_status nce_grad_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(nce_check(c, err));
-    struct shape w = *infer_in(c, IN_WEIGHT, 0);
-    TRY(infer_like(c, IN_INPUT, 0, err));
-    if (c->attr[AT_SPARSE].b)
-        TRY(infer_out_rows(c, 1, 0, DTYPE_FP32, -1, w.dims[1], w.dims[0], err));
-    else
-        TRY(infer_like(c, IN_WEIGHT, 1, err));
-    return infer_has(c, IN_BIAS) ? infer_like(c, IN_BIAS, 2, err) : SKIFF_OK;
+    return class_grads_infer(c, &grad_slots, err);
 }
 
 static enum skiff_status unique_ids(struct kernel *k, const int64_t *ids, int64_t n, int64_t **out,
@@ -286,30 +281,6 @@ static enum skiff_status grad_check(const struct kernel *k, int64_t n, int64_t *
     return kernel_want_floats(k, GR_DCOST, n, err);
 }
 
-static enum skiff_status grads_init(struct kernel *k, int64_t nsamples, int64_t **ids,
-                                    int64_t *count, struct skiff_error *err)
-{
-    const struct tensor *w = kernel_in(k, IN_WEIGHT);
-    *ids = NULL;
-    TRY(kernel_out_resize(k, 0, 0, DTYPE_FP32, &kernel_in(k, IN_INPUT)->shape, err));
-    if (kernel_wants(k, 2))
-        TRY(kernel_out_resize(k, 2, 0, DTYPE_FP32, &kernel_in(k, IN_BIAS)->shape, err));
-    if (kernel_wants(k, 1) && k->attr[AT_SPARSE].b) {
-        struct skiff_tensor *dw = kernel_out_value(k, 1, 0);
-        TRY(unique_ids(k, tensor_i64(kernel_in(k, GR_SAMPLE_LABELS)), nsamples, ids, count, err));
-        TRY(value_as_rows(dw, DTYPE_FP32, (size_t)*count, w->shape.dims[1], w->shape.dims[0], err));
-        rows_move(dw->sel.rows, *ids, *count, sizeof(int64_t));
-    } else {
-        TRY(kernel_out_resize(k, 1, 0, DTYPE_FP32, &w->shape, err));
-    }
-    for (int s = 0; s < 3; s++)
-        if (kernel_wants(k, s)) {
-            tensor_drop_lod(kernel_out(k, s));
-            floats_zero(tensor_f32(kernel_out(k, s)), tensor_numel(kernel_out(k, s)));
-        }
-    return SKIFF_OK;
-}
-
 static float dlogit(const struct kernel *k, const struct sampler *s, int64_t i, int64_t j,
                     int64_t samples, int64_t id)
 {
@@ -323,30 +294,21 @@ static float dlogit(const struct kernel *k, const struct sampler *s, int64_t i, 
 
 static enum skiff_status nce_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct tensor *x = kernel_in(k, IN_INPUT);
-    const float *w = tensor_f32(kernel_in(k, IN_WEIGHT));
-    int64_t n = x->shape.dims[0], width = x->shape.dims[1], samples = 0;
-    int64_t *ids, count = 0;
+    int64_t n = kernel_in(k, IN_INPUT)->shape.dims[0], samples = 0, *ids = NULL, count = 0;
+    struct class_grads g;
     struct sampler s;
     if (k->attr[AT_SAMPLER].i == SAMPLER_CUSTOM)
         TRY(kernel_want_floats(k, IN_PROBS, k->attr[AT_CLASSES].i, err));
     TRY(grad_check(k, n, &samples, err));
-    TRY(grads_init(k, n * samples, &ids, &count, err));
+    const int64_t *labels = tensor_i64(kernel_in(k, GR_SAMPLE_LABELS));
+    if (class_grads_sparse(k, &grad_slots))
+        TRY(unique_ids(k, labels, n * samples, &ids, &count, err));
+    TRY(class_grads_init(&g, k, &grad_slots, ids, count, err));
     sampler_init(&s, k);
-    float *dx = kernel_wants(k, 0) ? tensor_f32(kernel_out(k, 0)) : NULL;
-    float *dw = kernel_wants(k, 1) ? tensor_f32(kernel_out(k, 1)) : NULL;
-    float *db = kernel_wants(k, 2) ? tensor_f32(kernel_out(k, 2)) : NULL;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < samples; j++) {
-            int64_t id = tensor_i64(kernel_in(k, GR_SAMPLE_LABELS))[i * samples + j];
-            float d = dlogit(k, &s, i, j, samples, id);
-            if (db)
-                db[id] += d;
-            if (dx)
-                math_axpy_f32(width, d, w + id * width, dx + i * width);
-            if (dw)
-                math_axpy_f32(width, d, tensor_f32(x) + i * width,
-                              dw + (ids ? ids_find(ids, count, id) : id) * width);
+            int64_t id = labels[i * samples + j];
+            class_grads_add(&g, i, id, dlogit(k, &s, i, j, samples, id));
         }
     return SKIFF_OK;
 }
