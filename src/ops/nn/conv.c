@@ -308,52 +308,41 @@ static enum skiff_status columns_make(struct kernel *k, const struct conv *v, vo
 
 /* ---- the three products ---- */
 
-static enum skiff_status map_from_image(struct kernel *k, const struct conv *v, const void *image,
-                                        const void *filter, void *map, struct skiff_error *err)
+enum product { PRODUCT_MAP, PRODUCT_IMAGE, PRODUCT_FILTER }; /* which one comes of the others */
+
+static struct tensor *cleared(struct tensor *t)
+{
+    tensor_clear(t);
+    return t;
+}
+
+/* The product is added to its tensor, but a map, which is written. */
+static enum skiff_status multiply(struct kernel *k, const struct conv *v, enum product of,
+                                  const struct tensor *image, const struct tensor *filter,
+                                  const struct tensor *map, struct skiff_error *err)
 {
     int64_t width = map_width(v), filters = v->filters / v->groups, depth = columns_depth(v);
     void *columns;
     TRY(columns_make(k, v, &columns, err));
     for (int64_t i = 0; i < v->n * v->groups; i++) {
-        columns_walk(v, image_at(v, image, i), columns, false);
-        if (v->last)
-            gemm(v->dtype, true, true, width, filters, depth, 1.0f, columns, width,
-                 filter_at(v, filter, i), depth, 0.0f, map_at(v, map, i), v->filters);
+        void *part = image_at(v, image->data, i), *f = filter_at(v, filter->data, i),
+             *m = map_at(v, map->data, i);
+        if (of != PRODUCT_IMAGE)
+            columns_walk(v, part, columns, false);
+        if (of == PRODUCT_MAP && v->last)
+            gemm(v->dtype, true, true, width, filters, depth, 1.0f, columns, width, f, depth, 0.0f,
+                 m, v->filters);
+        else if (of == PRODUCT_MAP)
+            gemm(v->dtype, false, false, filters, width, depth, 1.0f, f, depth, columns, width,
+                 0.0f, m, width);
+        else if (of == PRODUCT_FILTER)
+            gemm(v->dtype, v->last, true, filters, depth, width, 1.0f, m, map_row(v), columns,
+                 width, 1.0f, f, depth);
         else
-            gemm(v->dtype, false, false, filters, width, depth, 1.0f, filter_at(v, filter, i),
-                 depth, columns, width, 0.0f, map_at(v, map, i), width);
-    }
-    return SKIFF_OK;
-}
-
-static enum skiff_status image_from_map(struct kernel *k, const struct conv *v, const void *map,
-                                        const void *filter, struct tensor *image,
-                                        struct skiff_error *err)
-{
-    int64_t width = map_width(v), filters = v->filters / v->groups, depth = columns_depth(v);
-    void *columns;
-    TRY(columns_make(k, v, &columns, err));
-    tensor_clear(image);
-    for (int64_t i = 0; i < v->n * v->groups; i++) {
-        gemm(v->dtype, true, v->last, depth, width, filters, 1.0f, filter_at(v, filter, i), depth,
-             map_at(v, map, i), map_row(v), 0.0f, columns, width);
-        columns_walk(v, image_at(v, image->data, i), columns, true);
-    }
-    return SKIFF_OK;
-}
-
-static enum skiff_status filter_from_both(struct kernel *k, const struct conv *v, const void *image,
-                                          const void *map, struct tensor *filter,
-                                          struct skiff_error *err)
-{
-    int64_t width = map_width(v), filters = v->filters / v->groups, depth = columns_depth(v);
-    void *columns;
-    TRY(columns_make(k, v, &columns, err));
-    tensor_clear(filter);
-    for (int64_t i = 0; i < v->n * v->groups; i++) {
-        columns_walk(v, image_at(v, image, i), columns, false);
-        gemm(v->dtype, v->last, true, filters, depth, width, 1.0f, map_at(v, map, i), map_row(v),
-             columns, width, 1.0f, filter_at(v, filter->data, i), depth);
+            gemm(v->dtype, true, v->last, depth, width, filters, 1.0f, f, depth, m, map_row(v),
+                 0.0f, columns, width);
+        if (of == PRODUCT_IMAGE)
+            columns_walk(v, part, columns, true);
     }
     return SKIFF_OK;
 }
@@ -403,8 +392,7 @@ static enum skiff_status conv_run(struct kernel *k, struct skiff_error *err)
     struct conv v;
     TRY(conv_of_kernel(k, conv_of, &v, err));
     struct tensor *out = kernel_out(k, 0);
-    TRY(map_from_image(k, &v, kernel_in(k, IN_INPUT)->data, kernel_in(k, IN_FILTER)->data,
-                       out->data, err));
+    TRY(multiply(k, &v, PRODUCT_MAP, kernel_in(k, IN_INPUT), kernel_in(k, IN_FILTER), out, err));
     if (!takes_bias(k->kind) || !kernel_has(k, FWD_BIAS))
         return SKIFF_OK;
     int64_t n = tensor_numel(out);
@@ -433,16 +421,18 @@ static enum skiff_status conv_grad_run(struct kernel *k, struct skiff_error *err
     TRY(conv_of_kernel(k, conv_of, &v, err));
     int64_t n = v.n * v.filters * map_width(&v);
     TRY(kernel_want_elements(k, IN_DOUT, v.dtype, n, err));
-    const void *dout = kernel_in(k, IN_DOUT)->data;
+    const struct tensor *dout = kernel_in(k, IN_DOUT);
     if (kernel_wants(k, 1))
-        TRY(filter_from_both(k, &v, kernel_in(k, IN_INPUT)->data, dout, kernel_out(k, 1), err));
+        TRY(multiply(k, &v, PRODUCT_FILTER, kernel_in(k, IN_INPUT), cleared(kernel_out(k, 1)), dout,
+                     err));
     if (kernel_wants(k, 0))
-        TRY(image_from_map(k, &v, dout, kernel_in(k, IN_FILTER)->data, kernel_out(k, 0), err));
+        TRY(multiply(k, &v, PRODUCT_IMAGE, cleared(kernel_out(k, 0)), kernel_in(k, IN_FILTER), dout,
+                     err));
     if (!kernel_grad(k, 2, IN_BIAS))
         return SKIFF_OK;
     tensor_clear(kernel_out(k, 2));
     DISPATCH_FLOAT(v.dtype, T, {
-        const T *d = dout;
+        const T *d = dout->data;
         T *dbias = kernel_out(k, 2)->data;
         for (int64_t i = 0; i < n; i++)
             dbias[filter_of(&v, i)] += d[i];
@@ -468,8 +458,8 @@ static enum skiff_status transpose_run(struct kernel *k, struct skiff_error *err
 {
     struct conv v;
     TRY(conv_of_kernel(k, transpose_of, &v, err));
-    return image_from_map(k, &v, kernel_in(k, IN_INPUT)->data, kernel_in(k, IN_FILTER)->data,
-                          kernel_out(k, 0), err);
+    return multiply(k, &v, PRODUCT_IMAGE, cleared(kernel_out(k, 0)), kernel_in(k, IN_FILTER),
+                    kernel_in(k, IN_INPUT), err);
 }
 
 static enum skiff_status transpose_grad_infer(struct infer *c, struct skiff_error *err)
@@ -485,12 +475,12 @@ static enum skiff_status transpose_grad_run(struct kernel *k, struct skiff_error
     struct conv v;
     TRY(conv_of_kernel(k, transpose_of, &v, err));
     TRY(kernel_want_elements(k, IN_DOUT, v.dtype, v.n * v.channels * image_width(&v), err));
-    const void *dout = kernel_in(k, IN_DOUT)->data;
+    const struct tensor *dout = kernel_in(k, IN_DOUT);
     if (kernel_wants(k, 1))
-        TRY(filter_from_both(k, &v, dout, kernel_in(k, IN_INPUT)->data, kernel_out(k, 1), err));
+        TRY(multiply(k, &v, PRODUCT_FILTER, dout, cleared(kernel_out(k, 1)), kernel_in(k, IN_INPUT),
+                     err));
     if (kernel_wants(k, 0))
-        TRY(map_from_image(k, &v, dout, kernel_in(k, IN_FILTER)->data, kernel_out(k, 0)->data,
-                           err));
+        TRY(multiply(k, &v, PRODUCT_MAP, dout, kernel_in(k, IN_FILTER), kernel_out(k, 0), err));
     return SKIFF_OK;
 }
 
