@@ -45,6 +45,8 @@ struct bench {
     struct rpc_client *client;
     struct rpc_peer *peer;
     struct enrolment *enrolment;
+    struct ps_bound *bound; /* the server's variables, by number */
+    uint32_t nbound;
     double seconds;
     bool keyed, sparse_table;
 };
@@ -164,25 +166,31 @@ static struct blob *finish(struct wire_writer *w)
     return body;
 }
 
+static uint32_t number_of(const struct bench *b, const char *name, bool pushed)
+{
+    for (uint32_t i = 0; i < b->nbound; i++)
+        if (!strcmp(b->bound[i].name, name) &&
+            !(b->bound[i].use & (PS_PUSH_DENSE | PS_PUSH_ROWS)) == !pushed)
+            return i;
+    fprintf(stderr, "the server has no variable %s\n", name);
+    exit(1);
+}
+
 static void write_push(const struct bench *b, struct wire_writer *w, const int64_t *ids)
 {
     static float g[BATCH * (WIDTH + MARKS)];
     int width = b->sparse_table ? WIDTH + MARKS : WIDTH;
-    struct ps_item item = {.dtype = DTYPE_FP32,
-                           .ndim = 2,
-                           .dims = {BATCH, width},
-                           .nrows = BATCH,
-                           .has_rows = true,
-                           .rows = (const unsigned char *)ids,
-                           .data = (const unsigned char *)g,
-                           .bytes = (size_t)(BATCH * width) * sizeof *g};
-    struct ps_exchange x = {.items = &item, .nitems = 1};
+    struct ps_piece piece = {.nrows = BATCH,
+                             .has_rows = true,
+                             .rows = (const unsigned char *)ids,
+                             .data = (const unsigned char *)g,
+                             .bytes = (size_t)(BATCH * width) * sizeof *g};
     for (int i = 0; b->sparse_table && i < BATCH; i++)
         g[i * width + 1] = 1; /* show */
     for (int i = 0; i < b->plan->nslices; i++)
         if (!strcmp(b->plan->slices[i].param, "table"))
-            snprintf(item.name, sizeof item.name, "%s", b->plan->slices[i].pushed.v[0]);
-    ps_write_exchange(w, &x);
+            piece.number = number_of(b, b->plan->slices[i].pushed.v[0], true);
+    ps_write_exchange(w, &(struct ps_exchange){0}, &piece, 1);
 }
 
 static struct blob *rows_body(const struct bench *b, bool push, uint64_t which)
@@ -194,7 +202,7 @@ static struct blob *rows_body(const struct bench *b, bool push, uint64_t which)
     if (push)
         write_push(b, &w, ids);
     else
-        ps_write_pull_rows(&w, "table", 0, 0, ids, BATCH);
+        ps_write_pull_rows(&w, number_of(b, "table", false), 0, 0, ids, BATCH);
     return finish(&w);
 }
 
@@ -203,31 +211,29 @@ static struct blob *dense_body(struct bench *b, size_t *bytes)
 {
     int n = split_plan(b->split)->nplacement, count = 0;
     const struct skiff_placement *p = split_plan(b->split)->placement;
-    struct ps_item *items = mem_alloc_or_die((size_t)n * sizeof *items);
-    char(*want)[PS_NAME] = mem_alloc_or_die((size_t)n * sizeof *want);
+    struct ps_piece *pieces = mem_alloc_or_die((size_t)n * sizeof *pieces);
+    uint32_t *want = mem_alloc_or_die((size_t)n * sizeof *want);
     struct wire_writer w;
+    char name[PS_NAME];
     *bytes = 0;
     for (int i = 0; i < n; i++) {
         if (p[i].remote || p[i].state)
             continue;
-        struct ps_item *item = &items[count];
-        snprintf(item->name, PS_NAME, "%s@GRAD", p[i].origin);
-        snprintf(want[count++], PS_NAME, "%s", p[i].slice);
-        item->dtype = DTYPE_FP32;
+        struct ps_piece *piece = &pieces[count];
         struct shape shape = placement_shape(&p[i]);
-        item->ndim = shape.ndim;
-        memcpy(item->dims, shape.dims, sizeof item->dims);
-        item->bytes = (size_t)shape_numel(&shape) * sizeof(float);
-        item->data = mem_alloc_or_die(item->bytes);
-        *bytes += item->bytes;
+        snprintf(name, sizeof name, "%s@GRAD", p[i].origin);
+        want[count++] = number_of(b, p[i].slice, false);
+        piece->number = number_of(b, name, true);
+        piece->bytes = (size_t)shape_numel(&shape) * sizeof(float);
+        piece->data = mem_alloc_or_die(piece->bytes);
+        *bytes += piece->bytes;
     }
-    struct ps_exchange x = {.items = items, .want = want};
-    x.nitems = x.nwant = (uint32_t)count;
+    struct ps_exchange x = {.nwant = (uint32_t)count, .want = (const uint8_t *)want};
     writer_init(&w);
-    ps_write_exchange(&w, &x);
+    ps_write_exchange(&w, &x, pieces, (uint32_t)count);
     for (int i = 0; i < count; i++)
-        free((void *)items[i].data);
-    free(items);
+        free((void *)pieces[i].data);
+    free(pieces);
     free(want);
     return finish(&w);
 }
@@ -255,6 +261,15 @@ static void wait_for(struct rpc_call *call)
     blob_unref(reply);
 }
 
+static void read_numbers(struct bench *b)
+{
+    struct skiff_error err;
+    struct blob *reply = NULL;
+    check(rpc_wait(start(b, PS_BIND, NULL), &reply, &err), &err);
+    check(ps_read_bound(reply, &b->bound, &b->nbound, &err), &err);
+    blob_unref(reply);
+}
+
 /* Rows are created when they are first pulled, or (sparse tables) pushed. */
 static void make_rows(struct bench *b)
 {
@@ -267,7 +282,7 @@ static void make_rows(struct bench *b)
         if (b->sparse_table)
             write_push(b, &w, ids);
         else
-            ps_write_pull_rows(&w, "table", 0, 0, ids, BATCH);
+            ps_write_pull_rows(&w, number_of(b, "table", false), 0, 0, ids, BATCH);
         struct blob *body = finish(&w);
         wait_for(start(b, b->sparse_table ? PS_EXCHANGE : PS_PULL_ROWS, body));
         blob_unref(body);
@@ -337,6 +352,7 @@ int main(int argc, char **argv)
     make_net(&b);
     start_server(&b);
     start_client(&b);
+    read_numbers(&b);
     make_rows(&b);
     double pull = bench_rows(&b, PS_PULL_ROWS, "pull of rows");
     double push =
@@ -349,6 +365,7 @@ int main(int argc, char **argv)
     enrolment_destroy(b.enrolment);
     node_destroy(b.node);
     server_destroy(b.server);
+    free(b.bound);
     program_destroy(b.main);
     program_destroy(b.startup);
     server_plan_destroy(b.plan);

@@ -51,6 +51,7 @@ void comm_var_deinit(struct comm_var *v)
     free((void *)v->slices.names);
     free((void *)v->slices.endpoints);
     free((void *)v->slices.sections);
+    session_unbind(v->bound);
     free(v->origin);
     *v = (struct comm_var){0};
 }
@@ -106,6 +107,69 @@ void comm_pulls(struct comm *c, struct session_pull *out)
     for (int i = 0; i < c->nrecvs; i++)
         out[i] = (struct session_pull){.from = c->recvs[i].slices,
                                        .out = scope_var(c->scope, c->recvs[i].origin)};
+}
+
+/* ---- numbers ---- */
+
+enum skiff_status comm_bind(const struct session *s, struct comm_var *v, uint32_t use,
+                            struct skiff_error *err)
+{
+    if (v->bound)
+        return SKIFF_OK;
+    TRY(session_bind(s, &v->slices, use, &v->bound, err));
+    v->slices.bound = v->bound;
+    return SKIFF_OK;
+}
+
+static enum skiff_status bind_recvs(struct comm *c, struct skiff_error *err)
+{
+    for (int i = 0; i < c->nrecvs; i++)
+        TRY(comm_bind(c->session, &c->recvs[i], PS_PULL_WHOLE, err));
+    return SKIFF_OK;
+}
+
+struct comm_table {
+    struct comm_var var;
+    const struct session *session;
+    struct comm_table *next;
+};
+
+/* Locked. */
+static struct comm_table *add_table(struct comm *c, const struct session *s,
+                                    const struct job_slices *table)
+{
+    struct comm_table *t = mem_alloc_or_die(sizeof *t);
+    slices_copy(&t->var, table);
+    t->session = s;
+    t->next = c->tables;
+    c->tables = t;
+    return t;
+}
+
+enum skiff_status comm_table(struct comm *c, const struct session *s,
+                             const struct job_slices *table, const struct job_slices **out,
+                             struct skiff_error *err)
+{
+    pthread_mutex_lock(&c->lock);
+    struct comm_table *t = c->tables;
+    while (t && (t->session != s || strcmp(t->var.origin, table->origin)))
+        t = t->next;
+    if (!t)
+        t = add_table(c, s, table);
+    enum skiff_status status = comm_bind(s, &t->var, PS_PULL_ROWS_OF, err);
+    pthread_mutex_unlock(&c->lock);
+    *out = &t->var.slices;
+    return status;
+}
+
+static void tables_destroy(struct comm *c)
+{
+    while (c->tables) {
+        struct comm_table *t = c->tables;
+        c->tables = t->next;
+        comm_var_deinit(&t->var);
+        free(t);
+    }
 }
 
 /* ---- creation ---- */
@@ -215,7 +279,8 @@ static enum skiff_status open_locked(struct comm *c, struct skiff_error *err)
     if (c->options.host.open)
         TRY(c->options.host.open(c->options.host.self, err));
     TRY(open_own(c, err));
-    return session_open(&c->options.session, &c->session, err);
+    TRY(session_open(&c->options.session, &c->session, err));
+    return bind_recvs(c, err);
 }
 
 enum skiff_status comm_open(struct comm *c, struct session **out, struct skiff_error *err)
@@ -423,6 +488,7 @@ void comm_job_destroy(struct job *j)
     for (int i = 0; i < c->nrecvs; i++)
         comm_var_deinit(&c->recvs[i]);
     free(c->recvs);
+    tables_destroy(c);
     job_plan_unref(c->options.plan);
     job_plan_unref(c->options.own);
     free((char *)c->options.session.job);

@@ -13,42 +13,61 @@ void gather_init(struct gather *g)
     memset(g, 0, sizeof *g);
     pthread_mutex_init(&g->lock, NULL);
     cond_init(&g->changed);
-    str_map_init(&g->vars);
 }
 
 void gather_deinit(struct gather *g)
 {
-    for (size_t i = 0; i < g->vars.count; i++) {
-        struct gather_var *v = g->vars.entries[i].value;
+    for (int i = 0; i < g->nvars; i++) {
+        struct gather_var *v = g->vars[i];
         value_deinit(&v->sum);
         comm_var_deinit(&v->var);
         pthread_mutex_destroy(&v->lock);
         free(v);
     }
-    str_map_deinit(&g->vars);
+    free(g->vars);
     pthread_cond_destroy(&g->changed);
     pthread_mutex_destroy(&g->lock);
 }
 
-static struct gather_var *gather_find(struct gather *g, const struct job_slices *to, bool merge_add)
+/* Locked. */
+static enum skiff_status add_var(struct gather *g, const struct session *s,
+                                 const struct job_slices *to, bool merge_add,
+                                 struct gather_var **out, struct skiff_error *err)
 {
-    pthread_mutex_lock(&g->lock);
-    struct gather_var *v = str_map_get(&g->vars, to->origin);
-    if (!v) {
-        v = mem_alloc_or_die(sizeof *v);
-        slices_copy(&v->var, to);
-        v->merge_add = merge_add;
-        pthread_mutex_init(&v->lock, NULL);
-        str_map_put(&g->vars, v->var.origin, v);
-    }
-    pthread_mutex_unlock(&g->lock);
-    return v;
+    struct gather_var *v = mem_alloc_or_die(sizeof *v);
+    slices_copy(&v->var, to);
+    v->merge_add = merge_add;
+    pthread_mutex_init(&v->lock, NULL);
+    g->vars = mem_grow_or_die(g->vars, (size_t)(g->nvars + 1) * sizeof(struct gather_var *));
+    g->vars[g->nvars++] = *out = v;
+    return s ? comm_bind(s, &v->var, PS_PUSH_DENSE | PS_PUSH_ROWS, err) : SKIFF_OK;
 }
 
-enum skiff_status gather_add(struct gather *g, const struct job_slices *to,
+/* Threads send their variables in the same order in every step, so the one after the last that was
+ * found is tried first. */
+static enum skiff_status gather_find(struct gather *g, const struct session *s,
+                                     const struct job_slices *to, bool merge_add,
+                                     struct gather_var **out, struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    pthread_mutex_lock(&g->lock);
+    int i = 0;
+    while (i < g->nvars && strcmp(g->vars[(g->next + i) % g->nvars]->var.origin, to->origin))
+        i++;
+    if (i < g->nvars)
+        *out = g->vars[(g->next + i) % g->nvars];
+    else
+        status = add_var(g, s, to, merge_add, out, err);
+    g->next = (g->next + i + 1) % g->nvars;
+    pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
+enum skiff_status gather_add(struct gather *g, const struct session *s, const struct job_slices *to,
                              const struct skiff_tensor *x, bool merge_add, struct skiff_error *err)
 {
-    struct gather_var *v = gather_find(g, to, merge_add);
+    struct gather_var *v;
+    TRY(gather_find(g, s, to, merge_add, &v, err));
     pthread_mutex_lock(&v->lock);
     enum skiff_status status = sum_add(&v->sum, v->n, x, v->var.origin, err);
     if (status == SKIFF_OK)
@@ -62,10 +81,10 @@ static enum skiff_status gather_run(struct gather *g, struct comm *c, gather_exc
                                     struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct session_push *pushes = mem_alloc_or_die((g->vars.count + 1) * sizeof *pushes);
+    struct session_push *pushes = mem_alloc_or_die((size_t)(g->nvars + 1) * sizeof *pushes);
     int n = 0;
-    for (size_t i = 0; i < g->vars.count; i++) {
-        struct gather_var *v = g->vars.entries[i].value;
+    for (int i = 0; i < g->nvars; i++) {
+        struct gather_var *v = g->vars[i];
         if (!v->n)
             continue;
         TRY_OUT(sum_finish(&v->sum, v->n, !v->merge_add, err));
@@ -73,8 +92,8 @@ static enum skiff_status gather_run(struct gather *g, struct comm *c, gather_exc
     }
     TRY_OUT(exchange(c, pushes, n, err));
 out:
-    for (size_t i = 0; i < g->vars.count; i++)
-        ((struct gather_var *)g->vars.entries[i].value)->n = 0;
+    for (int i = 0; i < g->nvars; i++)
+        g->vars[i]->n = 0;
     free(pushes);
     return status;
 }

@@ -89,8 +89,8 @@ static void *work(void *arg)
     value_as_tensor(&x, DTYPE_FP32, &one, NULL);
     for (int r = 0; r < t->rounds; r++) {
         *tensor_f32(&x.tensor) = (float)(t->index + r);
-        gather_add(&gather, &mean, &x, false, NULL);
-        gather_add(&gather, &count, &x, true, NULL);
+        gather_add(&gather, NULL, &mean, &x, false, NULL);
+        gather_add(&gather, NULL, &count, &x, true, NULL);
         t->failures += gather_barrier(&gather, NULL, exchange, &err) < 0;
     }
     gather_end(&gather);

@@ -58,6 +58,19 @@ enum skiff_status geo_rows_init(struct geo_rows *g, const struct job_plan *plan,
     return SKIFF_OK;
 }
 
+enum skiff_status geo_rows_bind(struct comm *c, struct geo_rows *g, struct skiff_error *err)
+{
+    const uint32_t pushes = PS_PUSH_DENSE | PS_PUSH_ROWS;
+    for (int i = 0; i < g->n; i++) {
+        struct geo_table *t = &g->tables[i];
+        TRY(comm_bind(c->session, &t->var, PS_PULL_ROWS_OF, err));
+        TRY(comm_bind(c->session, &t->delta, pushes, err));
+        TRY(comm_bind(c->own, &t->own_var, PS_PULL_ROWS_OF, err));
+        TRY(comm_bind(c->own, &t->own_delta, pushes, err));
+    }
+    return SKIFF_OK;
+}
+
 void geo_rows_deinit(struct geo_rows *g)
 {
     for (int i = 0; i < g->n; i++) {

@@ -37,6 +37,8 @@ struct geo_rows {
 
 enum skiff_status geo_rows_init(struct geo_rows *g, const struct job_plan *plan,
                                 const struct job_plan *own, struct skiff_error *err);
+/* The sessions are open. */
+enum skiff_status geo_rows_bind(struct comm *c, struct geo_rows *g, struct skiff_error *err);
 void geo_rows_deinit(struct geo_rows *g);
 struct geo_table *geo_rows_find(struct geo_rows *g, const char *table); /* NULL: none */
 

@@ -27,14 +27,17 @@ static int64_t padding_index(const struct job_lookup *l)
     return -1;
 }
 
-static enum skiff_status ask(struct session *s, const struct job_lookup *l, bool prefetch,
-                             uint64_t after, struct job_prefetch *out, struct skiff_error *err)
+static enum skiff_status ask(struct comm *c, struct session *s, const struct job_lookup *l,
+                             bool prefetch, uint64_t after, struct job_prefetch *out,
+                             struct skiff_error *err)
 {
+    const struct job_slices *table;
     const int64_t *ids = tensor_i64(l->ids[0]);
     size_t n = (size_t)tensor_numel(l->ids[0]);
     *out = (struct job_prefetch){.padding = padding_index(l)};
+    TRY(comm_table(c, s, &l->table, &table, err));
     if (out->padding < 0)
-        return session_rows_ask(s, &l->table, ids, n, prefetch, after, &out->rows, err);
+        return session_rows_ask(s, table, ids, n, prefetch, after, &out->rows, err);
     if (n == 1)
         return SKIFF_OK;
     size_t before = (size_t)out->padding;
@@ -42,7 +45,7 @@ static enum skiff_status ask(struct session *s, const struct job_lookup *l, bool
     memcpy(others, ids, before * sizeof *others);
     memcpy(others + before, ids + before + 1, (n - before - 1) * sizeof *others);
     enum skiff_status status =
-        session_rows_ask(s, &l->table, others, n - 1, prefetch, after, &out->rows, err);
+        session_rows_ask(s, table, others, n - 1, prefetch, after, &out->rows, err);
     free(others);
     return status;
 }
@@ -72,7 +75,7 @@ enum skiff_status comm_job_lookup_prefetch(struct job *j, const struct job_looku
         return SKIFF_OK;
     TRY(comm_open(c, &s, err));
     struct job_prefetch *a = mem_alloc_or_die(sizeof *a);
-    enum skiff_status status = ask(s, l, true, after, a, err);
+    enum skiff_status status = ask(c, s, l, true, after, a, err);
     if (status < 0)
         free(a);
     else
@@ -105,9 +108,11 @@ bool comm_job_on_disk(struct job *j, const char *table)
 /* Padding ids are included: servers find no row for them. */
 void comm_job_lookup_announce(struct job *j, const struct job_lookup *l)
 {
+    struct comm *c = (struct comm *)j;
+    const struct job_slices *table;
     struct session *s;
-    if (comm_open((struct comm *)j, &s, NULL) == SKIFF_OK)
-        session_prefetch_rows(s, &l->table, tensor_i64(l->ids[0]), (size_t)tensor_numel(l->ids[0]));
+    if (comm_open(c, &s, NULL) == SKIFF_OK && comm_table(c, s, &l->table, &table, NULL) == SKIFF_OK)
+        session_prefetch_rows(s, table, tensor_i64(l->ids[0]), (size_t)tensor_numel(l->ids[0]));
 }
 
 /* ---- any lists ---- */
@@ -149,9 +154,10 @@ static void spread(const struct lookup_ids *w, const struct job_lookup *l, int64
     }
 }
 
-enum skiff_status comm_lookup(struct session *s, const struct job_lookup *l,
+enum skiff_status comm_lookup(struct comm *c, struct session *s, const struct job_lookup *l,
                               struct skiff_error *err)
 {
+    const struct job_slices *table;
     struct lookup_ids w = {0};
     struct job_prefetch one;
     size_t total = 0;
@@ -160,9 +166,10 @@ enum skiff_status comm_lookup(struct session *s, const struct job_lookup *l,
     if (!l->n)
         return SKIFF_OK;
     if (l->distinct && l->n == 1) {
-        TRY(ask(s, l, false, 0, &one, err));
+        TRY(ask(c, s, l, false, 0, &one, err));
         return take(&one, l->out[0], err);
     }
+    TRY(comm_table(c, s, &l->table, &table, err));
     int64_t width = l->out[0]->shape.dims[l->out[0]->shape.ndim - 1];
     for (int i = 0; i < l->n; i++)
         total += (size_t)tensor_numel(l->ids[i]);
@@ -173,7 +180,7 @@ enum skiff_status comm_lookup(struct session *s, const struct job_lookup *l,
     id_map_init(&w.map);
     id_map_reset(&w.map, total);
     w.n = lookup_distinct(&w.map, l, w.ids);
-    status = w.n ? session_pull_rows(s, &l->table, w.ids, w.n, width, w.rows, err) : SKIFF_OK;
+    status = w.n ? session_pull_rows(s, table, w.ids, w.n, width, w.rows, err) : SKIFF_OK;
     if (status == SKIFF_OK)
         spread(&w, l, width);
     id_map_deinit(&w.map);
@@ -187,5 +194,5 @@ enum skiff_status comm_job_lookup(struct job *j, const struct job_lookup *l,
     struct comm *c = (struct comm *)j;
     struct session *s;
     TRY(comm_open(c, &s, err));
-    return c->mode->lookup ? c->mode->lookup(c, l, err) : comm_lookup(s, l, err);
+    return c->mode->lookup ? c->mode->lookup(c, l, err) : comm_lookup(c, s, l, err);
 }

@@ -44,10 +44,11 @@ struct comm_mode {
     bool (*prefetch)(struct comm *c, uint64_t *after);
 };
 
-/* A variable and its slices; strings are copies. */
+/* A variable and its slices; strings are copies. Bound at its first use (comm_bind). */
 struct comm_var {
     char *origin;
     struct job_slices slices;
+    struct session_binding *bound;
 };
 
 struct comm {
@@ -63,8 +64,9 @@ struct comm {
     struct skiff_scope *scope; /* a reference, from start on */
     struct comm_var *recvs;    /* parameters that trainers hold; direct: slices, one by one */
     int nrecvs;
-    struct metrics *metrics; /* of the session with the job's servers */
-    void *state;             /* the mode's */
+    struct comm_table *tables; /* that were looked up; grows under lock, entries stay */
+    struct metrics *metrics;   /* of the session with the job's servers */
+    void *state;               /* the mode's */
 };
 
 void slices_copy(struct comm_var *to, const struct job_slices *from);
@@ -75,17 +77,26 @@ void slices_placed(struct comm_var *to, const struct skiff_placement *slices, in
 int slices_count(const struct job_plan *plan, int first);
 void comm_var_deinit(struct comm_var *v);
 
+/* Sets the numbers of the slices at this session, always the same one. use: of enum ps_use;
+ * one caller at a time. */
+enum skiff_status comm_bind(const struct session *s, struct comm_var *v, uint32_t use,
+                            struct skiff_error *err);
+/* The bound slices of a table that is looked up at this session; any thread. */
+enum skiff_status comm_table(struct comm *c, const struct session *s,
+                             const struct job_slices *table, const struct job_slices **out,
+                             struct skiff_error *err);
 /* Opens the session if needed (and c->own with it). */
 enum skiff_status comm_open(struct comm *c, struct session **out, struct skiff_error *err);
 /* Writes the ids of a look-up, each once, without the padding id, to out, which has space for all;
  * returns their number. The map must be empty; it holds their indexes afterwards. */
 size_t lookup_distinct(struct id_map *map, const struct job_lookup *l, int64_t *out);
 /* Rows for lists of ids, each id requested once. */
-enum skiff_status comm_lookup(struct session *s, const struct job_lookup *l,
+enum skiff_status comm_lookup(struct comm *c, struct session *s, const struct job_lookup *l,
                               struct skiff_error *err);
 /* Fails when the communicator is not started (or stopped). */
 enum skiff_status comm_check_running(const struct comm *c, struct skiff_error *err);
-/* The parameters in the scope as pulls: recvs of them. Fills the caller's array. */
+/* The parameters in the scope as pulls: recvs of them. Fills the caller's array. The session is
+ * open. */
 void comm_pulls(struct comm *c, struct session_pull *out);
 
 /* ---- sums over threads or batches ---- */
@@ -109,8 +120,9 @@ struct gather_var {
 struct gather {
     pthread_mutex_t lock; /* guards all below; a leaf */
     pthread_cond_t changed;
-    struct str_map vars; /* origin -> gather_var */
-    int threads;         /* that take part; 0: none has begun, each exchanges alone */
+    struct gather_var **vars;
+    int nvars, next; /* next: the one that is probably sent next */
+    int threads;     /* that take part; 0: none has begun, each exchanges alone */
     int arrived;
     uint64_t requests;
     bool busy;
@@ -120,7 +132,8 @@ struct gather {
 
 void gather_init(struct gather *g);
 void gather_deinit(struct gather *g);
-enum skiff_status gather_add(struct gather *g, const struct job_slices *to,
+/* A variable that is new is bound at the session (NULL: it is not). */
+enum skiff_status gather_add(struct gather *g, const struct session *s, const struct job_slices *to,
                              const struct skiff_tensor *x, bool merge_add, struct skiff_error *err);
 /* The batch of this thread is complete. The last thread to arrive runs `exchange` with everything
  * that was added, averaged over the threads that added it; all get its result. */

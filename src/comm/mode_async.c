@@ -259,6 +259,7 @@ static enum skiff_status push(struct comm *c, const struct taken *taken, int n, 
     for (int i = 0; i < n; i++) {
         struct skiff_tensor *sum;
         TRY_OUT(merge(c, &taken[i], &sum, err));
+        TRY_OUT(comm_bind(c->session, &taken[i].q->var, PS_PUSH_DENSE | PS_PUSH_ROWS, err));
         if (sum)
             pushes[npush++] = (struct session_push){.to = taken[i].q->var.slices, .x = sum};
     }

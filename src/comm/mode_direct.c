@@ -53,9 +53,9 @@ static enum skiff_status direct_send(struct comm *c, const struct job_slices *to
     struct direct_state *s = c->state;
     struct session *session;
     struct session_push push = {.to = *to, .x = x};
-    if (is_sync(c))
-        return gather_add(&s->gather, to, x, merge_add, err);
     TRY(comm_open(c, &session, err));
+    if (is_sync(c))
+        return gather_add(&s->gather, session, to, x, merge_add, err);
     return session_exchange(session, 0, 0, &push, 1, NULL, 0, err);
 }
 

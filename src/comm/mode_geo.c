@@ -143,9 +143,21 @@ out:
     return status;
 }
 
+static enum skiff_status bind_all(struct comm *c, struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    for (int i = 0; i < s->nparams; i++) {
+        struct geo_param *p = &s->params[i];
+        TRY(comm_bind(c->session, &p->var, PS_PULL_WHOLE, err));
+        TRY(comm_bind(c->session, &p->delta, PS_PUSH_DENSE | PS_PUSH_ROWS, err));
+    }
+    return geo_rows_bind(c, &s->rows, err);
+}
+
 static enum skiff_status geo_init(struct comm *c, struct skiff_error *err)
 {
     struct geo_state *s = c->state;
+    TRY(bind_all(c, err));
     TRY(fetch_tables(c, err));
     for (int i = 0; i < s->nparams; i++)
         TRY(value_copy(&s->params[i].old, s->params[i].train, err));
@@ -248,7 +260,7 @@ static enum skiff_status geo_lookup(struct comm *c, const struct job_lookup *l,
 {
     struct geo_state *s = c->state;
     TRY(geo_rows_merge(c, &s->rows, l, err));
-    return comm_lookup(c->own, l, err);
+    return comm_lookup(c, c->own, l, err);
 }
 
 /* ---- the communicator's thread ---- */

@@ -33,7 +33,7 @@ enum skiff_status step_send(struct comm *c, const struct job_slices *to,
 {
     struct step_state *s = c->state;
     TRY(comm_check_running(c, err));
-    return gather_add(&s->gather, to, x, merge_add, err);
+    return gather_add(&s->gather, c->session, to, x, merge_add, err);
 }
 
 static enum skiff_status exchange(struct comm *c, const struct session_push *pushes, int n,

@@ -455,6 +455,7 @@ static struct session *session_create(const struct session_options *options)
     s->options.endpoints = (const char *const *)s->endpoints;
     s->peers = mem_alloc_or_die(n * sizeof *s->peers);
     s->shards = mem_alloc_or_die(n * sizeof *s->shards);
+    session_vars_init(s);
     s->silence = (options->silence_ms > 0 ? options->silence_ms : 10000) * CLOCK_MS + PING_SLACK;
     s->silence_ms = options->silence_ms > 0 ? options->silence_ms : 10000;
     s->request_ms = options->request_ms > 0 ? options->request_ms : 180000;
@@ -478,6 +479,8 @@ enum skiff_status session_open(const struct session_options *options, struct ses
     enum skiff_status status = open_node(s, err);
     if (status == SKIFF_OK)
         status = await_servers(s, deadline, err);
+    if (status == SKIFF_OK)
+        status = session_read_vars(s, err);
     if (status == SKIFF_OK)
         status = join(s, deadline, err);
     atomic_store(&s->watching, status == SKIFF_OK);
@@ -504,7 +507,7 @@ enum skiff_status session_pause(struct session *s, bool pause, struct skiff_erro
             struct wire_writer w;
             struct batch_request ask = {.server = i, .method = PS_EXCHANGE, .shard = shard};
             writer_init(&w);
-            ps_write_exchange(&w, &x);
+            ps_write_exchange(&w, &x, NULL, 0);
             TRY_OUT(writer_finish(&w, &ask.body, err));
             TRY_OUT(request_batch_start(r, at++, &ask, err, "%s of worker %d",
                                         pause ? "goodbye" : "return", s->options.worker));
@@ -563,6 +566,8 @@ void session_close(struct session *s)
     for (int i = 0; i < s->options.servers; i++)
         free(s->endpoints[i]);
     free(s->endpoints);
+    exchanges_destroy(s);
+    session_vars_deinit(s);
     free(s->open);
     free(s->peers);
     free(s->shards);

@@ -55,6 +55,13 @@ void session_close(struct session *s); /* leaves if it has not, frees; NULL is a
 int session_worker(const struct session *s);
 int session_server_of(const struct session *s, const char *endpoint); /* -1: unknown */
 
+/* Finds the numbers of a variable's slices on the servers, once; slices->bound may then be set to
+ * the binding, as long as the session is open. use: of enum ps_use, what is to be done with the
+ * slices. Without a binding, every call below finds them by name. */
+enum skiff_status session_bind(const struct session *s, const struct job_slices *slices,
+                               uint32_t use, struct session_binding **out, struct skiff_error *err);
+void session_unbind(struct session_binding *b); /* NULL is a no-op */
+
 /* One exchange with every server concerned, all in flight at the same time: pushes[i] (whole
  * values, split here into their slices; rows get local ids) and pulls[i] (filled from their
  * slices). With PS_END_STEP every server gets a message, even an empty one. */

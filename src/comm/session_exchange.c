@@ -2,12 +2,13 @@
  * the replies are put together again. Slices are written straight from the source memory; replies
  * are copied straight to their destination.
  *
- * One message carries all pushes to a shard and names all variables to be returned, so that a step
- * costs one round trip however many variables there are. Rows by id are partitioned in two passes,
- * like a counting sort: first the slice of each id, then ids and positions slice by slice. The rows
- * themselves are not moved: an item lists which rows of the value it takes (pick), and they are
- * gathered when the message is written. In sync mode slices without rows are sent too: the server
- * waits for every slice of a step. */
+ * One message carries all pushes to a shard and the numbers of all variables to be returned, so
+ * that a step costs one round trip however many variables there are. Numbers are those of bindings
+ * (session_bind.c); lists keep their memory from one exchange to the next. Rows by id are
+ * partitioned in two passes, like a counting sort: first the slice of each id, then ids and
+ * positions slice by slice. The rows themselves are not moved: a piece lists which rows of the
+ * value it takes (pick), and they are gathered when the message is written. In sync mode slices
+ * without rows are sent too: the server waits for every slice of a step. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,16 +64,26 @@ static size_t slices_of(const struct job_slices *slices, const int64_t *ends, co
     return n;
 }
 
+static enum skiff_status cut_reserve(struct rows_cut *c, size_t slots, size_t n,
+                                     struct skiff_error *err)
+{
+    size_t bytes = 3 * slots * sizeof(size_t) + n * (sizeof(int64_t) + sizeof(size_t)) +
+                   n * sizeof(int32_t) + 64;
+    void *p;
+    if (bytes <= c->cap)
+        return SKIFF_OK;
+    rows_cut_deinit(c);
+    TRY(mem_alloc(bytes + bytes / 4, "rows for servers", &p, err));
+    c->count = p;
+    c->cap = bytes + bytes / 4;
+    return SKIFF_OK;
+}
+
 enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *slices,
                                 const int64_t *ids, size_t n, struct skiff_error *err)
 {
     size_t slots = (size_t)slices->n;
-    void *p;
-    memset(c, 0, sizeof *c);
-    TRY(mem_alloc(3 * slots * sizeof(size_t) + n * (sizeof(int64_t) + sizeof(size_t)) +
-                      n * sizeof(int32_t) + 64,
-                  "rows for servers", &p, err));
-    c->count = p;
+    TRY(cut_reserve(c, slots, n, err));
     c->first = c->count + slots;
     int64_t *ends = (int64_t *)(c->first + slots);
     c->local = ends + slots;
@@ -82,11 +93,9 @@ enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *sli
         ends[k] = slices->sections ? slices_first(slices, (int)k + 1) : 0;
     memset(c->count, 0, slots * sizeof(size_t));
     size_t bad = slices_of(slices, ends, ids, n, where);
-    if (bad < n) {
-        rows_cut_deinit(c);
+    if (bad < n)
         return error_set(err, SKIFF_RANGE, "%s: id %lld is outside its %lld rows", slices->origin,
                          (long long)ids[bad], (long long)slices_first(slices, slices->n));
-    }
     for (size_t i = 0; i < n; i++)
         c->count[where[i]]++;
     size_t at = 0;
@@ -113,9 +122,9 @@ void rows_cut_deinit(struct rows_cut *c)
 
 struct request_message { /* for one shard of one server */
     int server, shard;
-    struct ps_item *items;
-    char (*want)[PS_NAME];
-    uint32_t nitems, nwant, items_cap, want_cap;
+    struct ps_piece *pieces;
+    uint32_t *want;
+    uint32_t npieces, nwant, pieces_cap, want_cap;
 };
 
 struct want_at { /* destination of a requested slice */
@@ -125,62 +134,156 @@ struct want_at { /* destination of a requested slice */
 
 struct session_exchange {
     struct session *session;
-    struct request_message *messages; /* of server i: from first[i] on, one per shard */
-    int *first, nmessages;
-    struct want_at **wants; /* per pull, per slice */
-    void **buffers;         /* buffers for rows */
-    int nbuffers;
+    struct session_exchange *next;    /* of those that are idle */
+    struct request_message *messages; /* session's nmessages */
+    struct want_at *wants;            /* slices of all pulls, in their order */
+    size_t nwants, wants_cap;
+    struct rows_cut *cuts; /* of pushes of rows */
+    int ncuts, cuts_cap;
+    struct ps_pieces *replies; /* per message */
 };
 
-static struct ps_item *message_item(struct request_message *m)
+static struct session_exchange *exchange_create(struct session *s)
 {
-    if (m->nitems == m->items_cap) {
-        m->items_cap = m->items_cap ? 2 * m->items_cap : 16;
-        m->items = mem_grow_or_die(m->items, m->items_cap * sizeof *m->items);
+    struct session_exchange *x = mem_alloc_or_die(sizeof *x);
+    x->session = s;
+    x->messages = mem_alloc_or_die((size_t)s->nmessages * sizeof *x->messages);
+    x->replies = mem_alloc_or_die((size_t)s->nmessages * sizeof *x->replies);
+    for (int i = 0; i < s->options.servers; i++)
+        for (int k = 0; k < s->shards[i]; k++)
+            x->messages[s->first[i] + k] = (struct request_message){.server = i, .shard = k};
+    return x;
+}
+
+static void exchange_destroy(struct session_exchange *x)
+{
+    for (int i = 0; i < x->session->nmessages; i++) {
+        free(x->messages[i].pieces);
+        free(x->messages[i].want);
     }
-    struct ps_item *item = &m->items[m->nitems++];
-    memset(item, 0, sizeof *item);
-    return item;
+    for (int i = 0; i < x->cuts_cap; i++)
+        rows_cut_deinit(&x->cuts[i]);
+    free(x->messages);
+    free(x->replies);
+    free(x->wants);
+    free(x->cuts);
+    free(x);
 }
 
-static struct request_message *message_for(struct session_exchange *x, int server, const char *name)
+void exchanges_destroy(struct session *s)
 {
-    int shard = ps_shard(name, x->session->shards[server]);
-    return &x->messages[x->first[server] + shard];
+    while (s->idle) {
+        struct session_exchange *x = s->idle;
+        s->idle = x->next;
+        exchange_destroy(x);
+    }
 }
 
-static void item_shape(struct ps_item *item, const char *name, const struct tensor *t, int64_t rows)
+static struct session_exchange *exchange_take(struct session *s)
 {
-    strcpy(item->name, name);
-    item->dtype = (uint32_t)t->dtype;
-    item->ndim = t->shape.ndim;
-    memcpy(item->dims, t->shape.dims, sizeof(int64_t) * (size_t)t->shape.ndim);
-    if (item->ndim)
-        item->dims[0] = rows;
+    pthread_mutex_lock(&s->lock);
+    struct session_exchange *x = s->idle;
+    if (x)
+        s->idle = x->next;
+    pthread_mutex_unlock(&s->lock);
+    if (!x)
+        return exchange_create(s);
+    for (int i = 0; i < s->nmessages; i++)
+        x->messages[i].npieces = x->messages[i].nwant = 0;
+    x->nwants = 0;
+    x->ncuts = 0;
+    return x;
 }
 
-static size_t row_bytes(const struct tensor *t)
+static void exchange_give_back(struct session_exchange *x)
 {
-    return (size_t)(t->shape.ndim ? shape_cols(&t->shape, 1) : 1) * dtype_size(t->dtype);
+    struct session *s = x->session;
+    pthread_mutex_lock(&s->lock);
+    x->next = s->idle;
+    s->idle = x;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static struct request_message *message_for(struct session_exchange *x, const struct bound_slice *b)
+{
+    return &x->messages[x->session->first[b->server] + b->shard];
+}
+
+static struct ps_piece *message_piece(struct request_message *m, uint32_t number)
+{
+    if (m->npieces == m->pieces_cap) {
+        m->pieces_cap = m->pieces_cap ? 2 * m->pieces_cap : 16;
+        m->pieces = mem_grow_or_die(m->pieces, m->pieces_cap * sizeof *m->pieces);
+    }
+    struct ps_piece *piece = &m->pieces[m->npieces++];
+    *piece = (struct ps_piece){.number = number};
+    return piece;
+}
+
+static struct rows_cut *next_cut(struct session_exchange *x)
+{
+    if (x->ncuts == x->cuts_cap) {
+        x->cuts_cap = x->cuts_cap ? 2 * x->cuts_cap : 4;
+        x->cuts = mem_grow_or_die(x->cuts, (size_t)x->cuts_cap * sizeof *x->cuts);
+        memset(x->cuts + x->ncuts, 0, (size_t)(x->cuts_cap - x->ncuts) * sizeof *x->cuts);
+    }
+    return &x->cuts[x->ncuts++];
+}
+
+/* ---- pushes ---- */
+
+static int64_t row_width(const struct tensor *t)
+{
+    return t->shape.ndim ? shape_cols(&t->shape, 1) : 1;
+}
+
+/* Is the value what the server expects under this number? */
+static enum skiff_status check_push(const struct session *s, const struct bound_slice *b,
+                                    const struct skiff_tensor *v, struct skiff_error *err)
+{
+    bool rows = v->kind == VALUE_ROWS;
+    const char *at = s->endpoints[b->server];
+    if (!(b->var->use & (rows ? PS_PUSH_ROWS : PS_PUSH_DENSE)))
+        return error_set(err, SKIFF_INVALID, "%s is sent as %s; server %d (%s) expects %s",
+                         b->var->name, rows ? "rows" : "a tensor", b->server, at,
+                         rows ? "a tensor" : "rows");
+    if (v->tensor.dtype != (enum dtype)b->var->dtype)
+        return error_set(err, SKIFF_DTYPE, "%s is of type %s; server %d (%s) expects %s",
+                         b->var->name, dtype_name(v->tensor.dtype), b->server, at,
+                         dtype_name((enum dtype)b->var->dtype));
+    return SKIFF_OK;
+}
+
+static enum skiff_status dense_piece(struct session_exchange *x, const struct bound_slice *b,
+                                     const struct tensor *t, int64_t first, int64_t rows,
+                                     struct skiff_error *err)
+{
+    size_t row = (size_t)row_width(t) * dtype_size(t->dtype), bytes = (size_t)rows * row;
+    if (bytes != b->bytes)
+        return error_set(err, SKIFF_SHAPE,
+                         "%s has %zu bytes here, and %zu on server %d (%s): is the program the one "
+                         "that was split?",
+                         b->var->name, bytes, b->bytes, b->server,
+                         x->session->endpoints[b->server]);
+    struct ps_piece *piece = message_piece(message_for(x, b), b->number);
+    piece->bytes = bytes;
+    piece->data = (const unsigned char *)t->data + (size_t)first * row;
+    return SKIFF_OK;
 }
 
 static enum skiff_status add_dense(struct session_exchange *x, const struct session_push *p,
-                                   struct skiff_error *err)
+                                   const struct session_binding *bound, struct skiff_error *err)
 {
     const struct tensor *t = &p->x->tensor;
     int64_t rows = t->shape.ndim ? t->shape.dims[0] : 1, at = 0;
     for (int i = 0; i < p->to.n; i++) {
-        int server;
         int64_t n = p->to.sections ? p->to.sections[i] : rows;
-        TRY(slice_server(x->session, &p->to, i, &server, err));
+        TRY(check_push(x->session, &bound->slices[i], p->x, err));
         if (!p->to.sections)
             at = 0; /* every server gets the whole */
         if (n < 0 || at + n > rows)
             break;
-        struct ps_item *item = message_item(message_for(x, server, p->to.names[i]));
-        item_shape(item, p->to.names[i], t, n);
-        item->bytes = (size_t)n * row_bytes(t);
-        item->data = (const unsigned char *)t->data + (size_t)at * row_bytes(t);
+        TRY(dense_piece(x, &bound->slices[i], t, at, n, err));
         at += n;
     }
     if (at != rows)
@@ -191,83 +294,83 @@ static enum skiff_status add_dense(struct session_exchange *x, const struct sess
     return SKIFF_OK;
 }
 
+static enum skiff_status check_width(const struct session_exchange *x, const struct session_push *p,
+                                     const struct bound_slice *b, struct skiff_error *err)
+{
+    int64_t width = row_width(&p->x->tensor);
+    TRY(check_push(x->session, b, p->x, err));
+    if (!p->x->sel.nrows || width == b->width)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_SHAPE,
+                     "%s has rows of %lld numbers; table %s expects rows of %lld numbers%s on "
+                     "server %d (%s)",
+                     b->var->name, (long long)width, p->to.origin, (long long)b->width,
+                     p->to.shards ? " (slot, show, click, gradients)" : "", b->server,
+                     x->session->endpoints[b->server]);
+}
+
 /* Servers that wait do so for every slice, also for those without rows. */
 static enum skiff_status add_rows(struct session_exchange *x, const struct session_push *p,
-                                  struct skiff_error *err)
+                                  const struct session_binding *bound, struct skiff_error *err)
 {
     const struct skiff_tensor *v = p->x;
-    size_t width = row_bytes(&v->tensor), n = v->sel.nrows;
-    struct rows_cut cut;
-    TRY(rows_cut_init(&cut, &p->to, v->sel.rows, n, err));
-    x->buffers[x->nbuffers++] = cut.count;
+    size_t width = (size_t)row_width(&v->tensor) * dtype_size(v->tensor.dtype);
+    struct rows_cut *cut = next_cut(x);
+    for (int i = 0; i < p->to.n; i++)
+        TRY(check_width(x, p, &bound->slices[i], err));
+    TRY(rows_cut_init(cut, &p->to, v->sel.rows, v->sel.nrows, err));
     for (int i = 0; i < p->to.n; i++) {
-        int server;
-        TRY(slice_server(x->session, &p->to, i, &server, err));
-        if (!cut.count[i] && !mode_waits(x->session->options.mode))
+        const struct bound_slice *b = &bound->slices[i];
+        if (!cut->count[i] && !mode_waits(x->session->options.mode))
             continue;
-        struct ps_item *item = message_item(message_for(x, server, p->to.names[i]));
-        item_shape(item, p->to.names[i], &v->tensor, (int64_t)cut.count[i]);
-        item->has_rows = true;
-        item->nrows = (int64_t)cut.count[i];
-        item->rows = (const unsigned char *)(cut.local + cut.first[i]);
-        item->data = v->tensor.data;
-        item->pick = cut.from + cut.first[i];
-        item->bytes = cut.count[i] * width;
+        struct ps_piece *piece = message_piece(message_for(x, b), b->number);
+        piece->has_rows = true;
+        piece->nrows = cut->count[i];
+        piece->rows = (const unsigned char *)(cut->local + cut->first[i]);
+        piece->data = v->tensor.data;
+        piece->pick = cut->from + cut->first[i];
+        piece->bytes = cut->count[i] * width;
     }
     return SKIFF_OK;
 }
 
-static enum skiff_status add_pull(struct session_exchange *x, int at, const struct job_slices *from,
+static enum skiff_status add_push(struct session_exchange *x, const struct session_push *p,
                                   struct skiff_error *err)
 {
-    x->wants[at] = mem_alloc_or_die((size_t)from->n * sizeof **x->wants);
-    for (int i = 0; i < from->n; i++) {
-        int server;
-        TRY(slice_server(x->session, from, i, &server, err));
-        struct request_message *m = message_for(x, server, from->names[i]);
-        if (m->nwant == m->want_cap) {
-            m->want_cap = m->want_cap ? 2 * m->want_cap : 16;
-            m->want = mem_grow_or_die(m->want, m->want_cap * sizeof *m->want);
-        }
-        x->wants[at][i] = (struct want_at){(int)(m - x->messages), m->nwant};
-        memset(m->want[m->nwant], 0, PS_NAME);
-        strcpy(m->want[m->nwant++], from->names[i]);
+    struct bound_now bound;
+    TRY(binding_get(x->session, &p->to, PS_PUSH_DENSE | PS_PUSH_ROWS, &bound, err));
+    enum skiff_status status =
+        p->x->kind == VALUE_ROWS ? add_rows(x, p, bound.b, err) : add_dense(x, p, bound.b, err);
+    session_unbind(bound.own);
+    return status;
+}
+
+/* ---- pulls ---- */
+
+static void add_want(struct session_exchange *x, const struct bound_slice *b)
+{
+    struct request_message *m = message_for(x, b);
+    if (m->nwant == m->want_cap) {
+        m->want_cap = m->want_cap ? 2 * m->want_cap : 16;
+        m->want = mem_grow_or_die(m->want, m->want_cap * sizeof *m->want);
     }
+    if (x->nwants == x->wants_cap) {
+        x->wants_cap = x->wants_cap ? 2 * x->wants_cap : 16;
+        x->wants = mem_grow_or_die(x->wants, x->wants_cap * sizeof *x->wants);
+    }
+    x->wants[x->nwants++] = (struct want_at){(int)(m - x->messages), m->nwant};
+    m->want[m->nwant++] = b->number;
+}
+
+static enum skiff_status add_pull(struct session_exchange *x, const struct job_slices *from,
+                                  struct skiff_error *err)
+{
+    struct bound_now bound;
+    TRY(binding_get(x->session, from, PS_PULL_WHOLE, &bound, err));
+    for (int i = 0; i < from->n; i++)
+        add_want(x, &bound.b->slices[i]);
+    session_unbind(bound.own);
     return SKIFF_OK;
-}
-
-static void exchange_init(struct session_exchange *x, struct session *s, int npush, int npull)
-{
-    *x = (struct session_exchange){.session = s};
-    x->first = mem_alloc_or_die((size_t)s->options.servers * sizeof *x->first);
-    for (int i = 0; i < s->options.servers; i++) {
-        x->first[i] = x->nmessages;
-        x->nmessages += s->shards[i];
-    }
-    x->messages = mem_alloc_or_die((size_t)x->nmessages * sizeof *x->messages);
-    for (int i = 0; i < s->options.servers; i++)
-        for (int k = 0; k < s->shards[i]; k++) {
-            x->messages[x->first[i] + k].server = i;
-            x->messages[x->first[i] + k].shard = k;
-        }
-    x->wants = mem_alloc_or_die((size_t)(npull + 1) * sizeof *x->wants);
-    x->buffers = mem_alloc_or_die((size_t)(npush + 1) * sizeof *x->buffers);
-}
-
-static void exchange_deinit(struct session_exchange *x, int npull)
-{
-    for (int i = 0; i < x->nmessages; i++) {
-        free(x->messages[i].items);
-        free(x->messages[i].want);
-    }
-    for (int i = 0; i < npull; i++)
-        free(x->wants[i]);
-    for (int i = 0; i < x->nbuffers; i++)
-        mem_free(x->buffers[i]);
-    free(x->messages);
-    free(x->first);
-    free(x->wants);
-    free(x->buffers);
 }
 
 /* ---- numbers of pushes ---- */
@@ -282,8 +385,8 @@ static void number_take(struct session_exchange *x, struct push_number *out)
 {
     struct session *s = x->session;
     *out = (struct push_number){0};
-    for (int i = 0; i < x->nmessages; i++)
-        out->parts += x->messages[i].nitems > 0;
+    for (int i = 0; i < x->session->nmessages; i++)
+        out->parts += x->messages[i].npieces > 0;
     if (!out->parts)
         return;
     pthread_mutex_lock(&s->lock);
@@ -307,115 +410,142 @@ static void number_give_back(struct session *s, const struct push_number *n)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* ---- sending ---- */
+
+static const char *var_name(const struct session *s, int server, uint32_t number)
+{
+    return s->vars[server].list[number].name;
+}
+
+static enum skiff_status send_message(struct session_exchange *x, int i, struct ps_exchange *head,
+                                      struct request_batch *r, struct skiff_error *err)
+{
+    const struct session *s = x->session;
+    const struct request_message *m = &x->messages[i];
+    struct wire_writer w;
+    struct batch_request ask = {.server = m->server,
+                                .method = PS_EXCHANGE,
+                                .shard = m->shard,
+                                .joint = head->flags & PS_END_STEP && mode_waits(s->options.mode)};
+    if (!m->npieces && !head->flags) /* a pull alone changes nothing: no reply needs to be kept */
+        ask.flags = RPC_READ;
+    head->nwant = m->nwant;
+    head->want = (const uint8_t *)m->want;
+    writer_init(&w);
+    ps_write_exchange(&w, head, m->pieces, m->npieces);
+    TRY(writer_finish(&w, &ask.body, err));
+    if (head->flags & PS_END_STEP)
+        return request_batch_start(r, i, &ask, err, "step %llu of worker %d",
+                                   (unsigned long long)head->step, s->options.worker);
+    return request_batch_start(
+        r, i, &ask, err, "%s of %s", m->npieces ? "push" : "pull",
+        var_name(s, m->server, m->npieces ? m->pieces[0].number : m->want[0]));
+}
+
 static enum skiff_status send_messages(struct session_exchange *x, uint64_t step, uint32_t flags,
                                        const struct push_number *number, struct request_batch *r,
                                        struct skiff_error *err)
 {
-    for (int i = 0; i < x->nmessages; i++) {
-        struct request_message *m = &x->messages[i];
-        struct wire_writer w;
-        struct batch_request ask = {.server = m->server,
-                                    .method = PS_EXCHANGE,
-                                    .shard = m->shard,
-                                    .joint = flags & PS_END_STEP &&
-                                             mode_waits(x->session->options.mode)};
-        struct ps_exchange body = {.trainer = (uint32_t)x->session->options.worker,
+    for (int i = 0; i < x->session->nmessages; i++) {
+        const struct request_message *m = &x->messages[i];
+        struct ps_exchange head = {.trainer = (uint32_t)x->session->options.worker,
                                    .flags = flags,
                                    .step = step,
-                                   .push = m->nitems ? number->push : 0,
+                                   .push = m->npieces ? number->push : 0,
                                    .settled = number->settled,
-                                   .parts = number->parts,
-                                   .nitems = m->nitems,
-                                   .nwant = m->nwant,
-                                   .items = m->items,
-                                   .want = m->want};
-        if (!m->nitems && !m->nwant && !(flags & PS_END_STEP))
-            continue;
-        if (!m->nitems && !flags) /* a pull alone changes nothing: no reply needs to be kept */
-            ask.flags = RPC_READ;
-        writer_init(&w);
-        ps_write_exchange(&w, &body);
-        TRY(writer_finish(&w, &ask.body, err));
-        if (flags & PS_END_STEP)
-            TRY(request_batch_start(r, i, &ask, err, "step %llu of worker %d",
-                                    (unsigned long long)step, x->session->options.worker));
-        else
-            TRY(request_batch_start(r, i, &ask, err, "%s of %s", m->nitems ? "push" : "pull",
-                                    m->nitems ? m->items[0].name : m->want[0]));
+                                   .parts = number->parts};
+        if (m->npieces || m->nwant || (flags & PS_END_STEP))
+            TRY(send_message(x, i, &head, r, err));
     }
     return SKIFF_OK;
 }
 
 /* ---- replies ---- */
 
-struct replies { /* items of every message */
-    struct ps_item **items;
-    uint32_t *n;
-};
-
-static enum skiff_status read_replies(struct session_exchange *x, struct request_batch *r,
-                                      struct replies *out, struct skiff_error *err)
+static enum skiff_status check_reply(const struct session *s, const struct request_message *m,
+                                     const struct ps_pieces *values, struct skiff_error *err)
 {
-    for (int i = 0; i < x->nmessages; i++) {
-        const struct request_message *m = &x->messages[i];
-        if (!m->nwant)
-            continue;
-        TRY(ps_read_items(r->slots[i].reply, &out->items[i], &out->n[i], err));
-        if (out->n[i] != m->nwant)
+    const char *at = s->endpoints[m->server];
+    if (values->n != m->nwant)
+        return error_set(err, SKIFF_FORMAT,
+                         "server %d (%s) answered with %u variables, %u were requested", m->server,
+                         at, values->n, m->nwant);
+    for (uint32_t k = 0; k < m->nwant; k++) {
+        struct ps_piece got = ps_piece_at(values, k);
+        const char *name = var_name(s, m->server, m->want[k]);
+        if (got.number != m->want[k])
             return error_set(err, SKIFF_FORMAT,
-                             "server %d answered with %u variables, %u were requested", m->server,
-                             out->n[i], m->nwant);
-        for (uint32_t k = 0; k < m->nwant; k++)
-            if (strcmp(out->items[i][k].name, m->want[k]))
-                return error_set(err, SKIFF_FORMAT, "server %d answered with %s instead of %s",
-                                 m->server, out->items[i][k].name, m->want[k]);
+                             "server %d (%s) answered with number %u in place "
+                             "of %s (number %u)",
+                             m->server, at, got.number, name, m->want[k]);
+        if (got.has_rows)
+            return error_set(err, SKIFF_FORMAT,
+                             "server %d (%s) answered with rows of %s, which "
+                             "was requested as a whole",
+                             m->server, at, name);
     }
     return SKIFF_OK;
 }
 
-static enum skiff_status check_part(const struct ps_item *item, const struct session_pull *p,
-                                    struct skiff_error *err)
+static enum skiff_status read_replies(struct session_exchange *x, struct request_batch *r,
+                                      struct skiff_error *err)
 {
-    size_t size = dtype_size((enum dtype)item->dtype), n = 1;
-    for (int i = 0; i < item->ndim; i++)
-        n *= (size_t)item->dims[i]; /* the reader has checked for overflow */
-    if (item->has_rows || !size || item->bytes != n * size)
-        return error_set(err, SKIFF_FORMAT, "%s: the server's slice %s is not a whole tensor",
-                         p->from.origin, item->name);
+    for (int i = 0; i < x->session->nmessages; i++) {
+        const struct request_message *m = &x->messages[i];
+        if (!m->nwant)
+            continue;
+        TRY(ps_read_values(r->slots[i].reply, &x->replies[i], err));
+        TRY(check_reply(x->session, m, &x->replies[i], err));
+    }
     return SKIFF_OK;
 }
 
-/* A variable of one slice takes the shape that arrives. If it has that shape already, only its data
- * are written: training threads may be reading it. */
-static enum skiff_status fill_whole(const struct session_pull *p, const struct ps_item *item,
-                                    struct skiff_error *err)
+static enum skiff_status check_length(const struct session *s, int server,
+                                      const struct ps_bound *var, const struct ps_piece *got,
+                                      struct skiff_error *err)
 {
-    struct shape shape = shape_of(item->ndim, item->dims);
+    size_t bytes = dtype_size((enum dtype)var->dtype);
+    for (int i = 0; i < var->ndim; i++)
+        bytes *= (size_t)var->dims[i]; /* the reader has checked for overflow */
+    if (got->bytes != bytes)
+        return error_set(err, SKIFF_FORMAT,
+                         "server %d (%s) answered with %zu bytes of %s, which has %zu", server,
+                         s->endpoints[server], got->bytes, var->name, bytes);
+    return SKIFF_OK;
+}
+
+/* A variable of one slice takes the server's shape. If it has that shape already, only its data are
+ * written: training threads may be reading it. */
+static enum skiff_status fill_whole(const struct session_pull *p, const struct ps_bound *var,
+                                    const struct ps_piece *got, struct skiff_error *err)
+{
+    struct shape shape = shape_of(var->ndim, var->dims);
     const struct skiff_tensor *v = p->out;
-    if (v->kind != VALUE_TENSOR || !v->tensor.data || v->tensor.dtype != (enum dtype)item->dtype ||
+    if (v->kind != VALUE_TENSOR || !v->tensor.data || v->tensor.dtype != (enum dtype)var->dtype ||
         !shape_equal(&v->tensor.shape, &shape))
-        TRY(value_as_tensor(p->out, (enum dtype)item->dtype, &shape, err));
-    memcpy(p->out->tensor.data, item->data, item->bytes);
+        TRY(value_as_tensor(p->out, (enum dtype)var->dtype, &shape, err));
+    memcpy(p->out->tensor.data, got->data, got->bytes);
     return SKIFF_OK;
 }
 
-/* Parameters that training threads read meanwhile, in modes that do not wait: Hogwild. */
-static enum skiff_status fill_pull(const struct session_exchange *x, int at,
-                                   const struct session_pull *p, const struct replies *r,
-                                   struct skiff_error *err)
+/* Parameters that training threads read meanwhile, in modes that do not wait: Hogwild. wants: of
+ * the pull's slices. */
+static enum skiff_status fill_pull(const struct session_exchange *x, const struct want_at *wants,
+                                   const struct session_pull *p, struct skiff_error *err)
 {
     struct tensor *t = &p->out->tensor;
     size_t done = 0, all = p->out->kind == VALUE_TENSOR ? tensor_bytes(t) : 0;
     for (int i = 0; i < p->from.n; i++) {
-        struct want_at w = x->wants[at][i];
-        const struct ps_item *item = &r->items[w.message][w.index];
-        TRY(check_part(item, p, err));
+        const struct ps_piece got = ps_piece_at(&x->replies[wants[i].message], wants[i].index);
+        int server = x->messages[wants[i].message].server;
+        const struct ps_bound *var = &x->session->vars[server].list[got.number];
+        TRY(check_length(x->session, server, var, &got, err));
         if (p->from.n == 1)
-            return fill_whole(p, item, err);
-        if (item->dtype != (uint32_t)t->dtype || done + item->bytes > all)
+            return fill_whole(p, var, &got, err);
+        if (var->dtype != (uint32_t)t->dtype || done + got.bytes > all)
             break;
-        memcpy((char *)t->data + done, item->data, item->bytes);
-        done += item->bytes;
+        memcpy((char *)t->data + done, got.data, got.bytes);
+        done += got.bytes;
     }
     if (done != all || !all)
         return error_set(err, SKIFF_SHAPE,
@@ -431,36 +561,29 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
                                    struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct session_exchange x;
+    struct session_exchange *x = exchange_take(s);
     struct push_number number = {0};
-    exchange_init(&x, s, npush, npull);
-    struct request_batch *r = request_batch_create(s, x.nmessages);
-    struct replies in = {.items = mem_alloc_or_die((size_t)x.nmessages * sizeof *in.items),
-                         .n = mem_alloc_or_die((size_t)x.nmessages * sizeof *in.n)};
-    for (int i = 0; i < npush; i++)
-        TRY_OUT(pushes[i].x->kind == VALUE_ROWS ? add_rows(&x, &pushes[i], err)
-                                                : add_dense(&x, &pushes[i], err));
-    for (int i = 0; i < npull; i++)
-        TRY_OUT(add_pull(&x, i, &pulls[i].from, err));
+    struct request_batch *r = request_batch_create(s, s->nmessages);
     r->part = s->counts.wait_servers;
-    number_take(&x, &number);
-    TRY_OUT(send_messages(&x, step, flags, &number, r, err));
+    for (int i = 0; i < npush; i++)
+        TRY_OUT(add_push(x, &pushes[i], err));
+    for (int i = 0; i < npull; i++)
+        TRY_OUT(add_pull(x, &pulls[i].from, err));
+    number_take(x, &number);
+    TRY_OUT(send_messages(x, step, flags, &number, r, err));
     status = request_batch_wait(r, err);
     if (status == SKIFF_TIMEOUT && (flags & PS_END_STEP) && err)
         session_blame(s, err);
     TRY_OUT(status);
-    TRY_OUT(read_replies(&x, r, &in, err));
-    for (int i = 0; i < npull; i++)
-        TRY_OUT(fill_pull(&x, i, &pulls[i], &in, err));
+    TRY_OUT(read_replies(x, r, err));
+    const struct want_at *wants = x->wants;
+    for (int i = 0; i < npull; wants += pulls[i++].from.n)
+        TRY_OUT(fill_pull(x, wants, &pulls[i], err));
     metric_add(s->counts.exchanges, 1);
 out:
-    for (int i = 0; i < x.nmessages; i++)
-        free(in.items[i]);
-    free(in.items);
-    free(in.n);
     if (number.push)
         number_give_back(s, &number);
     request_batch_unref(r);
-    exchange_deinit(&x, npull);
+    exchange_give_back(x);
     return status;
 }

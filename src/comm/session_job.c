@@ -338,9 +338,9 @@ enum skiff_status session_pull_snapshot_rows(struct session *s, const char *tag,
                                              struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct rows_cut cut;
-    TRY(rows_cut_init(&cut, table, ids, n, err));
+    struct rows_cut cut = {0};
     struct request_batch *r = request_batch_create(s, table->n);
+    TRY_OUT(rows_cut_init(&cut, table, ids, n, err));
     for (int i = 0; i < table->n; i++)
         TRY_OUT(ask_kept_rows(s, r, tag, table, &cut, i, err));
     TRY_OUT(request_batch_wait(r, err));

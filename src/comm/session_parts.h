@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "comm/session.h"
 
 struct session_metrics {
@@ -18,25 +19,53 @@ struct session_metrics {
         *wait_rows, *wait_servers;
 };
 
+/* What one server can be sent and asked for; the number of a variable is its place in the list. */
+struct server_vars {
+    struct ps_bound *list;
+    uint32_t n;
+    struct str_map pushed, pulled; /* name -> entry of the list */
+};
+
+/* A slice of a variable, bound. */
+struct bound_slice {
+    int server, shard;
+    uint32_t number;
+    const struct ps_bound *var; /* of the server's list */
+    int64_t width;              /* elements of a row */
+    size_t bytes;               /* of the whole slice; 0: rows only */
+};
+
+struct session_binding {
+    int n;
+    struct bound_slice slices[];
+};
+
+struct session_exchange; /* session_exchange.c */
+
 struct session {
     struct session_options options; /* strings are copies */
     char **endpoints;
     struct node *node;
     struct rpc_client *client;
-    struct rpc_peer **peers; /* per server */
-    int *shards;             /* per server */
+    struct rpc_peer **peers;  /* per server */
+    int *shards;              /* per server */
+    struct server_vars *vars; /* per server */
+    int *first,
+        nmessages; /* an exchange has a message for every shard: server i's from first[i] on */
     struct enrolment *enrolment;
     int64_t request_ms, connect_ms, silence_ms;
     atomic_bool watching; /* links are watched: between open and leave */
     /* of the watch, used by the network thread: silence is counted from `patience` at the
      * earliest */
     int64_t silence, patience, last_tick;
-    int64_t stopped;      /* how long this process did not run, at the last such pause */
-    pthread_mutex_t lock; /* guards left, failure and the pushes in flight; a leaf */
+    int64_t stopped; /* how long this process did not run, at the last such pause */
+    /* guards left, failure, the pushes in flight and idle; a leaf */
+    pthread_mutex_t lock;
     /* the last number assigned; starts at the time, so that no process repeats one */
     uint64_t pushes;
     uint64_t *open; /* those in flight */
     int nopen, open_cap;
+    struct session_exchange *idle; /* whose buffers are used again */
     bool left;
     /* code 0: none; a server is dead, or this process was declared dead */
     struct skiff_error failure;
@@ -90,6 +119,21 @@ void request_batch_unref(struct request_batch *r); /* NULL is a no-op */
 enum skiff_status session_ask(struct session *s, const struct batch_request *ask, const char *what,
                               struct blob **out_reply, struct skiff_error *err);
 
+/* ---- session_bind.c ---- */
+void session_vars_init(struct session *s);
+void session_vars_deinit(struct session *s);
+enum skiff_status session_read_vars(struct session *s, struct skiff_error *err);
+/* The binding of slices: their own, or one that is made now and freed by the caller (own). */
+struct bound_now {
+    const struct session_binding *b;
+    struct session_binding *own;
+};
+enum skiff_status binding_get(const struct session *s, const struct job_slices *slices,
+                              uint32_t use, struct bound_now *out, struct skiff_error *err);
+
+/* ---- session_exchange.c ---- */
+void exchanges_destroy(struct session *s); /* those that are idle: all of them */
+
 /* ---- session_status.c ---- */
 void session_log(struct session *s, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -107,13 +151,15 @@ enum skiff_status session_take_part(int server, const char *name, const struct b
 
 /* Partition of the ids of a table: the slice of every id, and its id there. */
 struct rows_cut {
+    size_t cap;     /* bytes at count */
     size_t *count;  /* per slice */
     size_t *first;  /* where its rows start in the two lists below */
     int64_t *local; /* ids for the servers, slice by slice */
     size_t *from;   /* position in the ids given, slice by slice */
 };
 
-/* Ids outside the table are an error that names the id and the table. */
+/* Ids outside the table are an error that names the id and the table. The cut is {0}, or one whose
+ * memory is used again. */
 enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *slices,
                                 const int64_t *ids, size_t n, struct skiff_error *err);
 void rows_cut_deinit(struct rows_cut *c);

@@ -22,23 +22,22 @@ struct session_rows {
 };
 
 static enum skiff_status ask_slice(struct session_rows *q, uint32_t method,
-                                   const struct job_slices *table, int i, uint64_t after,
+                                   const struct bound_slice *slice, int i, uint64_t after,
                                    struct skiff_error *err)
 {
     struct session *s = q->session;
     const struct rows_cut *cut = &q->cut;
     struct wire_writer w;
-    struct batch_request ask = {.method = method, .flags = RPC_READ};
+    struct batch_request ask = {
+        .server = slice->server, .shard = slice->shard, .method = method, .flags = RPC_READ};
     if (!cut->count[i])
         return SKIFF_OK;
-    TRY(slice_server(s, table, i, &ask.server, err));
-    ask.shard = ps_shard(table->names[i], s->shards[ask.server]);
     writer_init(&w);
-    ps_write_pull_rows(&w, table->names[i], (uint32_t)s->options.worker, after,
+    ps_write_pull_rows(&w, slice->number, (uint32_t)s->options.worker, after,
                        cut->local + cut->first[i], cut->count[i]);
     TRY(writer_finish(&w, &ask.body, err));
     return request_batch_start(q->requests, i, &ask, err, "pull of %zu rows of %s", cut->count[i],
-                               table->names[i]);
+                               slice->var->name);
 }
 
 static enum skiff_status ask_all(struct session *s, uint32_t method, const struct job_slices *table,
@@ -51,11 +50,15 @@ static enum skiff_status ask_all(struct session *s, uint32_t method, const struc
     q->prefetch = prefetch;
     q->slices = table->n;
     snprintf(q->table, sizeof q->table, "%s", table->origin);
-    enum skiff_status status = rows_cut_init(&q->cut, table, ids, n, err);
+    struct bound_now bound;
     q->requests = request_batch_create(s, table->n);
     q->requests->part = s->counts.wait_rows;
+    enum skiff_status status = binding_get(s, table, PS_PULL_ROWS_OF, &bound, err);
+    if (status == SKIFF_OK)
+        status = rows_cut_init(&q->cut, table, ids, n, err);
     for (int i = 0; i < table->n && status == SKIFF_OK; i++)
-        status = ask_slice(q, method, table, i, after, err);
+        status = ask_slice(q, method, &bound.b->slices[i], i, after, err);
+    session_unbind(bound.own);
     if (status < 0)
         session_rows_drop(q);
     else
@@ -171,14 +174,16 @@ enum skiff_status session_pull_changed(struct session *s, const struct job_slice
     int64_t *ids = NULL;
     float *rows = NULL;
     size_t n = 0;
+    struct bound_now bound;
     struct request_batch *r = request_batch_create(s, table->n);
+    TRY_OUT(binding_get(s, table, PS_PULL_ROWS_OF, &bound, err));
     for (int i = 0; i < table->n; i++) {
+        const struct bound_slice *slice = &bound.b->slices[i];
         struct wire_writer w;
-        struct batch_request ask = {.method = PS_PULL_CHANGED};
-        TRY_OUT(slice_server(s, table, i, &ask.server, err));
-        ask.shard = ps_shard(table->names[i], s->shards[ask.server]);
+        struct batch_request ask = {
+            .server = slice->server, .shard = slice->shard, .method = PS_PULL_CHANGED};
         writer_init(&w);
-        ps_write_range(&w, table->names[i], (uint64_t)s->options.worker, 0);
+        ps_write_pull_rows(&w, slice->number, (uint32_t)s->options.worker, 0, NULL, 0);
         TRY_OUT(writer_finish(&w, &ask.body, err));
         TRY_OUT(request_batch_start(r, i, &ask, err, "changed rows of %s", table->names[i]));
     }
@@ -194,6 +199,7 @@ out:
         free(ids);
         free(rows);
     }
+    session_unbind(bound.own);
     request_batch_unref(r);
     return status;
 }

@@ -179,71 +179,13 @@ enum skiff_status ps_read_items(const struct blob *b, struct ps_item **out, uint
     return SKIFF_OK;
 }
 
-/* ---- exchange ---- */
-
-void ps_write_exchange(struct wire_writer *w, const struct ps_exchange *x)
-{
-    size_t bytes = 64;
-    for (uint32_t i = 0; i < x->nitems; i++)
-        bytes += PS_NAME + 128 + x->items[i].bytes +
-                 (x->items[i].has_rows ? (size_t)x->items[i].nrows * 8 : 0);
-    writer_reserve(w, bytes);
-    writer_varint(w, x->trainer);
-    writer_varint(w, x->flags);
-    writer_varint(w, x->step);
-    writer_varint(w, x->push);
-    writer_varint(w, x->settled);
-    writer_varint(w, x->parts);
-    ps_write_items(w, x->items, x->nitems);
-    writer_varint(w, x->nwant);
-    for (uint32_t i = 0; i < x->nwant; i++)
-        writer_string(w, x->want[i]);
-}
-
-enum skiff_status ps_read_exchange(const struct blob *b, struct ps_exchange *out,
-                                   struct skiff_error *err)
-{
-    struct wire_reader r;
-    struct ps_exchange x = {0};
-    reader_init_block(&r, b);
-    x.trainer = read_u32_varint(&r);
-    x.flags = read_u32_varint(&r);
-    x.step = reader_varint(&r);
-    x.push = reader_varint(&r);
-    x.settled = reader_varint(&r);
-    x.parts = read_u32_varint(&r);
-    if (x.flags & ~(PS_END_STEP | PS_GONE | PS_BACK))
-        item_fault(&r, "unknown flags");
-    x.items = read_list(&r, &x.nitems);
-    size_t n = read_count(&r, 1);
-    x.want = n ? calloc(n, sizeof *x.want) : NULL;
-    if (n && !x.want)
-        item_fault(&r, "no memory for the wanted names");
-    for (size_t i = 0; i < n && !r.fault; i++)
-        reader_name(&r, x.want[i], sizeof x.want[i]);
-    x.nwant = (uint32_t)n;
-    enum skiff_status status = reader_end(&r, "an exchange", err);
-    if (status < 0)
-        ps_exchange_deinit(&x);
-    else
-        *out = x;
-    return status;
-}
-
-void ps_exchange_deinit(struct ps_exchange *x)
-{
-    free(x->items);
-    free(x->want);
-    *x = (struct ps_exchange){0};
-}
-
 /* ---- small bodies ---- */
 
-void ps_write_pull_rows(struct wire_writer *w, const char *name, uint32_t trainer, uint64_t after,
+void ps_write_pull_rows(struct wire_writer *w, uint32_t number, uint32_t trainer, uint64_t after,
                         const int64_t *ids, size_t n)
 {
-    writer_reserve(w, PS_NAME + 32 + n * sizeof *ids);
-    writer_string(w, name);
+    writer_reserve(w, 48 + n * sizeof *ids);
+    writer_varint(w, number);
     writer_varint(w, trainer);
     writer_varint(w, after);
     writer_ids(w, ids, n);
@@ -255,7 +197,7 @@ enum skiff_status ps_read_pull_rows(const struct blob *b, struct ps_pull_rows *o
     struct wire_reader r;
     struct ps_pull_rows p = {0};
     reader_init_block(&r, b);
-    reader_name(&r, p.name, sizeof p.name);
+    p.number = read_u32_varint(&r);
     p.trainer = read_u32_varint(&r);
     p.after = reader_varint(&r);
     p.ids = reader_ids(&r, &p.n);

@@ -4,6 +4,8 @@
  *
  * Variables have the server's names ("fc_0.w_0.block1", "fc_0.w_0@GRAD.block1"): the split program
  * (passes/split.h) is the same on all sides, so nothing is negotiated, only checked (PS_DESCRIBE).
+ * When a session opens, the server lists them with their numbers (PS_BIND). Messages of a step have
+ * numbers only.
  *
  * PS_EXCHANGE is the main method: it pushes some variables and pulls others, in one round trip.
  *   sync     every exchange with PS_END_STEP belongs to step `step` of that trainer (0, 1, ...).
@@ -50,6 +52,7 @@ enum ps_method {
     PS_STATUS,        /* members, and the workers that waits lack; RPC_READ */
     PS_TRAINED,       /* server 0: samples of an epoch that a worker has trained so far */
     PS_METRICS,       /* every server: what it has counted, as snapshot_write's lines; RPC_READ */
+    PS_BIND,          /* numbers of all variables that can be pushed and pulled; RPC_READ */
 };
 
 #define PS_NAME 256
@@ -73,17 +76,64 @@ struct ps_item {
     const size_t *pick; /* writing rows: row k is row pick[k] of data; NULL: in memory order */
 };
 
+/* BIND: the request's body is empty; entry i of the reply describes number i. */
+enum ps_use {
+    PS_PUSH_DENSE = 1,
+    PS_PUSH_ROWS = 2,
+    PS_PULL_WHOLE = 4,
+    PS_PULL_ROWS_OF = 8, /* rows by id; GEO: changed rows */
+};
+struct ps_bound {
+    char name[PS_NAME];
+    uint32_t use; /* of enum ps_use */
+    uint32_t shard, dtype;
+    int ndim;
+    int64_t dims[9]; /* rows: dims[0] is of no meaning */
+};
+void ps_write_bound(struct wire_writer *w, const struct ps_bound *list, uint32_t n);
+enum skiff_status ps_read_bound(const struct blob *b, struct ps_bound **out, uint32_t *out_n,
+                                struct skiff_error *err); /* the caller frees it */
+
+/* The values of one variable in a message of a step. Dense: its elements; rows: ids, then rows.
+ * Data are borrowed: from the caller when written, from the blob when read, where they may be
+ * unaligned. */
+struct ps_piece {
+    uint32_t number;
+    bool has_rows;
+    size_t nrows;
+    const unsigned char *rows; /* nrows little-endian int64 */
+    const unsigned char *data;
+    size_t bytes;       /* of data */
+    const size_t *pick; /* writing rows: row k is row pick[k] of data; NULL: in memory order */
+    size_t
+        at; /* writing dense: the data lie in the message already, from here on; 0: they do not */
+};
+
+/* Pieces of a message that was read: their table has been checked. */
+struct ps_pieces {
+    uint32_t n;
+    const uint8_t *table, *body;
+};
+struct ps_piece ps_piece_at(const struct ps_pieces *p, uint32_t i);
+
 /* Pushes of a worker are numbered (1, 2, ...; 0: pushes nothing), so that servers can agree on the
- * contents of a snapshot: of a push that goes to several servers, all or nothing. */
+ * contents of a snapshot: of a push that goes to several servers, all or nothing.
+ *
+ * The body is a header, a table of pieces (number, rows, offset, length), the wanted numbers, and
+ * the data, which begin at multiples of PS_ALIGN. */
 struct ps_exchange {
     uint32_t trainer, flags;
     uint64_t step;
     uint64_t push, settled; /* all servers have answered all pushes before `settled` */
     uint32_t parts;         /* messages of this push that push something */
-    uint32_t nitems, nwant;
-    struct ps_item *items; /* read: allocated by the reader, free() */
-    char (*want)[PS_NAME]; /* read: allocated by the reader, free() */
+    uint32_t nwant;
+    const uint8_t *want;     /* little-endian uint32 */
+    struct ps_pieces pieces; /* when read */
 };
+#define PS_ALIGN 64u
+/* Where data may begin in a message of so many pieces and wanted numbers. */
+size_t ps_exchange_head(size_t npieces, size_t nwant);
+uint32_t ps_want_at(const struct ps_exchange *x, uint32_t i);
 
 int ps_shard(const char *name, int shards);
 
@@ -92,31 +142,37 @@ int ps_shard(const char *name, int shards);
 void ps_write_item(struct wire_writer *w, const struct ps_item *item);
 /* The same without the data: item->bytes bytes for the caller to fill; NULL: no memory. */
 void *ps_write_item_space(struct wire_writer *w, const struct ps_item *item);
-void ps_write_exchange(struct wire_writer *w, const struct ps_exchange *x);
+/* The writer is empty. */
+void ps_write_exchange(struct wire_writer *w, const struct ps_exchange *x,
+                       const struct ps_piece *pieces, uint32_t n);
 enum skiff_status ps_read_exchange(const struct blob *b, struct ps_exchange *out,
                                    struct skiff_error *err);
-void ps_exchange_deinit(struct ps_exchange *x); /* frees what the reader allocated */
-/* Reply of an exchange, of PULL_PART and (rows) of PULL_CHANGED: a list of items. */
+/* The reply: the wanted values, in the order of the wanted numbers. */
+void ps_write_values(struct wire_writer *w, const struct ps_piece *pieces, uint32_t n);
+enum skiff_status ps_read_values(const struct blob *b, struct ps_pieces *out,
+                                 struct skiff_error *err);
+/* Reply of PULL_PART and (rows) of PULL_CHANGED: a list of items. */
 void ps_write_items(struct wire_writer *w, const struct ps_item *items, uint32_t n);
 enum skiff_status ps_read_items(const struct blob *b, struct ps_item **out, uint32_t *out_n,
                                 struct skiff_error *err);
 
 /* PULL_ROWS: ids are local rows of a contiguous slice, or ids of a hash-backed table. The reply is
- * n * width floats and nothing else, so that it can be copied straight to its destination. */
+ * n * width floats and nothing else, so that it can be copied straight to its destination.
+ * PULL_CHANGED: the same without ids. */
 struct ps_pull_rows {
-    char name[PS_NAME];
+    uint32_t number;
     uint32_t trainer;
     uint64_t after;     /* answered when this many steps of the trainer are done; 0: at once */
     const uint8_t *ids; /* unaligned when read */
     size_t n;
 };
-void ps_write_pull_rows(struct wire_writer *w, const char *name, uint32_t trainer, uint64_t after,
+void ps_write_pull_rows(struct wire_writer *w, uint32_t number, uint32_t trainer, uint64_t after,
                         const int64_t *ids, size_t n);
 enum skiff_status ps_read_pull_rows(const struct blob *b, struct ps_pull_rows *out,
                                     struct skiff_error *err);
 
-/* PULL_CHANGED, PULL_PART, SCAN: a name and two numbers (trainer and 0; first and count; cursor and
- * count). SCAN replies with one item with rows and the next cursor (0: no more). */
+/* PULL_PART, SCAN: a name and two numbers (first and count; cursor and count). SCAN replies with
+ * one item with rows and the next cursor (0: no more). */
 void ps_write_range(struct wire_writer *w, const char *name, uint64_t a, uint64_t b);
 enum skiff_status ps_read_range(const struct blob *blk, char name[static PS_NAME], uint64_t *a,
                                 uint64_t *b, struct skiff_error *err);

@@ -49,38 +49,57 @@ static void assert_item(const struct ps_item *a, const struct ps_item *b)
         assert_memory_equal(a->rows, b->rows, (size_t)a->nrows * 8);
 }
 
+static const uint32_t wanted[2] = {9, 70000};
+
+/* Dense values, rows in the order of pick, no rows at all. */
 static struct blob *sample_exchange(void)
 {
-    struct ps_item items[2] = {dense(), rows()};
-    char want[2][PS_NAME] = {"fc_0.w_0.block1", "emb"};
+    static const size_t pick[2] = {2, 0};
+    struct ps_piece pieces[3] = {
+        {.number = 4, .data = (const unsigned char *)numbers, .bytes = sizeof numbers},
+        {.number = 7,
+         .has_rows = true,
+         .nrows = 2,
+         .rows = (const unsigned char *)ids,
+         .data = (const unsigned char *)numbers,
+         .bytes = 16,
+         .pick = pick},
+        {.number = 8, .has_rows = true}};
     struct ps_exchange x = {.trainer = 3,
                             .flags = PS_END_STEP,
                             .step = UINT64_C(1) << 50,
-                            .nitems = 2,
+                            .push = 5,
+                            .settled = 6,
+                            .parts = 2,
                             .nwant = 2,
-                            .items = items,
-                            .want = want};
+                            .want = (const uint8_t *)wanted};
     struct wire_writer w;
     writer_init(&w);
-    ps_write_exchange(&w, &x);
+    ps_write_exchange(&w, &x, pieces, 3);
     return finish(&w);
 }
 
 static void exchanges_come_back(void **state)
 {
+    static const float picked[4] = {5, 6, 1, -2};
     struct blob *b = sample_exchange();
-    struct ps_item a = dense(), r = rows();
     struct ps_exchange x;
     struct skiff_error err;
     assert_int_equal(ps_read_exchange(b, &x, &err), SKIFF_OK);
     assert_true(x.trainer == 3 && x.flags == PS_END_STEP && x.step == UINT64_C(1) << 50);
-    assert_int_equal(x.nitems, 2);
-    assert_item(&x.items[0], &a);
-    assert_item(&x.items[1], &r);
+    assert_true(x.push == 5 && x.settled == 6 && x.parts == 2);
+    assert_int_equal(x.pieces.n, 3);
+    struct ps_piece dense_one = ps_piece_at(&x.pieces, 0), some = ps_piece_at(&x.pieces, 1),
+                    none = ps_piece_at(&x.pieces, 2);
+    assert_true(dense_one.number == 4 && !dense_one.has_rows && dense_one.bytes == sizeof numbers);
+    assert_memory_equal(dense_one.data, numbers, sizeof numbers);
+    assert_true((size_t)(dense_one.data - b->data) % PS_ALIGN == 0);
+    assert_true(some.number == 7 && some.has_rows && some.nrows == 2 && some.bytes == 16);
+    assert_memory_equal(some.rows, ids, 16);
+    assert_memory_equal(some.data, picked, sizeof picked);
+    assert_true(none.number == 8 && none.has_rows && none.nrows == 0 && none.bytes == 0);
     assert_int_equal(x.nwant, 2);
-    assert_string_equal(x.want[0], "fc_0.w_0.block1");
-    assert_string_equal(x.want[1], "emb");
-    ps_exchange_deinit(&x);
+    assert_true(ps_want_at(&x, 0) == 9 && ps_want_at(&x, 1) == 70000);
     /* Without its last byte, or with one more, it is invalid. */
     for (size_t n = 0; n < b->len; n++) {
         struct blob *part = NULL;
@@ -88,6 +107,76 @@ static void exchanges_come_back(void **state)
         assert_int_equal(ps_read_exchange(part, &x, &err), SKIFF_FORMAT);
         blob_unref(part);
     }
+    blob_unref(b);
+}
+
+/* Pieces that do not fit into the message; the first piece's entry begins at byte 48. */
+static void misplaced_pieces(void **state)
+{
+    static const struct {
+        size_t at;
+        uint64_t value;
+        const char *reason;
+    } cases[] = {
+        {48 + 8, 0, "a piece lies outside the message"},
+        {48 + 8, UINT64_MAX - 3, "a piece lies outside the message"},
+        {48 + 16, UINT64_MAX, "a piece lies outside the message"},
+        {48 + 24 + 16, 8, "a piece is too short for its ids"},
+        {48 + 48 + 8, 150, "the message does not end with its last piece"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct blob *b = sample_exchange();
+        struct ps_exchange x;
+        struct skiff_error err;
+        memcpy(b->data + cases[i].at, &cases[i].value, 8);
+        assert_int_equal(ps_read_exchange(b, &x, &err), SKIFF_FORMAT);
+        assert_non_null(strstr(err.message, cases[i].reason));
+        blob_unref(b);
+    }
+}
+
+static void values_come_back(void **state)
+{
+    struct ps_piece in = {
+        .number = 11, .data = (const unsigned char *)numbers, .bytes = sizeof numbers};
+    struct ps_pieces out;
+    struct skiff_error err;
+    struct wire_writer w;
+    writer_init(&w);
+    ps_write_values(&w, &in, 1);
+    struct blob *b = finish(&w), *part;
+    assert_int_equal(ps_read_values(b, &out, &err), SKIFF_OK);
+    struct ps_piece got = ps_piece_at(&out, 0);
+    assert_true(out.n == 1 && got.number == 11 && got.bytes == sizeof numbers);
+    assert_memory_equal(got.data, numbers, sizeof numbers);
+    assert_int_equal(blob_copy(b->data, b->len - 1, "test", &part, NULL), SKIFF_OK);
+    assert_int_equal(ps_read_values(part, &out, &err), SKIFF_FORMAT);
+    blob_unref(part);
+    blob_unref(b);
+}
+
+static void numbers_come_back(void **state)
+{
+    static const struct ps_bound in[2] = {
+        {.name = "w@GRAD", .use = PS_PUSH_DENSE, .shard = 3, .dtype = 5, .ndim = 2, .dims = {2, 3}},
+        {.name = "emb", .use = PS_PULL_ROWS_OF, .dtype = 5, .ndim = 2, .dims = {-1, 10}}};
+    struct ps_bound *out, bad = in[0];
+    struct skiff_error err;
+    struct wire_writer w;
+    uint32_t n;
+    writer_init(&w);
+    ps_write_bound(&w, in, 2);
+    struct blob *b = finish(&w);
+    assert_int_equal(ps_read_bound(b, &out, &n, &err), SKIFF_OK);
+    assert_int_equal(n, 2);
+    assert_memory_equal(out, in, sizeof in);
+    free(out);
+    blob_unref(b);
+    bad.dims[1] = -1;
+    ps_write_bound(&w, &bad, 1);
+    b = finish(&w);
+    assert_int_equal(ps_read_bound(b, &out, &n, &err), SKIFF_FORMAT);
+    assert_non_null(strstr(err.message, "a negative dimension"));
     blob_unref(b);
 }
 
@@ -161,11 +250,11 @@ static void small_bodies_come_back(void **state)
     writer_init(&w);
 
     struct ps_pull_rows p;
-    ps_write_pull_rows(&w, "emb.block0", 4, 7, ids, 3);
+    ps_write_pull_rows(&w, 70000, 4, 7, ids, 3);
     b = finish(&w);
     assert_int_equal(ps_read_pull_rows(b, &p, NULL), SKIFF_OK);
-    assert_string_equal(p.name, "emb.block0");
-    assert_true(p.trainer == 4 && p.after == 7 && p.n == 3 && memcmp(p.ids, ids, sizeof ids) == 0);
+    assert_true(p.number == 70000 && p.trainer == 4 && p.after == 7 && p.n == 3 &&
+                memcmp(p.ids, ids, sizeof ids) == 0);
     blob_unref(b);
 
     char name[PS_NAME];
@@ -315,13 +404,11 @@ static void shards_of_a_variable_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchanges_come_back),
-        cmocka_unit_test(lists_and_scans_come_back),
-        cmocka_unit_test(shapes_fit),
-        cmocka_unit_test(small_bodies_come_back),
-        cmocka_unit_test(calls_for_tables_come_back),
-        cmocka_unit_test(values_to_put_come_back),
-        cmocka_unit_test(shards_of_a_variable_agree),
+        cmocka_unit_test(exchanges_come_back),       cmocka_unit_test(misplaced_pieces),
+        cmocka_unit_test(values_come_back),          cmocka_unit_test(numbers_come_back),
+        cmocka_unit_test(lists_and_scans_come_back), cmocka_unit_test(shapes_fit),
+        cmocka_unit_test(small_bodies_come_back),    cmocka_unit_test(calls_for_tables_come_back),
+        cmocka_unit_test(values_to_put_come_back),   cmocka_unit_test(shards_of_a_variable_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

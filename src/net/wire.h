@@ -30,7 +30,7 @@
 
 #define WIRE_HEAD 96
 #define WIRE_MAGIC 0x57464b53u
-#define WIRE_VERSION 3
+#define WIRE_VERSION 4
 #define WIRE_PARTS_MAX (1u << 20)
 
 /* ---- identities ---- */

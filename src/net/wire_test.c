@@ -35,7 +35,7 @@ static void heads_come_back(void **state)
     uint8_t bytes[WIRE_HEAD];
     uint16_t version;
     wire_head_encode(&h, wire_hash((const uint8_t *)"abc", 3), bytes);
-    assert_memory_equal(bytes, "SKFW\3\0\x08\2\x88\x77\x66\x55\x44\x33\x22\x11\x70\x11\1\1", 20);
+    assert_memory_equal(bytes, "SKFW\4\0\x08\2\x88\x77\x66\x55\x44\x33\x22\x11\x70\x11\1\1", 20);
     assert_int_equal(wire_head_decode(bytes, WIRE_HEAD, &back, &version, NULL), SKIFF_OK);
     assert_int_equal(version, WIRE_VERSION);
     assert_int_equal(back.type, h.type);
@@ -116,7 +116,7 @@ static void another_version_is_recognised(void **state)
     bytes[4] = 7;
     assert_int_equal(wire_head_decode(bytes, 40, &back, &version, &err), SKIFF_UNSUPPORTED);
     assert_int_equal(version, 7);
-    assert_string_equal(err.message, "frame of version 7; this is version 3");
+    assert_string_equal(err.message, "frame of version 7; this is version 4");
 }
 
 /* ---- values ---- */

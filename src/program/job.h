@@ -32,6 +32,8 @@ struct job_slices {
     /* modulo, of a sparse table: slice (id mod shards) / ceil(shards / n); 0: other
      * tables */
     int shards;
+    /* the servers' numbers of the slices (comm/session.h); NULL: they are found by name */
+    const struct session_binding *bound;
 };
 
 /* modulo: the slice that holds this id. */

@@ -66,31 +66,29 @@ enum skiff_status slice_check_ids(const struct server *s, const struct param_sli
     return SKIFF_OK;
 }
 
-enum skiff_status slice_check(const struct server *s, const struct param_slice *u,
-                              const struct ps_item *item, struct skiff_error *err)
+enum skiff_status slice_check(const struct server *s, const struct bound_var *v,
+                              const struct ps_piece *item, struct skiff_error *err)
 {
-    char found[160], expected[160];
-    struct shape shape = shape_of(item->ndim, item->dims);
-    if (item->dtype != DTYPE_FP32)
-        return error_set(err, SKIFF_DTYPE, "%s is of type %u; float32 is needed", item->name,
-                         item->dtype);
+    const struct param_slice *u = v->slice;
+    char expected[160];
+    size_t width = (size_t)u->pushed * sizeof(float);
     if (item->has_rows != u->sparse)
         return error_set(err, SKIFF_INVALID, "%s was sent as %s; the server program expects %s",
-                         item->name, item->has_rows ? "rows" : "a tensor",
+                         v->name, item->has_rows ? "rows" : "a tensor",
                          u->sparse ? "rows" : "a tensor");
-    if (u->sparse_table && item->nrows && shape_cols(&shape, 1) != u->pushed)
-        return error_set(
-            err, SKIFF_SHAPE,
-            "%s has rows of %lld numbers; table %s expects rows of %lld numbers (slot, "
-            "show, click, gradients)",
-            item->name, (long long)shape_cols(&shape, 1), u->param, (long long)u->pushed);
-    bool fits = u->sparse ? item->nrows == 0 || shape_cols(&shape, 1) == u->pushed
-                          : shape_equal(&shape, &u->shape);
-    if (!fits || item->bytes != (size_t)shape_numel(&shape) * sizeof(float))
-        return error_set(err, SKIFF_SHAPE, "%s is %s with %zu bytes; parameter %s is %s",
-                         item->name, shape_text(&shape, found), item->bytes, u->param,
-                         shape_text(&u->shape, expected));
-    return u->sparse ? slice_check_ids(s, u, item->rows, (size_t)item->nrows, err) : SKIFF_OK;
+    if (u->sparse_table && item->bytes != item->nrows * width)
+        return error_set(err, SKIFF_SHAPE,
+                         "%s has %zu bytes in %zu rows; table %s expects rows of %lld numbers "
+                         "(slot, show, click, gradients)",
+                         v->name, item->bytes, item->nrows, u->param, (long long)u->pushed);
+    size_t bytes = u->sparse ? item->nrows * width : (size_t)shape_numel(&u->shape) * sizeof(float);
+    if (item->bytes != bytes)
+        return error_set(err, SKIFF_SHAPE,
+                         "%s has %zu bytes and %zu rows; parameter %s is %s, and %zu bytes are "
+                         "expected",
+                         v->name, item->bytes, item->nrows, u->param,
+                         shape_text(&u->shape, expected), bytes);
+    return u->sparse ? slice_check_ids(s, u, item->rows, item->nrows, err) : SKIFF_OK;
 }
 
 /* ---- rows ---- */
@@ -132,16 +130,21 @@ static int64_t param_rows(const struct param_slice *u)
     return u->param_value->tensor.shape.dims[0];
 }
 
+#define PART ((size_t)4096) /* floats that stay in the first cache */
+
 static enum skiff_status take_dense(struct param_slice *u, int present, struct skiff_error *err)
 {
     size_t n = (size_t)shape_numel(&u->shape);
     TRY(value_as_tensor(u->grad_value, DTYPE_FP32, &u->shape, err));
     float *g = tensor_f32(&u->grad_value->tensor);
-    memcpy(g, u->pushes[0].item.data, n * sizeof *g);
-    for (int i = 1; i < u->npushes; i++)
-        add_floats(g, u->pushes[i].item.data, n);
-    if (present > 1)
-        scale_floats(g, (float)(1.0 / present), n);
+    for (size_t at = 0; at < n; at += PART) {
+        size_t some = n - at < PART ? n - at : PART;
+        memcpy(g + at, u->pushes[0].item.data + at * sizeof *g, some * sizeof *g);
+        for (int i = 1; i < u->npushes; i++)
+            add_floats(g + at, u->pushes[i].item.data + at * sizeof *g, some);
+        if (present > 1)
+            scale_floats(g + at, (float)(1.0 / present), some);
+    }
     return SKIFF_OK;
 }
 
@@ -153,7 +156,7 @@ static enum skiff_status as_rows(struct param_slice *u, size_t n, struct skiff_e
 }
 
 /* Applies a single push, unmerged. */
-static enum skiff_status take_rows(struct param_slice *u, const struct ps_item *item,
+static enum skiff_status take_rows(struct param_slice *u, const struct ps_piece *item,
                                    struct skiff_error *err)
 {
     size_t n = (size_t)item->nrows;
@@ -165,7 +168,7 @@ static enum skiff_status take_rows(struct param_slice *u, const struct ps_item *
     return SKIFF_OK;
 }
 
-static void merge_push(struct server_shard *h, struct param_slice *u, const struct ps_item *item)
+static void merge_push(struct server_shard *h, struct param_slice *u, const struct ps_piece *item)
 {
     struct skiff_tensor *g = u->grad_value;
     size_t width = (size_t)u->width, bytes = width * sizeof(float);
@@ -263,11 +266,6 @@ static void compensate_rows(struct param_slice *u, uint32_t trainer)
 
 /* ---- GEO ---- */
 
-static bool is_delta(const struct param_slice *u, const struct ps_item *item)
-{
-    return u->add || (u->delta && !strcmp(item->name, u->delta));
-}
-
 /* A trainer that has left or died will not pull again. Its set of unseen changes would grow to the
  * whole table. A new process in its place has no values and gets every row as it stands on its
  * first pull; it may pull before this server has heard of its arrival, but then the pull has
@@ -310,7 +308,7 @@ void changed_review(struct server *s)
 
 /* Adds rows by id and notes them as changed for every trainer that still pulls. */
 static enum skiff_status add_keyed(struct server *s, const struct server_shard *h,
-                                   struct param_slice *u, const struct ps_item *item,
+                                   struct param_slice *u, const struct ps_piece *item,
                                    struct skiff_error *err)
 {
     TRY(hashed_add(u, item->rows, (size_t)item->nrows, item->data, err));
@@ -321,7 +319,7 @@ static enum skiff_status add_keyed(struct server *s, const struct server_shard *
 }
 
 static enum skiff_status add_delta(struct server *s, struct server_shard *h, struct param_slice *u,
-                                   const struct ps_item *item, struct skiff_error *err)
+                                   const struct ps_piece *item, struct skiff_error *err)
 {
     if (u->table)
         return add_keyed(s, h, u, item, err);
@@ -363,11 +361,12 @@ static enum skiff_status run(struct server *s, struct param_slice *u, struct ski
 }
 
 enum skiff_status slice_apply(struct server *s, struct server_shard *h, struct param_slice *u,
-                              uint32_t trainer, const struct ps_item *item, struct skiff_error *err)
+                              uint32_t trainer, const struct ps_piece *item,
+                              struct skiff_error *err)
 {
     if (u->sparse_table)
-        return sparse_push(u->sparse_table, item->rows, item->data, (size_t)item->nrows, err);
-    if (is_delta(u, item))
+        return sparse_push(u->sparse_table, item->rows, item->data, item->nrows, err);
+    if (s->bound[item->number].delta)
         return add_delta(s, h, u, item, err);
     if (u->sparse) {
         TRY(take_rows(u, item, err));

@@ -24,72 +24,55 @@
 
 /* ---- wanted values ---- */
 
-static struct skiff_tensor *wanted(struct server *s, const char *name,
-                                   struct param_slice **out_unit)
-{
-    *out_unit = str_map_get(&s->by_var, name);
-    if (*out_unit && (*out_unit)->table)
-        return NULL;
-    struct skiff_tensor *v = *out_unit || block_own_var(program_root(s->program), name)
-                                 ? scope_find(s->scope, name)
-                                 : NULL;
-    return v && v->kind == VALUE_TENSOR ? v : NULL;
-}
-
 static enum skiff_status check_wanted(struct server *s, const struct server_shard *h,
                                       const struct ps_exchange *x, struct skiff_error *err)
 {
-    char text[320];
-    struct param_slice *u;
-    for (uint32_t i = 0; i < x->nwant; i++) {
-        if (!wanted(s, x->want[i], &u))
-            return error_set(err, SKIFF_NOT_FOUND, "%s has no variable %s to send",
-                             server_text(s, text), x->want[i]);
-        if (u && u->shard != h->index)
-            return error_set(err, SKIFF_INVALID, "%s belongs to shard %d of %s, not to shard %d",
-                             x->want[i], u->shard, server_text(s, text), h->index);
-    }
+    const struct bound_var *v;
+    for (uint32_t i = 0; i < x->nwant; i++)
+        TRY(bound_get(s, ps_want_at(x, i), PS_PULL_WHOLE, h->index, &v, err));
     return SKIFF_OK;
 }
 
-static enum skiff_status write_wanted(struct server *s, const struct ps_exchange *x,
-                                      struct wire_writer *w, struct skiff_error *err)
+static void reserve_pieces(struct server_shard *h, uint32_t n)
 {
-    struct ps_item *items = mem_alloc_or_die((x->nwant + 1) * sizeof *items);
-    size_t bytes = 16;
+    if (n <= h->pieces_cap)
+        return;
+    h->pieces_cap = n;
+    h->pieces = mem_grow_or_die(h->pieces, n * sizeof *h->pieces);
+}
+
+static enum skiff_status write_wanted(struct server *s, struct server_shard *h,
+                                      const struct ps_exchange *x, struct wire_writer *w,
+                                      struct skiff_error *err)
+{
     enum skiff_status status = SKIFF_OK;
+    reserve_pieces(h, x->nwant);
     for (uint32_t i = 0; i < x->nwant && status == SKIFF_OK; i++) {
-        struct param_slice *u;
-        struct skiff_tensor *v = wanted(s, x->want[i], &u);
-        struct ps_item *item = &items[i];
+        uint32_t number = ps_want_at(x, i);
+        struct param_slice *u = s->bound[number].slice;
+        struct skiff_tensor *v = s->bound[number].value;
         if (u && value_deferred(v))
             slice_cow_all(s, u);
         value_flush(v);
-        memcpy(item->name, x->want[i], PS_NAME);
-        item->dtype = (uint32_t)v->tensor.dtype;
-        item->ndim = v->tensor.shape.ndim;
-        memcpy(item->dims, v->tensor.shape.dims, sizeof item->dims);
-        item->data = v->tensor.data;
-        item->bytes = tensor_bytes(&v->tensor);
-        bytes += item->bytes + PS_NAME + 128;
+        h->pieces[i] = (struct ps_piece){
+            .number = number, .data = v->tensor.data, .bytes = tensor_bytes(&v->tensor)};
         if (u && v == u->param_value)
             status = slice_backup(s, u, x->trainer, NULL, 0, err);
     }
     pthread_rwlock_rdlock(&s->rate); /* learning rates may be among them */
-    writer_reserve(w, bytes);
-    ps_write_items(w, items, x->nwant);
+    ps_write_values(w, h->pieces, x->nwant);
     pthread_rwlock_unlock(&s->rate);
-    free(items);
     return status;
 }
 
-static void reply_wanted(struct server *s, struct rpc_request *q, const struct ps_exchange *x)
+static void reply_wanted(struct server_shard *h, struct rpc_request *q, const struct ps_exchange *x)
 {
+    struct server *s = h->server;
     struct wire_writer w;
     struct skiff_error err;
     writer_init(&w);
     metric_add(s->counts.pulls, (int64_t)x->nwant);
-    if (write_wanted(s, x, &w, &err) < 0) {
+    if (write_wanted(s, h, x, &w, &err) < 0) {
         writer_deinit(&w);
         rpc_fail(q, &err);
     } else {
@@ -100,23 +83,23 @@ static void reply_wanted(struct server *s, struct rpc_request *q, const struct p
 /* ---- counters ---- */
 
 /* "@LR_DECAY_COUNTER@.trainer_0": the push is added, and the rate is computed again. */
-static enum skiff_status check_counter(const struct skiff_tensor *v, const struct ps_item *item,
+static enum skiff_status check_counter(const struct bound_var *b, const struct ps_piece *item,
                                        struct skiff_error *err)
 {
-    bool known = item->dtype == DTYPE_INT64 || item->dtype == DTYPE_FP32;
+    const struct skiff_tensor *v = b->value;
+    bool known = v->tensor.dtype == DTYPE_INT64 || v->tensor.dtype == DTYPE_FP32;
     if (v->kind != VALUE_TENSOR || tensor_numel(&v->tensor) != 1 || !known || item->has_rows ||
-        item->dtype != (uint32_t)v->tensor.dtype ||
-        item->bytes != dtype_size((enum dtype)item->dtype))
+        item->bytes != dtype_size(v->tensor.dtype))
         return error_set(err, SKIFF_SHAPE, "counter %s must be one number of the server's type",
-                         item->name);
+                         b->name);
     return SKIFF_OK;
 }
 
 static enum skiff_status add_counter(struct server *s, struct skiff_tensor *v,
-                                     const struct ps_item *item, struct skiff_error *err)
+                                     const struct ps_piece *item, struct skiff_error *err)
 {
     pthread_rwlock_wrlock(&s->rate);
-    if (item->dtype == DTYPE_INT64) {
+    if (v->tensor.dtype == DTYPE_INT64) {
         int64_t by;
         memcpy(&by, item->data, sizeof by);
         tensor_i64(&v->tensor)[0] = (int64_t)((uint64_t)tensor_i64(&v->tensor)[0] + (uint64_t)by);
@@ -158,14 +141,15 @@ static enum skiff_status run_round(struct server_shard *h, int present, struct s
 static bool same_want(const struct ps_exchange *a, const struct ps_exchange *b)
 {
     return a->nwant == b->nwant &&
-           (!a->nwant || !memcmp(a->want, b->want, a->nwant * sizeof *a->want));
+           (!a->nwant || !memcmp(a->want, b->want, a->nwant * sizeof(uint32_t)));
 }
 
-/* Trainers that want the same variables get the same bytes. */
+/* Trainers that want the same variables get the same bytes. `first` lies in the body of a request
+ * that is answered meanwhile. */
 static void reply_round(struct server_shard *h)
 {
     struct server *s = h->server;
-    struct blob *shared = NULL;
+    struct blob *shared = NULL, *body = blob_ref(h->deferred_replies[0].request->body);
     const struct ps_exchange *first = &h->deferred_replies[0].x;
     for (int i = 0; i < h->ndeferred_replies; i++) {
         struct deferred_reply *p = &h->deferred_replies[i];
@@ -178,9 +162,9 @@ static void reply_round(struct server_shard *h)
         struct wire_writer w;
         struct skiff_error err;
         writer_init(&w);
-        if (i || write_wanted(s, &p->x, &w, &err) < 0 || writer_finish(&w, &shared, &err) < 0) {
+        if (i || write_wanted(s, h, &p->x, &w, &err) < 0 || writer_finish(&w, &shared, &err) < 0) {
             writer_deinit(&w);
-            reply_wanted(s, p->request, &p->x);
+            reply_wanted(h, p->request, &p->x);
             continue;
         }
         metric_add(s->counts.pulls, (int64_t)p->x.nwant);
@@ -188,17 +172,15 @@ static void reply_round(struct server_shard *h)
         rpc_reply(p->request, blob_ref(shared));
     }
     blob_unref(shared);
+    blob_unref(body);
 }
 
 static void unpark(struct server_shard *h, const struct skiff_error *reason)
 {
     if (h->ndeferred_replies && !reason)
         reply_round(h);
-    for (int i = 0; i < h->ndeferred_replies; i++) {
-        if (reason)
-            rpc_fail(h->deferred_replies[i].request, reason);
-        ps_exchange_deinit(&h->deferred_replies[i].x);
-    }
+    for (int i = 0; i < h->ndeferred_replies && reason; i++)
+        rpc_fail(h->deferred_replies[i].request, reason);
     h->ndeferred_replies = 0;
 }
 
@@ -285,23 +267,11 @@ static enum skiff_status check_sender(const struct server *s, const struct rpc_r
 static enum skiff_status check_items(struct server *s, const struct server_shard *h,
                                      const struct ps_exchange *x, struct skiff_error *err)
 {
-    char text[320];
-    for (uint32_t i = 0; i < x->nitems; i++) {
-        const struct ps_item *item = &x->items[i];
-        const struct skiff_tensor *counter = str_map_get(&s->counters_in, item->name);
-        if (counter) {
-            TRY(check_counter(counter, item, err));
-            continue;
-        }
-        const struct param_slice *u = slice_of_grad(s, item->name);
-        if (!u)
-            return error_set(err, SKIFF_NOT_FOUND,
-                             "%s is not on %s: the trainer's program was split in another way",
-                             item->name, server_text(s, text));
-        if (u->shard != h->index)
-            return error_set(err, SKIFF_INVALID, "%s belongs to shard %d of %s, not to shard %d",
-                             item->name, u->shard, server_text(s, text), h->index);
-        TRY(slice_check(s, u, item, err));
+    for (uint32_t i = 0; i < x->pieces.n; i++) {
+        const struct ps_piece item = ps_piece_at(&x->pieces, i);
+        const struct bound_var *v;
+        TRY(bound_get(s, item.number, PS_PUSH_DENSE | PS_PUSH_ROWS, h->index, &v, err));
+        TRY(v->counter ? check_counter(v, &item, err) : slice_check(s, v, &item, err));
     }
     return SKIFF_OK;
 }
@@ -309,15 +279,15 @@ static enum skiff_status check_items(struct server *s, const struct server_shard
 static void count_items(struct server *s, const struct rpc_request *q, const struct ps_exchange *x)
 {
     uint64_t rows = 0;
-    for (uint32_t i = 0; i < x->nitems; i++)
-        rows += x->items[i].has_rows ? (uint64_t)x->items[i].nrows : 0;
-    metric_add(s->counts.pushes, (int64_t)x->nitems);
+    for (uint32_t i = 0; i < x->pieces.n; i++)
+        rows += ps_piece_at(&x->pieces, i).nrows;
+    metric_add(s->counts.pushes, (int64_t)x->pieces.n);
     metric_add(s->counts.rows_pushed, (int64_t)rows);
     metric_add(s->counts.bytes_in, (int64_t)blob_len(q->body));
 }
 
 static void keep_push(struct param_slice *u, struct rpc_request *q, uint32_t trainer,
-                      const struct ps_item *item)
+                      const struct ps_piece *item)
 {
     if (u->npushes == u->pushes_cap) {
         u->pushes_cap = u->pushes_cap ? 2 * u->pushes_cap : 4;
@@ -331,16 +301,15 @@ static void keep_push(struct param_slice *u, struct rpc_request *q, uint32_t tra
 static enum skiff_status take_items(struct server *s, struct server_shard *h, struct rpc_request *q,
                                     const struct ps_exchange *x, struct skiff_error *err)
 {
-    for (uint32_t i = 0; i < x->nitems; i++) {
-        const struct ps_item *item = &x->items[i];
-        struct skiff_tensor *counter = str_map_get(&s->counters_in, item->name);
-        struct param_slice *u = counter ? NULL : slice_of_grad(s, item->name);
-        if (counter)
-            TRY(add_counter(s, counter, item, err));
+    for (uint32_t i = 0; i < x->pieces.n; i++) {
+        const struct ps_piece item = ps_piece_at(&x->pieces, i);
+        const struct bound_var *v = &s->bound[item.number];
+        if (v->counter)
+            TRY(add_counter(s, v->value, &item, err));
         else if (mode_waits(s->plan->mode))
-            keep_push(u, q, x->trainer, item);
+            keep_push(v->slice, q, x->trainer, &item);
         else
-            TRY(slice_apply(s, h, u, x->trainer, item, err));
+            TRY(slice_apply(s, h, v->slice, x->trainer, &item, err));
     }
     return SKIFF_OK;
 }
@@ -369,13 +338,12 @@ void exchange_new_incarnation(struct server_shard *h, const struct rpc_request *
         if (h->deferred_replies[i].trainer == trainer) {
             error_set(&err, SKIFF_STATE, "another process has replaced trainer %u", trainer);
             rpc_fail(h->deferred_replies[i].request, &err);
-            ps_exchange_deinit(&h->deferred_replies[i].x);
             h->deferred_replies[i] = h->deferred_replies[--h->ndeferred_replies];
             return;
         }
 }
 
-/* True: the reply is deferred, and x belongs to the shard now. */
+/* True: the reply is deferred. x lies in the request, which lives until it is answered. */
 static bool end_step(struct server_shard *h, struct rpc_request *q, const struct ps_exchange *x,
                      struct skiff_error *err)
 {
@@ -393,10 +361,9 @@ static bool end_step(struct server_shard *h, struct rpc_request *q, const struct
     return true;
 }
 
-/* True: x has a new owner. */
-static bool exchange(struct server *s, struct server_shard *h, struct rpc_request *q,
-                     struct ps_exchange *x)
+void exchange_now(struct server_shard *h, struct rpc_request *q, const struct ps_exchange *x)
 {
+    struct server *s = h->server;
     struct skiff_error err = {0};
     bool waits = mode_waits(s->plan->mode);
     enum skiff_status status = check_sender(s, q, x, &err);
@@ -406,42 +373,35 @@ static bool exchange(struct server *s, struct server_shard *h, struct rpc_reques
         status = check_wanted(s, h, x, &err);
     if (status < 0) {
         rpc_fail(q, &err);
-        return false;
+        return;
     }
     count_items(s, q, x);
     exchange_new_incarnation(h, q, x->trainer);
     slice_hear(h, q);
     quiesce_note(h, x);
-    if (waits && (x->nitems || (x->flags & (PS_END_STEP | PS_BACK))))
+    if (waits && (x->pieces.n || (x->flags & (PS_END_STEP | PS_BACK))))
         h->gone[x->trainer] = false; /* it has data again: the next epoch has begun */
     status = take_items(s, h, q, x, &err);
     if (status < 0) { /* it was checked before, so this is an internal failure */
         server_fail(s, &err);
         rpc_fail(q, &err);
-        return false;
+        return;
     }
     bool deferred_replies = waits && (x->flags & PS_END_STEP) && end_step(h, q, x, &err);
     if (waits && (x->flags & PS_END_STEP) && !deferred_replies) {
         rpc_fail(q, &err);
-        return false;
+        return;
     }
     if (waits && (x->flags & PS_GONE) && !deferred_replies)
         leave_barrier(h, x->trainer);
     if (!deferred_replies)
-        reply_wanted(s, q, x);
+        reply_wanted(h, q, x);
     if (waits) {
         try_finish(h);
     } else if (x->flags & PS_END_STEP) {
         h->done[x->trainer] = x->step + 1;
         pulls_review(h);
     }
-    return deferred_replies;
-}
-
-void exchange_now(struct server_shard *h, struct rpc_request *q, struct ps_exchange *x)
-{
-    if (!exchange(h->server, h, q, x))
-        ps_exchange_deinit(x);
 }
 
 void on_exchange(void *self, struct rpc_request *q)

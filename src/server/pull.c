@@ -146,17 +146,16 @@ static enum skiff_status read_pull(struct server *s, const struct rpc_request *q
                                    struct ps_pull_rows *p, struct param_slice **out,
                                    struct skiff_error *err)
 {
+    const struct bound_var *v;
     TRY(ps_read_pull_rows(q->body, p, err));
-    struct param_slice *u = str_map_get(&s->by_var, p->name);
-    if (!u || strcmp(u->param, p->name))
-        return unknown(s, p->name, err);
+    TRY(bound_get(s, p->number, PS_PULL_ROWS_OF, -1, &v, err));
     if (p->after && (q->sender.role != NET_WORKER || q->sender.index != p->trainer ||
                      p->trainer >= (uint32_t)s->plan->trainers))
         return error_set(err, SKIFF_INVALID,
                          "pull of rows of %s after a step of trainer %u: only "
                          "that trainer may request it",
-                         p->name, p->trainer);
-    *out = u;
+                         v->name, p->trainer);
+    *out = v->slice;
     return SKIFF_OK;
 }
 
@@ -274,24 +273,23 @@ static unsigned char *write_rows(struct wire_writer *w, const struct param_slice
     return ps_write_item_space(w, &item);
 }
 
-static enum skiff_status changed_unit(struct server *s, const char *name, uint64_t trainer,
+static enum skiff_status changed_unit(struct server *s, const struct ps_pull_rows *p,
                                       struct param_slice **out, struct skiff_error *err)
 {
-    struct param_slice *u = str_map_get(&s->by_var, name);
-    if (!u || strcmp(u->param, name))
-        return unknown(s, name, err);
-    if (!u->add || !u->sparse)
+    const struct bound_var *v;
+    TRY(bound_get(s, p->number, PS_PULL_ROWS_OF, -1, &v, err));
+    if (!v->slice->add || !v->slice->sparse)
         return error_set(err, SKIFF_INVALID,
-                         "changed rows of %s: only sparse gradients in GEO mode have them", name);
-    if (trainer >= (uint64_t)s->plan->trainers)
-        return error_set(err, SKIFF_RANGE, "trainer %llu of %d", (unsigned long long)trainer,
-                         s->plan->trainers);
-    *out = u;
+                         "changed rows of %s: only sparse gradients in GEO mode have them",
+                         v->name);
+    if (p->trainer >= (uint32_t)s->plan->trainers)
+        return error_set(err, SKIFF_RANGE, "trainer %u of %d", p->trainer, s->plan->trainers);
+    *out = v->slice;
     return SKIFF_OK;
 }
 
 /* The position in the message may be unaligned: rows of a table are copied there. */
-static enum skiff_status write_changed(struct param_slice *u, int trainer, const char *name,
+static enum skiff_status write_changed(struct param_slice *u, uint32_t trainer,
                                        struct wire_writer *w, size_t *out_n,
                                        struct skiff_error *err)
 {
@@ -300,7 +298,7 @@ static enum skiff_status write_changed(struct param_slice *u, int trainer, const
     float *copy = NULL;
     enum skiff_status status = SKIFF_OK;
     size_t n =
-        u->table ? hashed_take_changed(u, trainer, &rows) : changed_take(&u->changed[trainer]);
+        u->table ? hashed_take_changed(u, (int)trainer, &rows) : changed_take(&u->changed[trainer]);
     *out_n = n;
     if (u->table) {
         void *p;
@@ -308,7 +306,7 @@ static enum skiff_status write_changed(struct param_slice *u, int trainer, const
         copy = p;
         status = hashed_pull(u, (const uint8_t *)rows, n, copy, err);
     }
-    unsigned char *to = status == SKIFF_OK ? write_rows(w, u, name, rows, n) : NULL;
+    unsigned char *to = status == SKIFF_OK ? write_rows(w, u, u->param, rows, n) : NULL;
     for (size_t i = 0; to && i < n; i++)
         memcpy(to + i * row,
                copy ? (const char *)copy + i * row
@@ -321,14 +319,12 @@ static enum skiff_status write_changed(struct param_slice *u, int trainer, const
 void on_pull_changed(void *self, struct rpc_request *q)
 {
     struct server *s = self;
-    char name[PS_NAME];
-    uint64_t trainer, nothing;
+    struct ps_pull_rows p;
     struct skiff_error err;
     struct param_slice *u = NULL;
     struct wire_writer w;
     size_t n;
-    if (ps_read_range(q->body, name, &trainer, &nothing, &err) < 0 ||
-        changed_unit(s, name, trainer, &u, &err) < 0) {
+    if (ps_read_pull_rows(q->body, &p, &err) < 0 || changed_unit(s, &p, &u, &err) < 0) {
         rpc_fail(q, &err);
         return;
     }
@@ -337,7 +333,7 @@ void on_pull_changed(void *self, struct rpc_request *q)
     writer_varint(&w, 1);
     pthread_mutex_lock(&h->lock);
     slice_hear(h, q);
-    enum skiff_status status = write_changed(u, (int)trainer, name, &w, &n, &err);
+    enum skiff_status status = write_changed(u, p.trainer, &w, &n, &err);
     pthread_mutex_unlock(&h->lock);
     if (status < 0) {
         writer_deinit(&w);

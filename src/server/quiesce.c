@@ -88,7 +88,7 @@ bool quiesce_takes(struct server_shard *h, struct rpc_request *q, const struct p
 {
     const struct server *s = h->server;
     struct shard_quiesce *d = h->quiesce;
-    if (!s->quiesce.on || !x->nitems || !x->push || may_begin(s, x->trainer, x->push))
+    if (!s->quiesce.on || !x->pieces.n || !x->push || may_begin(s, x->trainer, x->push))
         return false;
     if (d->nheld == d->cap) {
         d->cap = d->cap ? 2 * d->cap : 4;
@@ -114,10 +114,8 @@ static void let_go(struct server_shard *h)
 
 void quiesce_fail(struct server_shard *h, const struct skiff_error *reason)
 {
-    for (int i = 0; i < h->quiesce->nheld; i++) {
+    for (int i = 0; i < h->quiesce->nheld; i++)
         rpc_fail(h->quiesce->fenced[i].request, reason);
-        ps_exchange_deinit(&h->quiesce->fenced[i].x);
-    }
     h->quiesce->nheld = 0;
 }
 

@@ -187,6 +187,7 @@ void server_destroy(struct server *s)
         return;
     snapshot_destroy(s->snapshot);
     free(s->quiesce.let);
+    free(s->bound);
     slices_destroy(s);
     if (s->own_scope)
         scope_destroy(s->scope);
@@ -235,6 +236,7 @@ static enum skiff_status check_ready(struct server *s, struct skiff_error *err)
 static void add_handlers(struct server *s)
 {
     rpc_server_handle(s->rpc, PS_DESCRIBE, RPC_ON_SHARD, on_describe, s);
+    rpc_server_handle(s->rpc, PS_BIND, RPC_ON_SHARD, on_bind, s);
     rpc_server_handle(s->rpc, PS_EXCHANGE, RPC_ON_SHARD, on_exchange, s);
     rpc_server_handle(s->rpc, PS_PULL_ROWS, RPC_ON_SHARD, on_pull_rows, s);
     rpc_server_handle(s->rpc, PS_PREFETCH_ROWS, RPC_ON_SHARD, on_prefetch, s);
@@ -364,6 +366,7 @@ enum skiff_status server_run(struct server *s, struct skiff_error *err)
     keep_heap();
     TRY(check_ready(s, err));
     TRY(first_rate(s, err));
+    bind_all(s);
     TRY_OUT(open_network(s, err));
     started = true;
     members_announce_self(s);

@@ -353,6 +353,8 @@ struct raw { /* a member of the job that sends arbitrary messages */
     struct node *node;
     struct rpc_client *client;
     struct rpc_peer *peer;
+    struct ps_bound *list; /* the server's variables, by number */
+    uint32_t n;
 };
 
 static void raw_open(struct raw *r, struct server_fixture *k, uint32_t worker)
@@ -368,6 +370,14 @@ static void raw_open(struct raw *r, struct server_fixture *k, uint32_t worker)
     assert_ok(
         rpc_connect(r->client, k->endpoint[0], (struct net_id){NET_SERVER, 0}, &r->peer, &err),
         err);
+    struct rpc_ask ask = {.what = "numbers",
+                          .method = PS_BIND,
+                          .flags = RPC_READ,
+                          .deadline = clock_after(clock_now(), 5000)};
+    struct blob *reply = NULL;
+    assert_ok(rpc_ask(r->peer, &ask, &reply, &err), err);
+    assert_ok(ps_read_bound(reply, &r->list, &r->n, &err), err);
+    blob_unref(reply);
 }
 
 static void raw_close(struct raw *r)
@@ -375,6 +385,7 @@ static void raw_close(struct raw *r)
     node_stop(r->node);
     rpc_client_destroy(r->client);
     node_destroy(r->node);
+    free(r->list);
 }
 
 static enum skiff_status raw_ask(struct raw *r, uint32_t method, struct wire_writer *w,
@@ -390,26 +401,34 @@ static enum skiff_status raw_ask(struct raw *r, uint32_t method, struct wire_wri
     return status;
 }
 
-static enum skiff_status raw_push(struct raw *r, const struct ps_item *item, uint32_t trainer,
-                                  const char *want, struct skiff_error *err)
+/* pushed: of a gradient. */
+static uint32_t number_of(const struct raw *r, const char *name, bool pushed)
 {
-    struct ps_item items[2] = {{.name = "b@GRAD",
-                                .dtype = DTYPE_FP32,
-                                .ndim = 1,
-                                .dims = {FC_WIDTH},
-                                .bytes = FC_WIDTH * 4},
-                               *item};
+    for (uint32_t i = 0; i < r->n; i++)
+        if (!strcmp(r->list[i].name, name) &&
+            !(r->list[i].use & (PS_PUSH_DENSE | PS_PUSH_ROWS)) == !pushed)
+            return i;
+    fail_msg("no number for %s", name);
+    return 0;
+}
+
+/* b@GRAD, which is valid, comes first: it must not count either. want -1: nothing. */
+static enum skiff_status raw_push(struct raw *r, const struct ps_piece *piece, uint32_t trainer,
+                                  int64_t want, struct skiff_error *err)
+{
     float ones[FC_WIDTH];
-    char wanted[1][PS_NAME] = {""};
+    struct ps_piece pieces[2] = {{.number = number_of(r, "b@GRAD", true),
+                                  .data = (const unsigned char *)ones,
+                                  .bytes = sizeof ones},
+                                 *piece};
+    uint32_t number = (uint32_t)want;
     struct wire_writer w;
     for (int i = 0; i < FC_WIDTH; i++)
         ones[i] = 1;
-    items[0].data = (const unsigned char *)ones; /* a valid one first: it must not count either */
-    snprintf(wanted[0], PS_NAME, "%s", want ? want : "");
-    struct ps_exchange x = {.trainer = trainer, .items = items, .nitems = 2, .want = wanted};
-    x.nwant = want != NULL;
+    struct ps_exchange x = {
+        .trainer = trainer, .nwant = want >= 0, .want = (const uint8_t *)&number};
     writer_init(&w);
-    ps_write_exchange(&w, &x);
+    ps_write_exchange(&w, &x, pieces, 2);
     return raw_ask(r, PS_EXCHANGE, &w, err);
 }
 
@@ -429,35 +448,38 @@ static void nonsense_does_no_harm(void **state)
     struct session *s = fixture_session(&k, 0);
     fixture_pull(&k, s, before);
     raw_open(&r, &k, 1);
-    struct ps_item good = {.name = "emb@GRAD",
-                           .dtype = DTYPE_FP32,
-                           .ndim = 2,
-                           .dims = {2, EMB_WIDTH},
-                           .nrows = 2,
-                           .has_rows = true,
-                           .rows = (const unsigned char *)ids,
-                           .data = (const unsigned char *)numbers,
-                           .bytes = sizeof numbers};
-    struct ps_item x = good;
-    assert_int_equal(raw_push(&r, &x, 1, NULL, &err), SKIFF_RANGE); /* row 1700 of 1700 */
+    struct ps_piece good = {.number = number_of(&r, "emb@GRAD", true),
+                            .nrows = 2,
+                            .has_rows = true,
+                            .rows = (const unsigned char *)ids,
+                            .data = (const unsigned char *)numbers,
+                            .bytes = sizeof numbers};
+    struct ps_piece x = good;
+    assert_int_equal(raw_push(&r, &x, 1, -1, &err), SKIFF_RANGE); /* row 1700 of 1700 */
     assert_non_null(strstr(err.message, "row 1700 of emb"));
     ids[1] = -1;
-    assert_int_equal(raw_push(&r, &x, 1, NULL, &err), SKIFF_RANGE);
+    assert_int_equal(raw_push(&r, &x, 1, -1, &err), SKIFF_RANGE);
     ids[1] = 4;
     /* under another trainer's number */
-    assert_int_equal(raw_push(&r, &x, 0, NULL, &err), SKIFF_INVALID);
-    assert_int_equal(raw_push(&r, &x, 9, NULL, &err), SKIFF_RANGE);
-    assert_int_equal(raw_push(&r, &x, 1, "nothing", &err), SKIFF_NOT_FOUND);
-    x.dtype = DTYPE_FP64;
-    assert_int_equal(raw_push(&r, &x, 1, NULL, &err), SKIFF_DTYPE);
-    x = good;
-    x.dims[1] = 5;
-    assert_int_equal(raw_push(&r, &x, 1, NULL, &err), SKIFF_SHAPE);
+    assert_int_equal(raw_push(&r, &x, 0, -1, &err), SKIFF_INVALID);
+    assert_int_equal(raw_push(&r, &x, 9, -1, &err), SKIFF_RANGE);
+    assert_int_equal(raw_push(&r, &x, 1, 4000, &err), SKIFF_NOT_FOUND);
+    assert_non_null(strstr(err.message, "variable number 4000 of a message: server 0 at"));
+    assert_int_equal(raw_push(&r, &x, 1, good.number, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "emb@GRAD (number"));
+    x.bytes -= 4;
+    assert_int_equal(raw_push(&r, &x, 1, -1, &err), SKIFF_SHAPE);
+    assert_non_null(strstr(err.message, "emb@GRAD has"));
     x = good;
     x.has_rows = false;
-    assert_int_equal(raw_push(&r, &x, 1, NULL, &err), SKIFF_INVALID);
-    strcpy(x.name, "no_such@GRAD");
-    assert_int_equal(raw_push(&r, &x, 1, NULL, &err), SKIFF_NOT_FOUND);
+    x.nrows = 0;
+    assert_int_equal(raw_push(&r, &x, 1, -1, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "emb@GRAD was sent as a tensor"));
+    x.number = number_of(&r, "emb", false);
+    assert_int_equal(raw_push(&r, &x, 1, -1, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "cannot be pushed"));
+    x.number = r.n;
+    assert_int_equal(raw_push(&r, &x, 1, -1, &err), SKIFF_NOT_FOUND);
     for (uint32_t method = PS_DESCRIBE; method <= PS_MESSAGE_TAKE; method++)
         for (size_t n = 1; n < 40; n++) { /* random bytes, for every method */
             writer_init(&w);

@@ -25,7 +25,7 @@
 struct pending_push {
     uint32_t trainer;
     int order; /* of arrival */
-    struct ps_item item;
+    struct ps_piece item;
     struct blob *body; /* a reference */
 };
 
@@ -100,12 +100,23 @@ static inline struct table *slice_table(const struct param_slice *u)
     return u->sparse_table ? u->sparse_table->table : u->table;
 }
 
+/* A variable by its number (PS_BIND): a gradient, a counter, a parameter. */
+struct bound_var {
+    const char *name;
+    struct param_slice *slice;  /* NULL: of the learning rate */
+    struct skiff_tensor *value; /* of counters, and of what is pulled; NULL: rows by id only */
+    uint32_t use;               /* of enum ps_use */
+    int shard;
+    bool counter;
+    bool delta; /* a push is added */
+};
+
 /* A trainer that has ended the step; its reply is deferred until the others have, too. */
 struct deferred_reply {
     struct rpc_request *request;
     uint32_t trainer;
     int64_t since;
-    struct ps_exchange x; /* only trainer, want */
+    struct ps_exchange x; /* lies in the request's body */
 };
 
 /* A pull of rows that waits for a step to be done. */
@@ -140,6 +151,8 @@ struct server_shard {
     int ndeferred_replies;
     int64_t *rows; /* scratch */
     size_t rows_cap;
+    struct ps_piece *pieces; /* scratch of replies */
+    uint32_t pieces_cap;
     struct id_map map; /* scratch of merges */
     struct shard_quiesce *quiesce;
 };
@@ -177,6 +190,8 @@ struct server {
     int nslices;
     struct sparse_host sparse_host;
     struct str_map by_grad, by_var; /* name -> slice; by_var: parameters and their accumulators */
+    struct bound_var *bound;        /* by number, from server_run on */
+    uint32_t nbound;
     struct server_shard *shards;
     int nshards;
     struct plan *rate_plan;     /* NULL: the rate does not change */
@@ -239,24 +254,29 @@ void server_unlock_all(struct server *s);
 /* ---- slices.c: the plan and the server program ---- */
 enum skiff_status slices_create(struct server *s, struct skiff_error *err);
 void slices_destroy(struct server *s);
-/* The slice that a pushed name belongs to (plan_slice.pushed); NULL. */
-struct param_slice *slice_of_grad(const struct server *s, const char *name);
 struct server_shard *slice_shard(struct server *s, const struct param_slice *u);
+
+/* ---- bind.c ---- */
+void bind_all(struct server *s); /* initial values are there */
+/* The variable, if it has this number, this use, and belongs to this shard (-1: to any). */
+enum skiff_status bound_get(const struct server *s, uint32_t number, uint32_t use, int shard,
+                            const struct bound_var **out, struct skiff_error *err);
+void on_bind(void *self, struct rpc_request *q);
 
 /* ---- startup.c ---- */
 /* Initial values of rows of hash-backed embeddings, from the startup program. */
 enum skiff_status startup_fills(struct server *s, struct skiff_error *err);
 
 /* ---- apply.c; the shard's lock is held ---- */
-/* Does the item fit this slice? */
-enum skiff_status slice_check(const struct server *s, const struct param_slice *u,
-                              const struct ps_item *item, struct skiff_error *err);
+/* Does the item fit the slice of this variable? */
+enum skiff_status slice_check(const struct server *s, const struct bound_var *v,
+                              const struct ps_piece *item, struct skiff_error *err);
 /* Are these n unaligned ids rows that this server has (or can have)? */
 enum skiff_status slice_check_ids(const struct server *s, const struct param_slice *u,
                                   const uint8_t *ids, size_t n, struct skiff_error *err);
 /* Applies one push now (async, GEO). */
 enum skiff_status slice_apply(struct server *s, struct server_shard *h, struct param_slice *u,
-                              uint32_t trainer, const struct ps_item *item,
+                              uint32_t trainer, const struct ps_piece *item,
                               struct skiff_error *err);
 /* Merges the pushes of the trainers that have ended the step, in their order, divides by `present`
  * and applies the result; without a push nothing happens. The pushes are dropped afterwards. */
@@ -330,8 +350,8 @@ void exchange_end(struct server *s, const struct skiff_error *reason); /* fails 
 void exchange_new_incarnation(struct server_shard *h, const struct rpc_request *q,
                               uint32_t trainer);
 
-/* The shard's lock is held: carries the push out even if a fence is up; x is taken over. */
-void exchange_now(struct server_shard *h, struct rpc_request *q, struct ps_exchange *x);
+/* The shard's lock is held: carries the push out even if a fence is up. */
+void exchange_now(struct server_shard *h, struct rpc_request *q, const struct ps_exchange *x);
 
 /* Adds the steps that wait for trainers. */
 void exchange_add_waits(struct server *s, struct ps_status *out);

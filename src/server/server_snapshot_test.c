@@ -540,22 +540,18 @@ static void push_half(struct server_fixture *k, struct session *s, int server, u
             p = &plan->placement[i];
     assert_non_null(p);
     grads_init(&g, 0, 0);
-    struct ps_item item = {.dtype = (uint32_t)g.w.tensor.dtype,
-                           .ndim = g.w.tensor.shape.ndim,
-                           .data = g.w.tensor.data};
-    const char *block = strstr(p->slice, ".block");
-    snprintf(item.name, sizeof item.name, "w@GRAD%s", block ? block : "");
-    memcpy(item.dims, g.w.tensor.shape.dims, sizeof(int64_t) * (size_t)item.ndim);
-    item.dims[0] = placement_rows(p);
-    item.bytes = (size_t)(placement_rows(p) * g.w.tensor.shape.dims[1]) * sizeof(float);
-    struct ps_exchange x = {.trainer = (uint32_t)s->options.worker,
-                            .push = number,
-                            .settled = number,
-                            .parts = 2,
-                            .nitems = 1,
-                            .items = &item};
+    struct fixture_slices w_grad;
+    struct session_binding *bound;
+    fixture_slices(k, "w", "@GRAD", false, &w_grad);
+    assert_ok(session_bind(s, &w_grad.s, PS_PUSH_DENSE, &bound, &err), err);
+    struct ps_piece item = {.number = bound->slices[p->block].number,
+                            .data = g.w.tensor.data,
+                            .bytes = bound->slices[p->block].bytes};
+    session_unbind(bound);
+    struct ps_exchange x = {
+        .trainer = (uint32_t)s->options.worker, .push = number, .settled = number, .parts = 2};
     writer_init(&w);
-    ps_write_exchange(&w, &x);
+    ps_write_exchange(&w, &x, &item, 1);
     assert_ok(writer_finish(&w, &ask.body, &err), err);
     assert_ok(session_ask(s, &ask, "half a push", NULL, &err), err);
     grads_deinit(&g);

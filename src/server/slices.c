@@ -12,11 +12,6 @@
 #include "base/mem.h"
 #include "server/server_parts.h"
 
-struct param_slice *slice_of_grad(const struct server *s, const char *name)
-{
-    return str_map_get(&s->by_grad, name);
-}
-
 bool slice_owns(const struct server *s, const struct param_slice *u, int64_t id)
 {
     if (u->sparse_table)
@@ -280,6 +275,7 @@ void slices_destroy(struct server *s)
         free(h->deferred_replies);
         shard_quiesce_destroy(h->quiesce);
         mem_free(h->rows);
+        free(h->pieces);
     }
     free(s->shards);
     free(s->slices);

@@ -45,23 +45,53 @@ static struct blob *rewritten(struct wire_writer *w)
     return b;
 }
 
+static void check_pieces(const struct blob *b, const struct ps_pieces *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        struct ps_piece piece = ps_piece_at(p, i);
+        touch(b, piece.data, piece.bytes);
+        if (piece.has_rows)
+            touch(b, piece.rows, piece.nrows * 8);
+        require(piece.has_rows || !piece.nrows);
+    }
+}
+
 static void fuzz_exchange(const struct blob *b)
 {
     struct ps_exchange x, again;
+    struct ps_piece pieces[16];
     struct wire_writer w;
     if (ps_read_exchange(b, &x, NULL) < 0)
         return;
-    for (uint32_t i = 0; i < x.nitems; i++)
-        check_item(b, &x.items[i]);
+    check_pieces(b, &x.pieces);
+    touch(b, x.want, (size_t)x.nwant * 4);
+    uint32_t n = x.pieces.n < 16 ? x.pieces.n : 16;
+    for (uint32_t i = 0; i < n; i++)
+        pieces[i] = ps_piece_at(&x.pieces, i);
     writer_init(&w);
-    ps_write_exchange(&w, &x);
+    ps_write_exchange(&w, &x, pieces, n);
     struct blob *copy = rewritten(&w);
     require(ps_read_exchange(copy, &again, NULL) == SKIFF_OK);
-    require(again.nitems == x.nitems && again.nwant == x.nwant && again.step == x.step);
-    require(!x.nwant || memcmp(again.want, x.want, x.nwant * sizeof *x.want) == 0);
+    require(again.pieces.n == n && again.nwant == x.nwant && again.step == x.step);
+    for (uint32_t i = 0; i < n; i++) {
+        struct ps_piece other = ps_piece_at(&again.pieces, i);
+        require(other.number == pieces[i].number && other.nrows == pieces[i].nrows);
+        require(other.bytes == pieces[i].bytes);
+        require(!other.bytes || !memcmp(other.data, pieces[i].data, other.bytes));
+    }
+    require(!x.nwant || memcmp(again.want, x.want, (size_t)x.nwant * 4) == 0);
     blob_unref(copy);
-    ps_exchange_deinit(&again);
-    ps_exchange_deinit(&x);
+}
+
+static void fuzz_bound(const struct blob *b)
+{
+    struct ps_bound *list;
+    uint32_t n;
+    if (ps_read_bound(b, &list, &n, NULL) < 0)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        require(strlen(list[i].name) < PS_NAME && list[i].ndim <= 9 && list[i].shard < 4096);
+    free(list);
 }
 
 static void fuzz_items(const struct blob *b)
@@ -129,6 +159,7 @@ static void fuzz_small(uint8_t which, const struct blob *b)
     struct ps_table_info *tables;
     struct ps_trained trained;
     struct ps_account account;
+    struct ps_pieces pieces;
     uint32_t count;
     char name[PS_NAME];
     uint64_t first, second;
@@ -208,6 +239,13 @@ static void fuzz_small(uint8_t which, const struct blob *b)
         return;
     case 21:
         ps_read_account(b, &account, NULL);
+        return;
+    case 22:
+        if (ps_read_values(b, &pieces, NULL) == SKIFF_OK)
+            check_pieces(b, &pieces);
+        return;
+    case 23:
+        fuzz_bound(b);
         return;
     default:
         return;
