@@ -1,11 +1,10 @@
 /* skiff train: from a config to a trained model, over the training loop of the library
- * (train/run.h). Online training has a loop of its own (train_online.c). */
+ * (train/run.h). */
 #include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/task_flags.h"
-#include "cli/train_online.h"
 #include "cli/train_show.h"
 #include "train/run.h"
 
@@ -36,8 +35,6 @@ static int run(const struct command_call *call)
                                            "continues the run that the other removes");
     if (status)
         return status;
-    if (train_online_wanted(args))
-        return train_online(args);
     status = train(&one, args);
     train_run_close(&one);
     return status;

@@ -18,7 +18,13 @@ static enum skiff_status show_span(void *self, const struct train_span *span,
 {
     struct train_show *show = self;
     (void)err;
-    progress_start(&show->progress, show->run->data, span->number);
+    struct progress *p = &show->progress;
+    progress_start(p, show->run->data, span->number);
+    if (span->day) {
+        snprintf(p->what_text, sizeof p->what_text, "%s%s", span->evaluates ? "evaluating " : "",
+                 span->name);
+        p->expected = 0; /* passes have different sizes */
+    }
     return SKIFF_OK;
 }
 
@@ -54,13 +60,20 @@ static enum skiff_status show_span_end(void *self, const struct train_counts *c,
                                        struct skiff_error *err)
 {
     const struct trainer_result *r = c->result;
-    (void)self;
     (void)stop;
     (void)err;
+    const struct train_span *span = &((struct train_show *)self)->run->span;
+    double speed = r->seconds > 0 ? (double)r->rows / r->seconds : 0.0;
     if (!log_shows(LOG_INFO))
         return SKIFF_OK;
+    if (span->day) {
+        printf("Day:%08d, Pass: %d, using time: %.1f second, ips: %.0f example/sec.\n", span->day,
+               span->pass, r->seconds, speed);
+        fflush(stdout);
+        return SKIFF_OK;
+    }
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", c->row->epoch, r->seconds,
-           r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
+           speed);
     report_print_auc(c->row);
     printf("\n");
     fflush(stdout);
@@ -69,8 +82,7 @@ static enum skiff_status show_span_end(void *self, const struct train_counts *c,
 
 static void show_results(void *self, const struct epoch_row *rows, int n)
 {
-    (void)self;
-    if (n)
+    if (n && !((struct train_show *)self)->run->span.day)
         report_print(rows, n, true);
     fflush(stdout);
 }

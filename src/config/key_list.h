@@ -51,7 +51,7 @@ KEY(RUNNER_READER_TYPE, "runner.reader_type", WORD, "QueueDataset", TASK,
     .words = "QueueDataset DataLoader RecDataset InmemoryDataset",
     .help = "`QueueDataset` streams; `InmemoryDataset` loads all data first. `DataLoader` and "
             "`RecDataset` are read as a QueueDataset")
-KEY(RUNNER_SHUFFLE, "runner.shuffle", BOOL, "False", TRAIN, .depends = "online training: True",
+KEY(RUNNER_SHUFFLE, "runner.shuffle", BOOL, "False", TRAIN,
     .help = "In memory: shuffle before every epoch. Online training shuffles the samples of a "
             "pass, among all workers if each has some")
 KEY(RUNNER_INPUT_FORMAT, "runner.input_format", TEXT, NULL, TASK,

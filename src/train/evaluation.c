@@ -142,8 +142,10 @@ static void set_options(struct evaluation *t)
 static enum skiff_status read_all(struct evaluation *t, int epoch, struct trainer_result *out,
                                   struct skiff_error *err)
 {
-    struct train_span span = {.number = epoch, .name = "saved epoch"};
-    TRY(sample_dump_start(&t->dump, epoch, err));
+    char name[24];
+    struct train_span span = {.number = epoch, .name = name};
+    snprintf(name, sizeof name, "epoch %d", epoch);
+    TRY(sample_dump_start(&t->dump, name, err));
     eval_metrics_reset(&t->metrics);
     TRY(observers_span_begin(&t->observers, &span, err));
     task_warn_nan(&t->task, &t->options, "saved epoch", epoch);

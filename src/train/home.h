@@ -3,6 +3,7 @@
  *   process   in this process, or in each of several ranks that train in step (train/ranks.h)
  *   servers   on the servers of a job, or on one inside a process that is alone with its sparse
  *             tables
+ *   days      the same with the models of online training (online_done.h)
  *
  * A slot returns when all processes that it needs have answered; a process that is missing is an
  * error after the deadlines of the fleet (docs/internals/consistency.md). Slots are called on one
@@ -24,6 +25,7 @@ struct home {
     bool serves;       /* it does not train: serve, then close */
     bool remote;       /* values are on servers */
     bool tables;       /* ... in sparse tables, too */
+    bool records; /* it keeps what the report shows */
     bool shows;        /* it prints the table at the end */
     bool stops_within; /* an early stop ends the running epoch, not only the next one */
     uint64_t seed;
@@ -71,6 +73,6 @@ struct home_slots {
     void (*close)(struct train_run *run);
 };
 
-extern const struct home_slots home_process, home_servers;
+extern const struct home_slots home_process, home_servers, home_days;
 
 #endif

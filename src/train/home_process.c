@@ -43,7 +43,7 @@ static enum skiff_status process_open(struct train_run *run, struct skiff_error 
     TRY(ranks_open(&p->ranks, &run->task, run->args, true, err));
     home->index = p->ranks.rank;
     home->size = p->ranks.size;
-    home->first = home->shows = ranks_first(&p->ranks);
+    home->first = home->shows = home->records = ranks_first(&p->ranks);
     home->stops_within = true;
     home->seed = (uint64_t)config_int(run->task.config, KEY_RUNNER_SEED);
     home->tick_period = 0.1;

@@ -254,6 +254,7 @@ static enum skiff_status servers_join(struct train_run *run, struct skiff_error 
         TRY(save_epochs_prepare(run->save_path, err));
     if (run->data && !run->given && run_in_memory(run))
         TRY(dataset_load(run->data, err));
+    run->home.records = run->data != NULL;
     if (!run->data)
         log_warn("more workers than files: this worker is idle");
     TRY(job_init_worker(&s->job, &run->task, err));

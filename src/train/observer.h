@@ -28,9 +28,10 @@
 struct train_run;
 
 struct train_span {
-    int number;       /* of the epoch, or of the pass of its day */
-    int day;          /* yyyymmdd; 0: an epoch */
+    int number;       /* of the epoch, or of the pass among those of all days; from 0 */
+    int day, pass;    /* of online training: yyyymmdd, from 1; day 0: an epoch */
     const char *name; /* "epoch 3", "20190720 pass 2" */
+    bool evaluates;   /* a pass before it is trained: neither batch nor span_end follow */
 };
 
 struct train_counts {

@@ -13,6 +13,7 @@
 #include "program/job.h"
 #include "train/disk_space.h"
 #include "train/job.h"
+#include "train/online_plan.h"
 
 /* ---- callbacks of the executor's threads ---- */
 
@@ -21,6 +22,12 @@ static void on_batch(void *user, int thread, int64_t rows, const struct skiff_te
     struct train_run *run = user;
     eval_metrics_batch(&run->metrics, thread, rows, watched);
     observers_batch(&run->observers, thread, rows, watched);
+}
+
+static void on_evaluated(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
+{
+    struct train_run *run = user;
+    eval_metrics_batch(&run->metrics, thread, rows, watched);
 }
 
 static bool wants_stop(void *user)
@@ -96,8 +103,10 @@ bool run_in_memory(const struct train_run *run)
 
 static enum skiff_status choose_home(struct train_run *run, struct skiff_error *err)
 {
+    bool days = online_wanted(run->task.config);
     run->save_path = task_save_path(&run->task);
-    run->home = (struct home){.slots = job_wanted() ? &home_servers : &home_process};
+    run->work = days ? &work_days : &work_epochs;
+    run->home.slots = days ? &home_days : job_wanted() ? &home_servers : &home_process;
     return run->home.slots->open(run, err);
 }
 
@@ -159,28 +168,49 @@ static enum skiff_status begin(struct train_run *run, struct skiff_error *err)
 
 /* ---- an epoch ---- */
 
-static void name_span(struct train_run *run, int epoch)
-{
-    snprintf(run->span_name, sizeof run->span_name, "epoch %d", epoch);
-    run->span = (struct train_span){.number = epoch, .name = run->span_name};
-}
-
 static enum skiff_status read_data(struct train_run *run, struct trainer_result *r,
                                    struct skiff_error *err)
 {
     struct skiff_error why;
+    const struct train_span *span = &run->span;
+    eval_metrics_reset(&run->metrics);
+    if (!run->data)
+        return SKIFF_OK;
     run->started = clock_seconds();
-    task_warn_nan(&run->task, &run->options, "epoch", run->span.number);
-    TRY(observers_span_begin(&run->observers, &run->span, err));
-    enum skiff_status status =
-        trainer_train_dataset(run->task.scope, run->home.program, run->data, &run->options, r, err);
+    task_warn_nan(&run->task, &run->options, span->day ? "pass" : "epoch",
+                  span->day ? span->pass : span->number);
+    TRY(observers_span_begin(&run->observers, span, err));
+    enum skiff_status status = trainer_train_dataset(run->task.scope, run->home.program, run->data,
+                                                     &run->options, r, err);
     bool ok = status == SKIFF_OK;
-    if (ok && !r->stopped)
+    if (ok && !r->stopped && !span->day) /* passes have different sizes */
         run->expected = r->rows;
     enum skiff_status ended = observers_data_end(&run->observers, r, ok, &why);
     if (ok && ended < 0 && err)
         *err = why;
     return ok ? ended : status;
+}
+
+enum skiff_status run_evaluate_span(struct train_run *run, struct trainer_result *out,
+                                    struct skiff_error *err)
+{
+    struct train_span span = run->span;
+    struct trainer_options options = run->options;
+    span.evaluates = true;
+    options.on_batch = on_evaluated;
+    options.nwatched = run->metrics.nwatched; /* dumps name gradients, which there are not */
+    options.pause_period = 0;
+    eval_metrics_reset(&run->metrics);
+    if (!run->data)
+        return SKIFF_OK;
+    run->started = clock_seconds();
+    TRY(observers_span_begin(&run->observers, &span, err));
+    struct skiff_scope *front = scope_create_child(run->task.scope); /* for states of metrics */
+    enum skiff_status status =
+        trainer_infer_dataset(front, run->home.program, run->data, &options, out, err);
+    scope_destroy(front);
+    (void)observers_data_end(&run->observers, out, status == SKIFF_OK, NULL);
+    return status;
 }
 
 static enum skiff_status end_span(struct train_run *run, struct home_counts *counts,
@@ -205,20 +235,16 @@ static enum skiff_status end_span(struct train_run *run, struct home_counts *cou
     return run->home.slots->agree ? run->home.slots->agree(run, err) : SKIFF_OK;
 }
 
-static enum skiff_status train_epoch(struct train_run *run, int epoch, struct skiff_error *err)
+static enum skiff_status train_span(struct train_run *run, struct skiff_error *err)
 {
     struct home_counts *counts = mem_alloc_or_die(sizeof *counts); /* histograms are large */
-    name_span(run, epoch);
-    enum skiff_status status = SKIFF_OK;
-    if (config_bool(run->task.config, KEY_RUNNER_SHUFFLE) && run_in_memory(run))
-        status = run->home.slots->shuffle(run, err);
-    if (run->home.first)
-        disk_space_warn(&run->task, run->save_path, epoch);
-    eval_metrics_reset(&run->metrics);
-    if (status == SKIFF_OK)
-        status = read_data(run, &counts->result, err);
+    if (run->home.first && !run->span.day)
+        disk_space_warn(&run->task, run->save_path, run->span.number);
+    enum skiff_status status = read_data(run, &counts->result, err);
     if (status == SKIFF_OK)
         status = end_span(run, counts, err);
+    if (run->work->close_span)
+        run->work->close_span(run);
     free(counts);
     return status;
 }
@@ -245,9 +271,11 @@ enum skiff_status train_run_run(struct train_run *run, struct skiff_error *err)
     if (run->home.serves)
         return run->home.slots->serve(run, err);
     TRY(begin(run, err));
-    for (int epoch = run->first; epoch < run->epochs && run->data && !run->stopped && !run->early;
-         epoch++)
-        TRY(train_epoch(run, epoch, err));
+    for (bool more = true; more;) {
+        TRY(run->work->next(run, &more, err));
+        if (more)
+            TRY(train_span(run, err));
+    }
     return print_results(run, err);
 }
 

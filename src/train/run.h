@@ -1,12 +1,12 @@
-/* A run: a model trains, epoch after epoch. Three parts are chosen independently: the home of the
- * parameters (home.h), the work (which data comes next), and the observers (observer.h).
+/* A run: a model trains. Three parts are chosen independently: the home of the parameters (home.h),
+ * the work (work.h: which data comes next), and the observers (observer.h).
  *
  *     home.open                          meets other processes; a server serves, and is done
  *     home.open_data, options, checks
  *     home.join                          values, the folder, the first epoch
  *     observers.start
- *     for each epoch
- *         home.shuffle; observers.span_begin
+ *     for each span of the work: an epoch, or a pass of online training
+ *         observers.span_begin
  *         the executor's threads train; observers.batch, tick, pause
  *         observers.data_end
  *         home.reduce                    counts of all processes
@@ -28,12 +28,14 @@
 #include "train/observer.h"
 #include "train/validation.h"
 #include "train/watch.h"
+#include "train/work.h"
 
 struct train_run {
     const struct task_args *args;
     const struct train_control *control;
     struct task task;
     struct home home;
+    const struct work_slots *work;
     struct train_observers observers;
     struct eval_metrics metrics;
     struct trainer_options options;
@@ -72,6 +74,9 @@ enum skiff_status train_run_run(struct train_run *run, struct skiff_error *err);
 /* Adds what this process has counted in training, in the data of the config, and in its part of a
  * job. For observers, and while the run is not running. */
 void train_run_snapshot(const struct train_run *run, struct metrics_snapshot *out);
+/* Counts the span's data with the values as they are; observers see it as a span that evaluates. */
+enum skiff_status run_evaluate_span(struct train_run *run, struct trainer_result *out,
+                                    struct skiff_error *err);
 /* Observers see the end. status, why: what train_run_open or train_run_run has returned. */
 void train_run_end(struct train_run *run, enum skiff_status status, const struct skiff_error *why);
 void train_run_close(struct train_run *run);

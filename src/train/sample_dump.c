@@ -81,12 +81,15 @@ void sample_dump_deinit(struct sample_dump *d)
 
 /* ---- files ---- */
 
-enum skiff_status sample_dump_start(struct sample_dump *d, int epoch, struct skiff_error *err)
+enum skiff_status sample_dump_start(struct sample_dump *d, const char *span,
+                                    struct skiff_error *err)
 {
     if (!d->wanted)
         return SKIFF_OK;
     buf_reset(&d->folder);
-    buf_printf(&d->folder, "%s/epoch_%d", d->path, epoch);
+    buf_printf(&d->folder, "%s/", d->path);
+    for (const char *c = span; *c; c++)
+        buf_char(&d->folder, *c == ' ' ? '_' : *c);
     for (int i = 0; i < d->threads; i++) {
         struct buf path = BUF_INIT;
         buf_printf(&path, "%s/part-%03d-%05d", d->folder.data, d->worker, i);

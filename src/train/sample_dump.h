@@ -41,8 +41,9 @@ enum skiff_status sample_dump_init(struct sample_dump *d, struct task *j,
                                    struct trainer_options *options, bool test, int worker,
                                    struct skiff_error *err);
 void sample_dump_deinit(struct sample_dump *d);
-/* Makes the files of an epoch. */
-enum skiff_status sample_dump_start(struct sample_dump *d, int epoch, struct skiff_error *err);
+/* Makes the files of a span: "epoch 3" is the folder epoch_3. */
+enum skiff_status sample_dump_start(struct sample_dump *d, const char *span,
+                                    struct skiff_error *err);
 /* watched: all that the options name. */
 void sample_dump_batch(struct sample_dump *d, const struct dataset *data, int thread, int64_t rows,
                        const struct skiff_tensor *watched);

@@ -151,7 +151,7 @@ static enum skiff_status watch_begin(void *self, const struct train_span *span,
 {
     struct watcher *w = self;
     (void)err;
-    if (w->o.begin)
+    if (w->o.begin && !span->evaluates)
         w->o.begin(w->o.user, span->number);
     return SKIFF_OK;
 }

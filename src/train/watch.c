@@ -17,7 +17,7 @@ static enum skiff_status record_start(void *self, struct train_run *run, struct 
     const struct home *home = &run->home;
     (void)err;
     w->run = run;
-    if (run->first >= run->epochs || !(home->remote ? run->data != NULL : home->first))
+    if (run->first >= run->epochs || !home->records)
         return SKIFF_OK;
     /* the process that saves leaves the report next to the models */
     w->recorder = recorder_open(&run->task, &run->metrics,
@@ -40,7 +40,9 @@ static enum skiff_status record_span(void *self, const struct train_span *span,
 {
     struct record_watch *w = self;
     (void)err;
-    recorder_begin_epoch(w->recorder, span->number, w->run->data);
+    w->pauses = span->evaluates;
+    if (!span->evaluates)
+        recorder_begin_epoch(w->recorder, span->number, w->run->data);
     return SKIFF_OK;
 }
 
@@ -53,7 +55,9 @@ static void record_batch(void *self, int thread, int64_t rows, const struct skif
 
 static void record_tick(void *self)
 {
-    recorder_tick(((struct record_watch *)self)->recorder);
+    const struct record_watch *w = self;
+    if (!w->pauses)
+        recorder_tick(w->recorder);
 }
 
 static void record_profile(void *self, const struct profile *profile)
@@ -65,8 +69,9 @@ static enum skiff_status record_data_end(void *self, const struct trainer_result
                                          struct skiff_error *err)
 {
     (void)err;
-    if (ok && r->rows)
-        recorder_last_window(((struct record_watch *)self)->recorder);
+    const struct record_watch *w = self;
+    if (ok && r->rows && !w->pauses)
+        recorder_last_window(w->recorder);
     return SKIFF_OK;
 }
 
@@ -124,7 +129,7 @@ static enum skiff_status dump_span(void *self, const struct train_span *span,
                                    struct skiff_error *err)
 {
     struct train_run *run = self;
-    return sample_dump_start(&run->dump, span->number, err);
+    return span->evaluates ? SKIFF_OK : sample_dump_start(&run->dump, span->name, err);
 }
 
 static void dump_batch(void *self, int thread, int64_t rows, const struct skiff_tensor *watched)
@@ -153,7 +158,7 @@ static void report_counts(struct launcher_watch *w, const struct eval_metrics_su
                           double share, double seconds)
 {
     struct train_run *run = w->run;
-    struct report r = {.epoch = run->span.number,
+    struct report r = {.epoch = run->span.day ? run->span.pass : run->span.number,
                        .share = share,
                        .samples = sum->samples,
                        .seconds = seconds,
@@ -161,6 +166,14 @@ static void report_counts(struct launcher_watch *w, const struct eval_metrics_su
                        .auc = eval_metrics_auc(&run->metrics, sum)};
     strcpy(r.tables, run->tables.text);
     report_send(&r);
+}
+
+static enum skiff_status launcher_span(void *self, const struct train_span *span,
+                                       struct skiff_error *err)
+{
+    (void)err;
+    ((struct launcher_watch *)self)->evaluates = span->evaluates;
+    return SKIFF_OK;
 }
 
 static void launcher_tick(void *self)
@@ -184,7 +197,7 @@ static enum skiff_status launcher_data_end(void *self, const struct trainer_resu
     struct launcher_watch *w = self;
     struct train_run *run = w->run;
     (void)err;
-    if (!ok || !r->rows)
+    if (!ok || !r->rows || w->evaluates)
         return SKIFF_OK;
     struct eval_metrics_sum *sum = mem_alloc_or_die(sizeof *sum);
     eval_metrics_read(&run->metrics, sum);
@@ -219,6 +232,7 @@ struct train_observer launcher_observer(struct launcher_watch *w, struct train_r
     *w = (struct launcher_watch){.run = run,
                                  .total = {.epoch = -1, .loss = NAN, .auc = NAN, .job_auc = NAN}};
     return (struct train_observer){.self = w,
+                                   .span_begin = launcher_span,
                                    .tick = launcher_tick,
                                    .data_end = launcher_data_end,
                                    .span_end = launcher_span_end,

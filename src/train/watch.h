@@ -11,6 +11,7 @@
 struct record_watch {
     struct train_run *run;
     struct run_recorder *recorder; /* NULL: this process keeps nothing */
+    bool pauses;                   /* a pass is evaluated before it is trained */
 };
 struct train_observer record_observer(struct record_watch *w);
 
@@ -20,6 +21,7 @@ struct train_observer dump_observer(struct train_run *run);
 struct launcher_watch {
     struct train_run *run;
     struct report total; /* of this process */
+    bool evaluates;
 };
 struct train_observer launcher_observer(struct launcher_watch *w, struct train_run *run);
 

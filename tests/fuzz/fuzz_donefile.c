@@ -1,4 +1,4 @@
-/* Donefiles of online training (cli/online_done.c): the first byte selects one of the three.
+/* Donefiles of online training (train/online_done.c): the first byte selects one of the three.
  * Accepted lines name days of the calendar and passes that a plan can have; a kept list reads back
  * as the same list, also with one more line. */
 #include "fuzz.h"
@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/online_done.h"
+#include "train/online_done.h"
 #include "train/online_plan.h"
 #include "fuzz_folder.h"
 

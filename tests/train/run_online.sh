@@ -166,6 +166,22 @@ grep -v "split_\|_day\|donefile\|first_base" config.yaml >old.yaml
     runner.model_save_path=oldmodel >log 2>&1 || fault "ended with $?"
 cut -f 1,4 oldmodel/donefile.txt | diff - <(printf '20200102\t-1\n20200103\t-1\n') || fault "donefile differs"
 
+name="the report, and a dump of every sample"
+train -o runner.model_save_path=seen runner.need_dump=True runner.dump_fields_path=dump "runner.dump_fields=[label,fc_0.tmp_0@GRAD]" ||
+    fault "ended with $?"
+[ "$(ls dump | xargs)" = "20190720_pass_1 20190720_pass_2 20190721_pass_1 20190721_pass_2" ] || fault "dumped $(ls dump | xargs)"
+for pass in dump/*; do
+    [ "$(cat $pass/part-* | grep -c 'label:1:[01].*GRAD')" = 200 ] || fault "$pass has $(cat $pass/part-* | wc -l) lines"
+done
+python3 - <<'PY' || fault "the report is wrong"
+import json
+j = json.load(open("seen/report.json"))
+assert [e["epoch"] for e in j["epochs"]] == [0, 1, 2, 3], j["epochs"]
+assert [e["samples"] for e in j["epochs"]] == [200] * 4, j["epochs"]
+assert j["points"] and j["slots"], j.keys()
+PY
+[ -s seen/report.html ] || fault "there is no report.html"
+
 name="keys of other ways to train are refused"
 train -o runner.valid_data_dir=data && fault "takes valid_data_dir"
 says "runner.valid_data_dir is not supported in online training"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/online_parts.h"
+#include "train/online_parts.h"
 
 #define MAX_SPAN 0.01             /* buckets of predictions that are put together */
 #define RELATIVE_ERROR_BOUND 0.05 /* ... until so much is known of their rate */

@@ -15,8 +15,7 @@
 #include "base/mem.h"
 #include "train/checkpoint.h"
 #include "train/job_tables.h"
-#include "cli/interrupt.h"
-#include "cli/online_parts.h"
+#include "train/online_parts.h"
 #include "fleet/epochs.h"
 #include "fs/fs.h"
 #include "store/folder_save.h"
@@ -49,7 +48,7 @@ static enum skiff_status folder_of(struct online *o, const struct done_line *lin
                                    struct skiff_error *err)
 {
     struct fs_stat st;
-    done_path(o->save_path, DONE_MODEL, line->day, line->pass, &o->start_path);
+    done_path(o->run->save_path, DONE_MODEL, line->day, line->pass, &o->start_path);
     enum skiff_status status = fs_look(NULL, o->start_path.data, &st, err);
     if (status == SKIFF_NOT_FOUND && fs_look(NULL, line->path, &st, NULL) == SKIFF_OK) {
         buf_reset(&o->start_path);
@@ -94,9 +93,9 @@ static enum skiff_status find_newest(struct online *o, int n, struct skiff_error
 
 enum skiff_status online_find(struct online *o, struct skiff_error *err)
 {
-    TRY(done_list_read(&o->models, o->save_path, DONE_MODEL, err));
-    TRY(done_list_read(&o->bases, o->save_path, DONE_BASE, err));
-    TRY(done_list_read(&o->patches, o->save_path, DONE_PATCH, err));
+    TRY(done_list_read(&o->models, o->run->save_path, DONE_MODEL, err));
+    TRY(done_list_read(&o->bases, o->run->save_path, DONE_BASE, err));
+    TRY(done_list_read(&o->patches, o->run->save_path, DONE_PATCH, err));
     return find_newest(o, o->models.n, err);
 }
 
@@ -150,19 +149,19 @@ static enum skiff_status load_listed(struct online *o, struct skiff_error *err)
     TRY(online_barrier(o, &lines, 1, err));
     if (lines != o->from + 1)
         TRY(find_newest(o, (int)lines, err));
-    return job_tables_share(&o->job, &o->task, err);
+    return job_tables_share(&o->job, &o->run->task, err);
 }
 
 enum skiff_status online_load(struct online *o, struct skiff_error *err)
 {
-    struct config *c = o->task.config;
+    struct config *c = o->run->task.config;
     bool first = skiff_fleet_is_first_worker(o->job.fleet), sparse_table = has_features(o);
     const char *init = config_path(c, KEY_RUNNER_MODEL_INIT_PATH);
     const char *path = o->start_path.len ? o->start_path.data : init;
     if (path && !skiff_fleet_server_num(o->job.fleet) && !sparse_table)
-        TRY(checkpoint_load(&o->task, path, err));
+        TRY(checkpoint_load(&o->run->task, path, err));
     TRY(sparse_table && o->from >= 0 ? load_listed(o, err)
-                                     : job_tables_begin(&o->job, &o->task, path, err));
+                                     : job_tables_begin(&o->job, &o->run->task, path, err));
     path = o->start_path.len ? o->start_path.data : init;
     if (sparse_table && first && o->from >= 0 && o->models.at[o->from].pass == DONE_DAY_BEGINS)
         TRY(epochs_pass_day(o->job.fleet, err));
@@ -189,7 +188,7 @@ static enum skiff_status save_checkpoint(struct saving *s, const struct io_infer
     o->note.epoch = o->step;
     o->note.complete = o->note.known = true;
     TRY(epochs_mark(o->job.fleet, o->step, err));
-    TRY(epochs_save(o->job.fleet, o->task.scope,
+    TRY(epochs_save(o->job.fleet, o->run->task.scope,
                     &(struct epochs_save){.dir = s->dir.data,
                                           .note = o->note,
                                           .feeds = what->feeds,
@@ -205,13 +204,13 @@ static enum skiff_status save_whole(struct saving *s, struct skiff_error *err)
 {
     struct online *o = s->o;
     struct checkpoint_names names;
-    checkpoint_inference(&o->task, &names);
+    checkpoint_inference(&o->run->task, &names);
     const struct io_inference *what = &names.what;
     if (s->kind == DONE_MODEL)
         return save_checkpoint(s, what, err);
     buf_str(&s->dir, "/000");
     struct epochs_inference to = {s->dir.data, false, s->attempts};
-    enum skiff_status status = epochs_save_inference(o->job.fleet, o->task.scope, what, &to, err);
+    enum skiff_status status = epochs_save_inference(o->job.fleet, o->run->task.scope, what, &to, err);
     s->dir.data[s->dir.len -= strlen("/000")] = 0;
     return status;
 }
@@ -223,14 +222,14 @@ static enum skiff_status save_model(struct saving *s, struct skiff_error *err)
                : s->pass == DONE_DAY_BEGINS ? 3
                                             : 0;
     if (has_features(s->o))
-        return job_tables_save(&s->o->job, &s->o->task, s->dir.data, mode, s->attempts, err);
+        return job_tables_save(&s->o->job, &s->o->run->task, s->dir.data, mode, s->attempts, err);
     return save_whole(s, err);
 }
 
 static bool wants_stop(void *user)
 {
-    (void)user;
-    return interrupt_wanted();
+    const struct online *o = user;
+    return control_wants_stop(o->run->control);
 }
 
 static struct done_list *list_of(struct online *o, enum done_kind kind)
@@ -242,15 +241,16 @@ static struct done_list *list_of(struct online *o, enum done_kind kind)
 static enum skiff_status save(struct online *o, enum done_kind kind, int day, int pass,
                               struct skiff_error *err)
 {
-    struct save_attempts attempts = {.wants_stop = wants_stop, .log = &o->task.logger};
+    struct save_attempts attempts = {
+        .wants_stop = wants_stop, .user = o, .log = &o->run->task.logger};
     struct saving s = {.o = o, .kind = kind, .day = day, .pass = pass, .attempts = &attempts};
     struct done_list *list = list_of(o, kind);
     double start = clock_seconds();
-    done_path(o->save_path, kind, day, pass, &s.dir);
+    done_path(o->run->save_path, kind, day, pass, &s.dir);
     enum skiff_status status = save_model(&s, err);
     if (status == SKIFF_OK && !(kind == DONE_MODEL && done_list_has(list, day, pass)))
         status =
-            done_list_add(list, o->save_path, kind,
+            done_list_add(list, o->run->save_path, kind,
                           &(struct done_add){.day = day,
                                              .pass = pass,
                                              .key = o->key,

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/online_parts.h"
+#include "train/online_parts.h"
 #include "store/file.h"
 
 static enum skiff_status read_plan(const char *runner, struct online_plan *p,

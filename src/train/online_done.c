@@ -2,7 +2,7 @@
  * added, and the file is replaced atomically: a reader never sees half a line of ours. An
  * incomplete last line, which another program may have left, is dropped with a warning; any other
  * unreadable line is an error, because models would be lost from the list. */
-#include "cli/online_done.h"
+#include "train/online_done.h"
 
 #include <inttypes.h>
 #include <limits.h>

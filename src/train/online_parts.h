@@ -1,55 +1,49 @@
-/* Online training, the run and its parts: passes (online_pass.c), what is saved (online_save.c),
- * days (train_online.c).
+/* Online training: what the home of its parameters (home_days.c), its work (work_days.c) and its
+ * saves (online_save.c) share.
  *
  * All workers go through the same passes, with a barrier before and after each; the first one
- * saves while the others wait. One process alone does the same without meetings. */
-#ifndef CLI_ONLINE_PARTS_H
-#define CLI_ONLINE_PARTS_H
+ * saves while the others wait. One process alone does the same without barriers. */
+#ifndef TRAIN_ONLINE_PARTS_H
+#define TRAIN_ONLINE_PARTS_H
 
 #include "train/job.h"
-#include "cli/online_done.h"
+#include "train/online_done.h"
 #include "train/online_plan.h"
-#include "cli/progress.h"
-#include "save/runs.h"
-#include "data/files.h"
-#include "executor/trainer.h"
-#include "fleet/report.h"
+#include "train/run.h"
 
 #define ONLINE_METRIC 512
 
 struct online {
-    const struct task_args *args;
-    struct task task;
+    struct train_run *run;
     struct train_job job;
     struct online_plan plan;
     struct done_list models, bases, patches;
     int from; /* the line of models that this run begins with; -1: none */
     struct buf start_path;
-    const char *save_path;
-    struct folder_lock lock;
     struct model_info note;
     int step;    /* saves so far, over all runs */
     int64_t key; /* of the base model that deltas belong to: when it was made */
-    bool stopped, based, layout_logged;
+    bool based, layout_logged;
     char metric[ONLINE_METRIC]; /* of the last pass */
-    /* the pass that runs */
-    int day, pass;
-    struct dataset *data; /* NULL: none for this worker */
-    struct eval_metrics accumulator;
-    struct progress progress;
-    struct trainer_options options;
-    struct report total; /* of this worker */
+    int at_day;                 /* of the plan */
+    int day, pass;              /* that run; pass 0: the day has not begun */
     int passes_done;
-    int64_t samples;
 };
 
-/* ---- online_pass.c ---- */
-void online_options(struct online *o);
-/* Waits for the data of o->day, o->pass, evaluates the model on it, trains. o->stopped: by signal;
- * the pass does not count. */
-enum skiff_status online_pass(struct online *o, struct skiff_error *err);
+static inline struct online *online_of(const struct train_run *run)
+{
+    return run->home.self;
+}
+
+/* ---- home_days.c ---- */
 /* Sums over all workers, in place. */
 enum skiff_status online_barrier(struct online *o, int64_t *v, size_t n, struct skiff_error *err);
+/* Counts over all workers: the metric text, which is printed. r: of this process. Stopped in one:
+ * in all. */
+enum skiff_status online_reduce(struct online *o, const char *what, const struct trainer_result *r,
+                                struct eval_metrics_sum *sum, struct skiff_error *err);
+/* Is the pass behind the model that the run has begun with? */
+bool online_is_due(const struct online *o, int day, int pass);
 
 /* ---- online_metric.c ---- */
 /* PaddleRec's text: " global AUC=0.500000 BUCKET_ERROR=..". */

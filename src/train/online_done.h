@@ -8,8 +8,8 @@
  *
  * A line is added behind the model, and the file is replaced as a whole: it lists only complete
  * models. A last line that is incomplete is dropped with a warning. */
-#ifndef CLI_ONLINE_DONE_H
-#define CLI_ONLINE_DONE_H
+#ifndef TRAIN_ONLINE_DONE_H
+#define TRAIN_ONLINE_DONE_H
 
 #include <stdbool.h>
 #include <stdint.h>
