@@ -12,6 +12,7 @@
 #define TRAIN_HOME_H
 
 #include "executor/trainer.h"
+#include "store/manifest.h"
 #include "train/epoch_row.h"
 
 struct train_run;
@@ -25,7 +26,8 @@ struct home {
     bool serves;       /* it does not train: serve, then close */
     bool remote;       /* values are on servers */
     bool tables;       /* ... in sparse tables, too */
-    bool records; /* it keeps what the report shows */
+    bool resumes;      /* values are those of an earlier run */
+    bool records;      /* it keeps what the report shows */
     bool shows;        /* it prints the table at the end */
     bool stops_within; /* an early stop ends the running epoch, not only the next one */
     uint64_t seed;
@@ -60,6 +62,9 @@ struct home_slots {
     /* Saves the span, or sees that another process does; observers learn of it. */
     enum skiff_status (*keep)(struct train_run *run, const struct home_counts *counts,
                               struct skiff_error *err);
+    /* Saves the values of now, while threads of this process wait; NULL: not possible. */
+    enum skiff_status (*save_now)(struct train_run *run, const char *dir,
+                                  const struct model_info *note, struct skiff_error *err);
     /* run->stopped and run->early become the same in all processes; NULL: reduce does it. */
     enum skiff_status (*agree)(struct train_run *run, struct skiff_error *err);
     /* The last span has ended: waits until it is saved. */

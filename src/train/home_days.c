@@ -35,13 +35,15 @@ static enum skiff_status refuse_ranks(struct train_run *run, struct skiff_error 
 /* Keys of other ways to train, which would have no effect. */
 static void refuse_others(struct config *c)
 {
-    static const enum config_key keys[] = {KEY_RUNNER_VALID_DATA_DIR, KEY_RUNNER_KEEP_EPOCHS,
-                                           KEY_NONE};
-    for (int i = 0; keys[i]; i++)
-        if (config_has(c, keys[i]))
-            config_refuse(c, keys[i],
-                          "is not supported in online training, where every pass is evaluated "
-                          "before it is trained; remove it");
+    if (config_has(c, KEY_RUNNER_KEEP_EPOCHS))
+        config_refuse(
+            c, KEY_RUNNER_KEEP_EPOCHS,
+            "is not supported in online training, whose models donefile.txt lists; remove "
+            "it");
+    if (config_int(c, KEY_RUNNER_VALID_INTERVAL))
+        config_refuse(c, KEY_RUNNER_VALID_INTERVAL,
+                      "is not supported in online training, where models are validated when they "
+                      "are saved; remove it");
 }
 
 static enum skiff_status overwrite(struct train_run *run, struct skiff_error *err)
@@ -90,7 +92,9 @@ static enum skiff_status days_open(struct train_run *run, struct skiff_error *er
     fill_home(run);
     TRY(config_check(c, err));
     TRY(overwrite(run, err));
-    return online_find(o, err);
+    TRY(online_find(o, err));
+    run->home.resumes = o->from >= 0;
+    return SKIFF_OK;
 }
 
 /* What this process has on its disk, for all to compare. */
@@ -324,6 +328,7 @@ static void days_close(struct train_run *run)
     done_list_deinit(&o->patches);
     online_plan_deinit(&o->plan);
     buf_deinit(&o->start_path);
+    buf_deinit(&o->saved);
     free(o);
     run->home.self = NULL;
 }

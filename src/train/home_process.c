@@ -272,6 +272,7 @@ static enum skiff_status process_keep(struct train_run *run, const struct home_c
 {
     struct model_info *note = &self_of(run)->note;
     struct train_saved saved = {.note = note};
+    struct buf folder = BUF_INIT;
     warn_data(run);
     /* a run that resumes from this epoch begins with no row behind: so does the next epoch here,
      * on every rank, whichever of them saves */
@@ -283,8 +284,13 @@ static enum skiff_status process_keep(struct train_run *run, const struct home_c
     note->epoch = run->span.number;
     note->complete = counts->complete;
     note->known = true;
-    TRY(save_epoch(run, &saved, err));
-    return observers_saved(&run->observers, &saved, err);
+    buf_printf(&folder, "%s/%d", run->save_path, note->epoch);
+    saved.folder = folder.data;
+    enum skiff_status status = save_epoch(run, &saved, err);
+    if (status == SKIFF_OK)
+        status = observers_saved(&run->observers, &saved, err);
+    buf_deinit(&folder);
+    return status;
 }
 
 /* Rank 0 evaluates; whether training continues is for it to say. */

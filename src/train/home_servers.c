@@ -92,6 +92,7 @@ static enum skiff_status find_start(struct train_run *run, struct skiff_error *e
     struct config *c = run->task.config;
     struct checkpoint_state last = {.epoch = -1};
     bool resume = run->args->resume;
+    run->home.resumes = resume;
     s->start_path = config_path(c, KEY_RUNNER_MODEL_INIT_PATH);
     if (!s->start_path)
         s->start_path = config_path(c, KEY_RUNNER_WARMUP_MODEL_PATH);
@@ -440,6 +441,7 @@ const struct home_slots home_servers = {.open = servers_open,
                                         .tick = servers_tick,
                                         .reduce = servers_reduce,
                                         .keep = servers_keep,
+                                        .save_now = servers_save_now,
                                         .await_saved = servers_await_saved,
                                         .finish = servers_finish,
                                         .abort = servers_abort,

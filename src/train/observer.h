@@ -43,6 +43,7 @@ struct train_counts {
 
 struct train_saved {
     const struct model_info *note;
+    const char *folder;
     double seconds;
     bool saved;    /* by this process, now */
     bool left_out; /* not saved, and another process will try */

@@ -21,6 +21,8 @@ struct online {
     int from; /* the line of models that this run begins with; -1: none */
     struct buf start_path;
     struct model_info note;
+    struct buf saved; /* the model that was saved just now, and observers do not know; "": none */
+    double save_seconds;
     int step;    /* saves so far, over all runs */
     int64_t key; /* of the base model that deltas belong to: when it was made */
     bool based, layout_logged;

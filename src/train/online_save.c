@@ -210,7 +210,8 @@ static enum skiff_status save_whole(struct saving *s, struct skiff_error *err)
         return save_checkpoint(s, what, err);
     buf_str(&s->dir, "/000");
     struct epochs_inference to = {s->dir.data, false, s->attempts};
-    enum skiff_status status = epochs_save_inference(o->job.fleet, o->run->task.scope, what, &to, err);
+    enum skiff_status status =
+        epochs_save_inference(o->job.fleet, o->run->task.scope, what, &to, err);
     s->dir.data[s->dir.len -= strlen("/000")] = 0;
     return status;
 }
@@ -257,6 +258,11 @@ static enum skiff_status save(struct online *o, enum done_kind kind, int day, in
                                              .id = kind == DONE_BASE ? o->key : (int64_t)time(NULL),
                                              .monitor = o->metric},
                           err);
+    if (status == SKIFF_OK && kind == DONE_MODEL) {
+        buf_reset(&o->saved);
+        buf_str(&o->saved, s.dir.data);
+        o->save_seconds = clock_seconds() - start;
+    }
     if (status == SKIFF_OK)
         log_info("saved %s in %.1f s", s.dir.data, clock_seconds() - start);
     else
@@ -282,7 +288,18 @@ static enum skiff_status begin_saves(struct online *o, struct skiff_error *err)
 
 static enum skiff_status end_saves(struct online *o, struct skiff_error *err)
 {
-    return skiff_fleet_barrier_worker(o->job.fleet, err);
+    struct train_run *run = o->run;
+    struct model_info note = o->note;
+    TRY(skiff_fleet_barrier_worker(o->job.fleet, err));
+    if (!o->saved.len || !run->span.name) /* a run that has not trained shows nothing */
+        return SKIFF_OK;
+    struct train_saved what = {
+        .note = &note, .folder = o->saved.data, .seconds = o->save_seconds, .saved = true};
+    note.epoch = run->span.number;
+    note.complete = note.known = true;
+    enum skiff_status status = observers_saved(&run->observers, &what, err);
+    buf_reset(&o->saved);
+    return status;
 }
 
 /* Is a line of that day and pass, or a later one, there? */

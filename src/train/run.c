@@ -180,8 +180,8 @@ static enum skiff_status read_data(struct train_run *run, struct trainer_result 
     task_warn_nan(&run->task, &run->options, span->day ? "pass" : "epoch",
                   span->day ? span->pass : span->number);
     TRY(observers_span_begin(&run->observers, span, err));
-    enum skiff_status status = trainer_train_dataset(run->task.scope, run->home.program, run->data,
-                                                     &run->options, r, err);
+    enum skiff_status status =
+        trainer_train_dataset(run->task.scope, run->home.program, run->data, &run->options, r, err);
     bool ok = status == SKIFF_OK;
     if (ok && !r->stopped && !span->day) /* passes have different sizes */
         run->expected = r->rows;

@@ -34,6 +34,9 @@ static inline struct servers *servers_of(const struct train_run *run)
 /* The end of an epoch: its values are tagged, and somebody saves them. */
 enum skiff_status servers_keep(struct train_run *run, const struct home_counts *counts,
                                struct skiff_error *err);
+/* What the servers have now, whoever trains meanwhile. */
+enum skiff_status servers_save_now(struct train_run *run, const char *dir,
+                                   const struct model_info *note, struct skiff_error *err);
 /* While training continues, on the monitor thread: does it fall to this worker to save? */
 void servers_try_save(struct train_run *run);
 /* No worker leaves before the last epoch is saved: the one that saves it may die. */

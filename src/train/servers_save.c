@@ -25,21 +25,28 @@ static bool wants_stop(void *user)
     return control_wants_stop(run->control);
 }
 
+/* note: what the manifest says. tagged: the values at the end of the epoch; else those of now. */
 static enum skiff_status save_dense(struct train_run *run, const char *dir,
+                                    const struct model_info *note, bool tagged,
                                     const struct save_attempts *attempts, struct skiff_error *err)
 {
-    struct servers *s = servers_of(run);
     struct checkpoint_names names;
     checkpoint_inference(&run->task, &names);
     struct epochs_save what = {.dir = dir,
-                               .note = s->save,
-                               .marked = s->at_end,
+                               .note = *note,
+                               .marked = tagged,
                                .feeds = names.what.feeds,
                                .nfeeds = names.what.nfeeds,
                                .targets = names.what.targets,
                                .ntargets = names.what.ntargets,
                                .attempts = attempts};
-    return epochs_save(s->job.fleet, run->task.scope, &what, err);
+    return epochs_save(servers_of(run)->job.fleet, run->task.scope, &what, err);
+}
+
+enum skiff_status servers_save_now(struct train_run *run, const char *dir,
+                                   const struct model_info *note, struct skiff_error *err)
+{
+    return save_dense(run, dir, note, false, NULL, err);
 }
 
 static enum skiff_status save_epoch(struct train_run *run, struct skiff_error *err)
@@ -52,7 +59,7 @@ static enum skiff_status save_epoch(struct train_run *run, struct skiff_error *e
     enum skiff_status status =
         skiff_fleet_tables(s->job.fleet)
             ? job_tables_save_epoch(&s->job, &run->task, dir.data, &s->save, &attempts, err)
-            : save_dense(run, dir.data, &attempts, err);
+            : save_dense(run, dir.data, &s->save, s->at_end, &attempts, err);
     if (status == SKIFF_OK)
         log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
     s->part_saved = status == SKIFF_OK && !s->at_end;
@@ -66,10 +73,17 @@ static enum skiff_status show_saved(struct train_run *run, bool saved, double se
 {
     struct servers *s = servers_of(run);
     struct model_info note = s->save;
-    struct train_saved what = {
-        .note = &note, .seconds = seconds, .saved = saved, .left_out = !saved};
+    struct buf folder = BUF_INIT;
+    buf_printf(&folder, "%s/%d", run->save_path, note.epoch);
+    struct train_saved what = {.note = &note,
+                               .folder = folder.data,
+                               .seconds = seconds,
+                               .saved = saved,
+                               .left_out = !saved};
     note.complete = s->at_end;
-    return observers_saved(&run->observers, &what, err);
+    enum skiff_status status = observers_saved(&run->observers, &what, err);
+    buf_deinit(&folder);
+    return status;
 }
 
 /* Is it for this worker to save? A failure of it is reported, and the job continues: another

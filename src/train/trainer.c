@@ -194,13 +194,9 @@ static enum skiff_status watch_saved(void *self, const struct train_saved *s,
                                      struct skiff_error *err)
 {
     struct watcher *w = self;
-    struct buf folder = BUF_INIT;
     (void)err;
-    if (!w->o.saved || !s->saved)
-        return SKIFF_OK;
-    buf_printf(&folder, "%s/%d", w->t->run.save_path, s->note->epoch);
-    w->o.saved(w->o.user, s->note->epoch, folder.data);
-    buf_deinit(&folder);
+    if (w->o.saved && s->saved)
+        w->o.saved(w->o.user, s->note->epoch, s->folder);
     return SKIFF_OK;
 }
 

@@ -130,6 +130,8 @@ static void print_point(const struct valid *v, const struct valid_point *p)
         return;
     if (p->epoch < 0)
         buf_str(&text, "valid: before training");
+    else if (v->span)
+        buf_printf(&text, "valid: %s", v->span);
     else
         buf_printf(&text, "valid: epoch %d", p->epoch);
     if (p->epoch >= 0 && !p->end)

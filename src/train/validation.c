@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "fs/fs.h"
 #include "store/model_dir.h"
 #include "task/saved_tables.h"
 #include "train/checkpoint.h"
@@ -28,17 +29,17 @@ static enum skiff_status open_remote(struct validation *v, struct skiff_error *e
     struct config *c = run->task.config;
     bool tables = run->home.tables;
     v->valid.best = v->valid.top = -1;
-    if (config_int(c, KEY_RUNNER_VALID_INTERVAL))
+    if (config_int(c, KEY_RUNNER_VALID_INTERVAL) && tables)
         return error_set(err, SKIFF_UNSUPPORTED,
                          "%s: runner.valid_interval: a job is validated only after each epoch; "
-                         "remove it, or train in one process%s",
-                         config_name(c), tables ? " without table_parameters" : "");
+                         "remove it, or train in one process without table_parameters",
+                         config_name(c));
     v->wanted = config_has(c, KEY_RUNNER_VALID_DATA_DIR) || config_has(c, KEY_RUNNER_EARLY_STOP) ||
                 config_has(c, KEY_RUNNER_KEEP_EPOCHS);
     if (!v->wanted || !run->home.first)
         return SKIFF_OK;
     TRY(open_own(v, err));
-    if (run->args->resume || !v->valid.data)
+    if (run->home.resumes || !v->valid.data)
         return SKIFF_OK;
     TRY(tables ? saved_tables_load(&v->own, NULL, err) : task_startup(&v->own, err));
     return valid_check(&v->valid, err);
@@ -48,16 +49,19 @@ enum skiff_status validation_open(struct validation *v, struct train_run *run,
                                   struct skiff_error *err)
 {
     v->run = run;
+    pthread_mutex_init(&v->lock, NULL);
     return run->home.remote ? open_remote(v, err)
                             : valid_open(&v->valid, &run->task, run->control, err);
 }
 
 void validation_close(struct validation *v)
 {
-    if (v->run)
-        valid_close(&v->valid);
+    if (!v->run)
+        return;
+    valid_close(&v->valid);
     if (v->own_is_open)
         task_close(&v->own);
+    pthread_mutex_destroy(&v->lock);
     *v = (struct validation){0};
 }
 
@@ -99,12 +103,14 @@ enum skiff_status validation_begin(struct validation *v, struct skiff_error *err
 
 /* ---- values of servers ---- */
 
+/* kept: the folder stays, and counts as the epoch's model. */
 static enum skiff_status evaluate_saved(struct validation *v, const struct model_info *note,
-                                        struct skiff_error *err)
+                                        const char *folder, struct skiff_error *err)
 {
+    bool kept = !v->run->span.day; /* online training's own list says what stays */
     if (v->valid.data)
-        TRY(checkpoint_load_epoch(&v->own, v->run->save_path, note->epoch, err));
-    return valid_epoch(&v->valid, note->epoch, note->steps, note->samples, true, err);
+        TRY(checkpoint_load(&v->own, folder, err));
+    return valid_epoch(&v->valid, note->epoch, note->steps, note->samples, kept, err);
 }
 
 /* The epoch before was saved, and the job ended before it was evaluated. */
@@ -116,10 +122,11 @@ static enum skiff_status count_missed(struct validation *v, const struct model_i
     buf_printf(&path, "%s/%d", v->run->save_path, note->epoch - 1);
     bool there = model_info_read(path.data, &last, NULL) == SKIFF_OK && last.known &&
                  last.complete && !strcmp(last.run, note->run);
+    enum skiff_status status = SKIFF_OK;
+    if (there && v->valid.data && !valid_of_epoch(&v->valid, last.epoch))
+        status = evaluate_saved(v, &last, path.data, err);
     buf_deinit(&path);
-    if (!there || !v->valid.data || valid_of_epoch(&v->valid, last.epoch))
-        return SKIFF_OK;
-    return evaluate_saved(v, &last, err);
+    return status;
 }
 
 static enum skiff_status begin_remote(struct validation *v, const struct model_info *note,
@@ -134,40 +141,93 @@ static enum skiff_status begin_remote(struct validation *v, const struct model_i
     return count_missed(v, note, err);
 }
 
-static enum skiff_status evaluate_remote(struct validation *v, const struct model_info *note,
+static enum skiff_status evaluate_remote(struct validation *v, const struct train_saved *s,
                                          struct skiff_error *err)
 {
-    TRY(begin_remote(v, note, err));
-    return evaluate_saved(v, note, err);
+    v->valid.span = v->run->span.day ? v->run->span.name : NULL;
+    TRY(begin_remote(v, s->note, err));
+    return evaluate_saved(v, s->note, s->folder, err);
+}
+
+/* The servers' values of now, which go the way of saved ones. */
+static enum skiff_status evaluate_now(struct validation *v, const struct model_info *note,
+                                      struct skiff_error *err)
+{
+    struct train_run *run = v->run;
+    struct buf dir = BUF_INIT;
+    buf_printf(&dir, "%s/.within", run->save_path);
+    enum skiff_status status = begin_remote(v, note, err);
+    if (status == SKIFF_OK)
+        status = run->home.slots->save_now(run, dir.data, note, err);
+    if (status == SKIFF_OK)
+        status = checkpoint_load(&v->own, dir.data, err);
+    if (status == SKIFF_OK)
+        status = valid_within(&v->valid, note->epoch, note->steps, note->samples, err);
+    (void)fs_remove_all(NULL, (const char *const[]){dir.data}, 1, NULL);
+    buf_deinit(&dir);
+    return status;
+}
+
+static void pause_remote(struct validation *v, int64_t batches, int64_t rows)
+{
+    struct skiff_error why;
+    struct model_info note = {
+        .epoch = v->run->span.number, .steps = batches, .samples = rows, .known = true};
+    memcpy(note.run, v->run->id, sizeof note.run);
+    if (evaluate_now(v, &note, &why) < 0)
+        log_warn("epoch %d, batch %lld was not validated: %s", note.epoch, (long long)batches,
+                 why.message);
 }
 
 /* ---- the observer ---- */
+
+static enum skiff_status pause(struct validation *v, int64_t batches, int64_t rows,
+                               struct skiff_error *err)
+{
+    int epoch = v->run->span.number, n = v->valid.n;
+    if (v->run->home.remote)
+        pause_remote(v, batches, rows);
+    else
+        TRY(valid_within(&v->valid, epoch, batches, rows, err));
+    take_decision(v);
+    if (v->valid.n > n || !v->run->home.remote)
+        show_point(v, epoch);
+    return SKIFF_OK;
+}
+
+static enum skiff_status saved(struct validation *v, const struct train_saved *s,
+                               struct skiff_error *err)
+{
+    const struct model_info *note = s->note;
+    struct skiff_error why;
+    if (!v->run->home.remote)
+        TRY(valid_epoch(&v->valid, note->epoch, note->steps, note->samples, s->saved, err));
+    else if (v->wanted && evaluate_remote(v, s, &why) < 0)
+        log_warn("epoch %d was not validated: %s", note->epoch, why.message);
+    take_decision(v);
+    show_point(v, note->epoch);
+    return SKIFF_OK;
+}
 
 static enum skiff_status on_pause(void *self, int64_t batches, int64_t rows,
                                   struct skiff_error *err)
 {
     struct validation *v = self;
-    int epoch = v->run->span.number;
-    TRY(valid_within(&v->valid, epoch, batches, rows, err));
-    take_decision(v);
-    show_point(v, epoch);
-    return SKIFF_OK;
+    pthread_mutex_lock(&v->lock);
+    enum skiff_status status = pause(v, batches, rows, err);
+    pthread_mutex_unlock(&v->lock);
+    return status;
 }
 
 static enum skiff_status on_saved(void *self, const struct train_saved *s, struct skiff_error *err)
 {
     struct validation *v = self;
-    const struct model_info *note = s->note;
-    struct skiff_error why;
-    if (!note->complete || s->left_out)
+    if (!s->note->complete || s->left_out)
         return SKIFF_OK;
-    if (!v->run->home.remote)
-        TRY(valid_epoch(&v->valid, note->epoch, note->steps, note->samples, s->saved, err));
-    else if (v->wanted && evaluate_remote(v, note, &why) < 0)
-        log_warn("epoch %d was not validated: %s", note->epoch, why.message);
-    take_decision(v);
-    show_point(v, note->epoch);
-    return SKIFF_OK;
+    pthread_mutex_lock(&v->lock);
+    enum skiff_status status = saved(v, s, err);
+    pthread_mutex_unlock(&v->lock);
+    return status;
 }
 
 struct train_observer validation_observer(struct validation *v)

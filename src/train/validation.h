@@ -2,7 +2,8 @@
  *
  * Values in this process are evaluated as they are. Values on servers are evaluated by the process
  * that has saved them: it loads what it has saved into a network of its own, and no other process
- * waits for it. What goes wrong there is a warning; the job continues without.
+ * waits for it. Within an epoch the first worker saves them for that, beside the epochs. What goes
+ * wrong there is a warning; the job continues without.
  *
  * Threads: saved may come from the monitor thread, pause from a training thread; a lock keeps them
  * apart. */
@@ -21,6 +22,7 @@ struct validation {
     bool own_is_open;
     bool wanted; /* the config has something for it to do */
     bool begun;
+    pthread_mutex_t lock; /* of all of it, from open to close */
 };
 
 /* Looks at the keys; a process that will evaluate needs its data now. validation_close in any

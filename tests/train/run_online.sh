@@ -183,8 +183,20 @@ PY
 [ -s seen/report.html ] || fault "there is no report.html"
 
 name="keys of other ways to train are refused"
-train -o runner.valid_data_dir=data && fault "takes valid_data_dir"
-says "runner.valid_data_dir is not supported in online training"
+train -o runner.keep_epochs=2 && fault "takes keep_epochs"
+says "runner.keep_epochs is not supported in online training"
+
+name="models are validated when they are saved"
+train -o runner.model_save_path=valid runner.valid_data_dir=d/test || fault "ended with $?"
+[ "$(sed -n 's/^valid: \(.*\): \(auc\|log\).*/\1/p' log | xargs)" = \
+    "before training 20190720 pass 1 20190720 pass 2 20190721 pass 1 20190721 pass 2" ] || fault "validated $(grep ^valid log)"
+[ "$(grep -c "end: True" valid/best.yaml)" = 4 ] || fault "best.yaml: $(cat valid/best.yaml)"
+rm -r valid
+train -o runner.model_save_path=valid runner.valid_data_dir=d/test runner.early_stop=1 runner.early_stop_delta=10 || fault "ended with $?"
+says "early stop: 2 validations in a row without an improvement"
+[ "$(grep -c "^Day.*Train Global" log)" = 3 ] || fault "an early stop trains on"
+
+name="wrong days"
 train -o runner.end_day=20190719 && fault "takes it"
 says "-o runner.end_day is 20190719, before runner.start_day, which is 20190720"
 

@@ -212,8 +212,12 @@ says_like "^Epoch: $best, .* auc: $value "
 job 0 "${sets[@]}" runner.model_save_path=part runner.epochs=2
 job 0 --resume "${sets[@]}" runner.model_save_path=part runner.epochs=20
 check "resumed: $(diff <(record "$out/job") <(record "$out/part") 2>&1)" test "$(record "$out/job")" = "$(record "$out/part")"
-job 1 -o runner.model_save_path=refused runner.valid_interval=5
-says "runner.valid_interval: a job is validated only after each epoch; remove it, or train in one process"
+# within an epoch the first worker evaluates what servers have then
+job 0 -o runner.split_file_list=True runner.sync_mode=sync runner.model_save_path=within_job runner.epochs=2 runner.valid_interval=8
+says_like '^valid: epoch 0, batch 8: auc 0\.[0-9]{4}, '
+says_like '^valid: epoch 1, batch 24: auc 0\.[0-9]{4}, '
+check "points within epochs are kept" test "$(grep -c 'end: False' "$out/within_job/best.yaml")" -ge 6
+check "nothing is left beside the epochs" test ! -e "$out/within_job/.within"
 job 1 -o runner.model_save_path=refused runner.valid_data_dir=nowhere
 says "runner.valid_data_dir: $out/nowhere: there is no such file or folder"
 
