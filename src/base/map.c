@@ -168,6 +168,11 @@ static size_t id_map_home(const struct id_map *m, int64_t key)
     return (k ^ (k >> 32)) * GOLDEN >> m->shift;
 }
 
+void id_map_prefetch(const struct id_map *m, int64_t key)
+{
+    __builtin_prefetch(&m->slot[id_map_home(m, key)], 1);
+}
+
 bool id_map_find(const struct id_map *m, int64_t key, uint32_t *out)
 {
     if (!m->slots)

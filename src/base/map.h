@@ -50,7 +50,8 @@ void id_map_deinit(struct id_map *m);
 void id_map_reset(struct id_map *m,
                   size_t expected); /* empties it, makes room for `expected` ids */
 uint32_t id_map_add(struct id_map *m, int64_t key,
-                    bool *out_new); /* expected must have been enough */
+                    bool *out_new);                        /* expected must have been enough */
+void id_map_prefetch(const struct id_map *m, int64_t key); /* key will be added or found soon */
 bool id_map_find(const struct id_map *m, int64_t key, uint32_t *out); /* false: not there */
 
 #endif

@@ -26,5 +26,17 @@ typedef void thread_pool_part(void *arg, int64_t from, int64_t to);
  * are done. Without a pool, or with no more than one piece: part(arg, 0, n), here and now. While
  * another thread uses the pool, the caller computes all pieces. */
 void thread_pool_split(int64_t n, int64_t piece, thread_pool_part *part, void *arg);
+/* Pieces for loops over elements, some nanoseconds each, and over rows of so many elements: none
+ * with less than THREAD_POOL_ELEMENTS, which take two or three times as long as waking a thread. */
+#define THREAD_POOL_ELEMENTS 65536
+static inline int64_t thread_pool_rows(int64_t rows, int64_t elements)
+{
+    int64_t pieces = rows * elements / THREAD_POOL_ELEMENTS;
+    return pieces < 2 || rows < 2 ? rows : (rows + pieces - 1) / pieces;
+}
+static inline int64_t thread_pool_elements(int64_t n)
+{
+    return thread_pool_rows(n, 1);
+}
 
 #endif

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/thread_pool.h"
+
 enum skiff_status kernel_check_dtype(const struct kernel *k, int slot, bool (*fits)(enum dtype),
                                      const char *wanted, struct skiff_error *err)
 {
@@ -363,16 +365,34 @@ bool broadcast_plan(struct broadcast *b, const struct shape *x, const struct sha
     return true;
 }
 
+struct binary_span {
+    const struct broadcast *b;
+    binary_loop f;
+    int64_t in_elem, out_elem;
+    const char *x, *y;
+    char *out;
+};
+
+/* Indices `from` to before `to` of the outermost dim. */
+static void binary_part(void *arg, int64_t from, int64_t to)
+{
+    const struct binary_span *s = arg;
+    struct broadcast b = *s->b;
+    b.dims[0] = to - from;
+    int last = b.ndim - 1;
+    int64_t n = b.dims[last], sx = b.sx[last], sy = b.sy[last];
+    const char *x = s->x + from * b.sx[0] * s->in_elem, *y = s->y + from * b.sy[0] * s->in_elem;
+    char *out = s->out + from * broadcast_row(&b) * s->out_elem;
+    struct broadcast_walk w;
+    for (broadcast_start(&w, &b); broadcast_more(&w); broadcast_step(&w, &b))
+        s->f(n, x + w.x * s->in_elem, sx, y + w.y * s->in_elem, sy, out + w.out * s->out_elem);
+}
+
 void broadcast_run(const struct broadcast *b, binary_loop f, size_t in_elem, size_t out_elem,
                    const void *x, const void *y, void *out)
 {
-    int last = b->ndim - 1;
-    int64_t n = b->dims[last], sx = b->sx[last], sy = b->sy[last];
-    int64_t ei = (int64_t)in_elem, eo = (int64_t)out_elem;
-    struct broadcast_walk w;
-    for (broadcast_start(&w, b); broadcast_more(&w); broadcast_step(&w, b))
-        f(n, (const char *)x + w.x * ei, sx, (const char *)y + w.y * ei, sy,
-          (char *)out + w.out * eo);
+    struct binary_span s = {b, f, (int64_t)in_elem, (int64_t)out_elem, x, y, out};
+    thread_pool_split(b->dims[0], thread_pool_rows(b->dims[0], broadcast_row(b)), binary_part, &s);
 }
 
 enum skiff_status infer_broadcast(struct infer *c, enum dtype dtype, int axis,

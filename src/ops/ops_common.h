@@ -240,6 +240,14 @@ struct broadcast_walk {
     int64_t x, y, out;
     bool more;
 };
+/* Elements of the result for one index of the outermost dim. */
+static inline int64_t broadcast_row(const struct broadcast *b)
+{
+    int64_t n = 1;
+    for (int i = 1; i < b->ndim; i++)
+        n *= b->dims[i];
+    return n;
+}
 static inline void broadcast_start(struct broadcast_walk *w, const struct broadcast *b)
 {
     w->x = w->y = w->out = 0;

@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/thread_pool.h"
 
 #define MASK (DEFERRED_HISTORY - 1)
 #define AHEAD 8 /* rows fetched into the cache before their turn */
@@ -260,12 +261,25 @@ static inline void row_replay(struct deferred_rows *c, int64_t row, uint32_t now
     row_give(c, row, steps < 0 ? from : now); /* another thread may have brought it further */
 }
 
-void deferred_rows(struct deferred_rows *c, const int64_t *ids, size_t n)
+/* Rows of a batch, shared with the thread pool: a row is computed by the thread that has its
+ * stamp. */
+struct rows_of_step {
+    struct deferred_rows *c;
+    const struct rule_step *rule_step;
+    uint32_t step; /* the one that begins; or the one that rows are brought up to */
+    const int64_t *ids;
+    const float *g;
+};
+
+#define BATCH_PIECE 512
+
+static void batch_replay(void *arg, int64_t first, int64_t end)
 {
-    uint32_t now = __atomic_load_n(&c->now, __ATOMIC_ACQUIRE);
-    if (now == __atomic_load_n(&c->floor, __ATOMIC_ACQUIRE))
-        return;
-    for (size_t i = 0; i < n; i++) {
+    const struct rows_of_step *b = arg;
+    struct deferred_rows *c = b->c;
+    const int64_t *ids = b->ids;
+    uint32_t now = b->step;
+    for (int64_t i = first, n = end; i < n; i++) {
         if (i + 2 * AHEAD < n && (uint64_t)ids[i + 2 * AHEAD] < (uint64_t)c->rows)
             __builtin_prefetch(&c->stamp[ids[i + 2 * AHEAD]], 1);
         if (i + AHEAD < n && (uint64_t)ids[i + AHEAD] < (uint64_t)c->rows &&
@@ -274,6 +288,15 @@ void deferred_rows(struct deferred_rows *c, const int64_t *ids, size_t n)
         if ((uint64_t)ids[i] < (uint64_t)c->rows)
             row_replay(c, ids[i], now);
     }
+}
+
+void deferred_rows(struct deferred_rows *c, const int64_t *ids, size_t n)
+{
+    uint32_t now = __atomic_load_n(&c->now, __ATOMIC_ACQUIRE);
+    if (now == __atomic_load_n(&c->floor, __ATOMIC_ACQUIRE))
+        return;
+    struct rows_of_step b = {.c = c, .step = now, .ids = ids};
+    thread_pool_split((int64_t)n, BATCH_PIECE, batch_replay, &b);
 }
 
 static void all_locked(struct deferred_rows *c)
@@ -517,6 +540,19 @@ static void row_update(struct deferred_rows *c, const struct rule_step *s, uint3
     row_give(c, row, missed < -1 ? from : step);
 }
 
+static void batch_update(void *arg, int64_t first, int64_t end)
+{
+    const struct rows_of_step *b = arg;
+    struct deferred_rows *c = b->c;
+    for (int64_t i = first; i < end; i++) {
+        if (i + AHEAD < end) {
+            __builtin_prefetch(&c->stamp[b->ids[i + AHEAD]], 1);
+            row_fetch(c, b->ids[i + AHEAD]);
+        }
+        row_update(c, b->rule_step, b->step, b->ids[i], b->g + i * c->width);
+    }
+}
+
 void deferred_step(struct deferred_rows *c, const struct rule_step *s, const int64_t *ids, size_t n,
                    const float *g)
 {
@@ -525,13 +561,8 @@ void deferred_step(struct deferred_rows *c, const struct rule_step *s, const int
      * same bits for all ranks */
     deferred_rows(c, ids, n);
     uint32_t step = step_record(c, s->rate, &shown);
-    for (size_t i = 0; i < n; i++) {
-        if (i + AHEAD < n) {
-            __builtin_prefetch(&c->stamp[ids[i + AHEAD]], 1);
-            row_fetch(c, ids[i + AHEAD]);
-        }
-        row_update(c, s, step, ids[i], g + i * (size_t)c->width);
-    }
+    struct rows_of_step b = {c, s, step, ids, g};
+    thread_pool_split((int64_t)n, BATCH_PIECE, batch_update, &b);
     shown_put_back(c, &shown);
 }
 

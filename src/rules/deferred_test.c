@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/thread_pool.h"
 #include "rules/deferred.h"
 
 enum { ROWS = 12, WIDTH = 10, CELLS = ROWS * WIDTH };
@@ -165,6 +166,54 @@ static void test_equals_sweeping(void **unused)
         run_trial(&trials[i], false, 6000);
         run_trial(&trials[i], true, 400);
     }
+}
+
+/* Every row has the same bits whichever thread computes it. */
+enum { MANY = 4000 };
+
+static void run_pooled(struct skiff_thread_pool *pool, float *table)
+{
+    struct rule_params h = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+    float *g = malloc(MANY * WIDTH * sizeof *g), scalar[] = {0.9f, 0.999f};
+    float *state[RULE_MAX_STATES] = {table + MANY * WIDTH, table + 2 * MANY * WIDTH};
+    int64_t ids[MANY];
+    struct deferred_rows *c;
+    noise_state = 7;
+    for (int i = 0; i < 3 * MANY * WIDTH; i++)
+        table[i] = i < MANY * WIDTH ? noise() : 0;
+    assert_int_equal(deferred_create(&rule_adam, &h, MANY, WIDTH, &c, NULL), SKIFF_OK);
+    deferred_bind(c, table, state);
+    thread_pool_use(pool);
+    for (int step = 0; step < 12; step++) {
+        size_t n = 0;
+        struct rule_step s;
+        for (int64_t row = step % 3; row < MANY; row += 1 + step % 3)
+            ids[n++] = (row * 7) % MANY;
+        for (size_t i = 0; i < n * WIDTH; i++)
+            g[i] = noise();
+        rule_adam.begin(&h, 0.1f, true, scalar, &s);
+        deferred_step(c, &s, ids, n, g);
+        for (int i = 0; i < MANY; i++) /* some rows twice */
+            ids[i] = i * i % MANY;
+        deferred_rows(c, ids, MANY);
+    }
+    deferred_all(c);
+    thread_pool_use(NULL);
+    deferred_destroy(c);
+    free(g);
+}
+
+static void test_with_a_thread_pool(void **unused)
+{
+    struct skiff_thread_pool *pool = skiff_thread_pool_create(3);
+    size_t bytes = 3 * MANY * WIDTH * sizeof(float);
+    float *alone = malloc(bytes), *shared = malloc(bytes);
+    run_pooled(NULL, alone);
+    run_pooled(pool, shared);
+    assert_memory_equal(alone, shared, bytes);
+    skiff_thread_pool_destroy(pool);
+    free(alone);
+    free(shared);
 }
 
 /* ---- rows shown to readers ---- */
@@ -577,6 +626,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_sweeping),
+        cmocka_unit_test(test_with_a_thread_pool),
         cmocka_unit_test(test_untouched_rows_stay),
         cmocka_unit_test(test_long_run_and_moved_arrays),
         cmocka_unit_test(test_moments),

@@ -3,7 +3,9 @@
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "base/thread_pool.h"
 #include "tensor/math_path.h"
 
 /* The pragmas are gcc's: what clang compiles has the plain loops only. */
@@ -55,29 +57,133 @@ const struct math_path *math_path_best(void)
     return p;
 }
 
+/* ---- loops over elements: large ones are shared with the caller's thread pool ---- */
+
+struct elements {
+    const struct math_path *path;
+    const float *x, *y;
+    float *out;
+    float factor;
+    enum math_act act;
+};
+
+static void axpy_part(void *arg, int64_t from, int64_t to)
+{
+    const struct elements *e = arg;
+    e->path->axpy(to - from, e->factor, e->x + from, e->out + from);
+}
+
+static void scale_part(void *arg, int64_t from, int64_t to)
+{
+    const struct elements *e = arg;
+    e->path->scale(to - from, e->factor, e->out + from);
+}
+
+static void add_part(void *arg, int64_t from, int64_t to)
+{
+    const struct elements *e = arg;
+    e->path->add(to - from, e->x + from, e->y + from, e->out + from);
+}
+
+static void copy_part(void *arg, int64_t from, int64_t to)
+{
+    const struct elements *e = arg;
+    memcpy(e->out + from, e->x + from, (size_t)(to - from) * sizeof *e->out);
+}
+
+static void exp_part(void *arg, int64_t from, int64_t to)
+{
+    const struct elements *e = arg;
+    e->path->exp(to - from, e->x + from, e->out + from);
+}
+
+static void sigmoid_part(void *arg, int64_t from, int64_t to)
+{
+    const struct elements *e = arg;
+    e->path->sigmoid(to - from, e->x + from, e->out + from);
+}
+
+static void tanh_part(void *arg, int64_t from, int64_t to)
+{
+    const struct elements *e = arg;
+    e->path->tanh(to - from, e->x + from, e->out + from);
+}
+
+static void act_grad_part(void *arg, int64_t from, int64_t to)
+{
+    const struct elements *e = arg;
+    e->path->act_grad(to - from, e->act, e->x + from, e->y + from, e->out + from);
+}
+
 void math_act_grad_f32(int64_t n, enum math_act act, const float *out, const float *dout, float *dx)
 {
-    math_path_best()->act_grad(n, act, out, dout, dx);
+    struct elements e = {math_path_best(), .x = out, .y = dout, .out = dx, .act = act};
+    thread_pool_split(n, thread_pool_elements(n), act_grad_part, &e);
 }
 
 void math_axpy_f32(int64_t n, float a, const float *x, float *y)
 {
-    math_path_best()->axpy(n, a, x, y);
+    struct elements e = {math_path_best(), .x = x, .out = y, .factor = a};
+    thread_pool_split(n, thread_pool_elements(n), axpy_part, &e);
 }
 
 void math_scale_f32(int64_t n, float a, float *x)
 {
-    math_path_best()->scale(n, a, x);
+    struct elements e = {math_path_best(), .out = x, .factor = a};
+    thread_pool_split(n, thread_pool_elements(n), scale_part, &e);
 }
 
 void math_add_f32(int64_t n, const float *x, const float *y, float *out)
 {
-    math_path_best()->add(n, x, y, out);
+    struct elements e = {math_path_best(), .x = x, .y = y, .out = out};
+    thread_pool_split(n, thread_pool_elements(n), add_part, &e);
+}
+
+void math_copy_f32(int64_t n, const float *x, float *out)
+{
+    struct elements e = {.x = x, .out = out};
+    thread_pool_split(n, thread_pool_elements(n), copy_part, &e);
+}
+
+void math_exp_f32(int64_t n, const float *x, float *out)
+{
+    struct elements e = {math_path_best(), .x = x, .out = out};
+    thread_pool_split(n, thread_pool_elements(n), exp_part, &e);
+}
+
+void math_sigmoid_f32(int64_t n, const float *x, float *out)
+{
+    struct elements e = {math_path_best(), .x = x, .out = out};
+    thread_pool_split(n, thread_pool_elements(n), sigmoid_part, &e);
+}
+
+void math_tanh_f32(int64_t n, const float *x, float *out)
+{
+    struct elements e = {math_path_best(), .x = x, .out = out};
+    thread_pool_split(n, thread_pool_elements(n), tanh_part, &e);
+}
+
+/* ---- sums ---- */
+
+struct column_sums {
+    int64_t rows, cols;
+    const float *x;
+    float *out;
+};
+
+/* Blocks of 32 columns, as the loop takes them. */
+static void columns_part(void *arg, int64_t from, int64_t to)
+{
+    const struct column_sums *c = arg;
+    int64_t first = 32 * from, last = 32 * to < c->cols ? 32 * to : c->cols;
+    math_path_best()->sum_rows(c->rows, last - first, c->cols, c->x + first, c->out + first);
 }
 
 void math_sum_rows_f32(int64_t rows, int64_t cols, const float *x, float *out)
 {
-    math_path_best()->sum_rows(rows, cols, x, out);
+    struct column_sums c = {rows, cols, x, out};
+    int64_t blocks = (cols + 31) / 32;
+    thread_pool_split(blocks, thread_pool_rows(blocks, 32 * rows), columns_part, &c);
 }
 
 double math_dot_f32(int64_t n, const float *x, const float *y)
@@ -88,21 +194,6 @@ double math_dot_f32(int64_t n, const float *x, const float *y)
 double math_norm2_f32(int64_t n, const float *x)
 {
     return math_path_best()->dot(n, x, x);
-}
-
-void math_exp_f32(int64_t n, const float *x, float *out)
-{
-    math_path_best()->exp(n, x, out);
-}
-
-void math_sigmoid_f32(int64_t n, const float *x, float *out)
-{
-    math_path_best()->sigmoid(n, x, out);
-}
-
-void math_tanh_f32(int64_t n, const float *x, float *out)
-{
-    math_path_best()->tanh(n, x, out);
 }
 
 /* Blocks of k and n, so that the part of B in use stays in the cache; strides take care of the

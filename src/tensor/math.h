@@ -37,6 +37,7 @@ void math_fc_f32(int64_t m, int64_t n, int64_t k, const float *x, const float *w
 void math_act_grad_f32(int64_t n, enum math_act act, const float *out, const float *dout,
                        float *dx);
 
+void math_copy_f32(int64_t n, const float *x, float *out);
 void math_axpy_f32(int64_t n, float a, const float *x, float *y); /* y += a x */
 void math_scale_f32(int64_t n, float a, float *x);                /* x *= a */
 void math_add_f32(int64_t n, const float *x, const float *y, float *out);

@@ -112,11 +112,27 @@ void math_gemm_f32(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, 
     thread_pool_split(m, gemm_piece(m, n, k), gemm_rows, &g);
 }
 
+struct finish {
+    int64_t n;
+    const float *bias;
+    enum math_act act;
+    float *y;
+};
+
+static void finish_rows(void *arg, int64_t i0, int64_t i1)
+{
+    const struct finish *f = arg;
+    math_path_best()->finish(i1 - i0, f->n, f->bias, f->act, f->y + i0 * f->n);
+}
+
 void math_fc_f32(int64_t m, int64_t n, int64_t k, const float *x, const float *w, const float *bias,
                  enum math_act act, float *y)
 {
     if (m <= 0 || n <= 0)
         return;
     math_gemm_f32(false, false, m, n, k, 1.0f, x, k, w, n, 0.0f, y, n);
-    math_path_best()->finish(m, n, bias, act, y);
+    if (!bias && act == MATH_ACT_NONE)
+        return;
+    struct finish f = {n, bias, act, y};
+    thread_pool_split(m, thread_pool_rows(m, n), finish_rows, &f);
 }

@@ -77,14 +77,15 @@ static void LOOP(add)(int64_t n, const float *x, const float *y, float *out)
 }
 
 /* Rows are added one after the other; blocks of columns stay in registers. */
-static void LOOP(sum_rows)(int64_t rows, int64_t cols, const float *x, float *restrict out)
+static void LOOP(sum_rows)(int64_t rows, int64_t cols, int64_t stride, const float *x,
+                           float *restrict out)
 {
     int64_t c = 0;
     for (; c + 32 <= cols; c += 32) {
         float sum[32] = {0};
         for (int64_t r = 0; r < rows; r++)
             for (int j = 0; j < 32; j++)
-                sum[j] += x[r * cols + c + j];
+                sum[j] += x[r * stride + c + j];
         for (int j = 0; j < 32; j++)
             out[c + j] = sum[j];
     }
@@ -92,7 +93,7 @@ static void LOOP(sum_rows)(int64_t rows, int64_t cols, const float *x, float *re
         out[j] = 0.0f;
     for (int64_t r = 0; c < cols && r < rows; r++)
         for (int64_t j = c; j < cols; j++)
-            out[j] += x[r * cols + j];
+            out[j] += x[r * stride + j];
 }
 
 static double LOOP(dot)(int64_t n, const float *x, const float *y)

@@ -11,7 +11,8 @@ struct math_path {
     void (*axpy)(int64_t n, float a, const float *x, float *y);
     void (*scale)(int64_t n, float a, float *x);
     void (*add)(int64_t n, const float *x, const float *y, float *out);
-    void (*sum_rows)(int64_t rows, int64_t cols, const float *x, float *out);
+    /* out[c] = sum_r x[r * stride + c] */
+    void (*sum_rows)(int64_t rows, int64_t cols, int64_t stride, const float *x, float *out);
     double (*dot)(int64_t n, const float *x, const float *y);
     void (*exp)(int64_t n, const float *x, float *out);
     void (*sigmoid)(int64_t n, const float *x, float *out);

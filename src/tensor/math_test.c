@@ -226,7 +226,7 @@ static void check_sum_rows(const struct math_path *p, const struct math_path *pl
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
         int64_t rows = dims[d][0], cols = dims[d][1];
         float *x = fill(rows * cols, 4), *out = fill(cols, 5);
-        p->sum_rows(rows, cols, x, out);
+        p->sum_rows(rows, cols, cols, x, out);
         for (int64_t c = 0; c < cols; c++) {
             float want = 0;
             for (int64_t r = 0; r < rows; r++)

@@ -89,6 +89,28 @@ class Threads(unittest.TestCase):
                         self.assertEqual(b.tobytes(), d.tobytes())
                         np.testing.assert_allclose(b, a, rtol=0, atol=2e-4)
 
+    def test_ops_without_products(self):
+        """Element by element, row by row, column by column: no sum is cut, so one thread gives the same bits, too."""
+        random = np.random.RandomState(3)
+        x, y, row = (paddle.to_tensor(random.rand(*shape).astype("float32") - 0.5, stop_gradient=False)
+                     for shape in ([900, 500], [900, 500], [500]))
+        table = paddle.to_tensor(random.rand(3000, 40).astype("float32"), stop_gradient=False)
+        ids = paddle.to_tensor((3000 * random.rand(9000) ** 2).astype("int64"))
+
+        def compute():
+            looked = paddle.nn.functional.embedding(ids, table)
+            parts = [paddle.tanh(x), paddle.exp(y) * row, x / (y + 2), paddle.nn.functional.gelu(x + row)]
+            joined = paddle.concat(parts, axis=1)
+            (joined.sum() + (looked * looked).sum()).backward()
+            out = [part.numpy() for part in parts] + [joined.numpy(), looked.numpy()] + [t.grad.numpy() for t in (x, y, row, table)]
+            for t in (x, y, row, table):
+                t.clear_grad()
+            return out
+        one, two, five = (self.with_threads(n, compute) for n in (1, 2, 5))
+        for a, b, c in zip(one, two, five):
+            self.assertEqual(a.tobytes(), b.tobytes())
+            self.assertEqual(a.tobytes(), c.tobytes())
+
     def test_predictor(self):
         network, (slots, _) = Network(), batch()
         with tempfile.TemporaryDirectory() as folder:

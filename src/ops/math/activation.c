@@ -33,6 +33,7 @@
 #include <string.h>
 #include <tgmath.h>
 
+#include "base/thread_pool.h"
 #include "tensor/math.h"
 
 #define INV_SQRT2 0.70710678118654752440
@@ -250,6 +251,38 @@ static bool map_integers(map_f32 f32, const struct tensor *x, struct tensor *out
     return false;
 }
 
+/* A map or a slope of float32 or float64, shared with the thread pool. */
+struct span {
+    map_f32 map;
+    map_f64 map_wide;
+    slope_f32 slope;
+    slope_f64 slope_wide;
+    const void *x, *d;
+    void *out;
+    const float *p;
+};
+
+static void span_part(void *arg, int64_t from, int64_t to)
+{
+    const struct span *s = arg;
+    int64_t n = to - from;
+    if (s->map)
+        s->map(n, (const float *)s->x + from, (float *)s->out + from, s->p);
+    else if (s->map_wide)
+        s->map_wide(n, (const double *)s->x + from, (double *)s->out + from, s->p);
+    else if (s->slope)
+        s->slope(n, (const float *)s->x + from, (const float *)s->d + from, (float *)s->out + from,
+                 s->p);
+    else
+        s->slope_wide(n, (const double *)s->x + from, (const double *)s->d + from,
+                      (double *)s->out + from, s->p);
+}
+
+static void span_run(struct span s, int64_t n)
+{
+    thread_pool_split(n, thread_pool_elements(n), span_part, &s);
+}
+
 static enum skiff_status run_map(struct kernel *k, map_f32 f32, map_f64 f64, const float *p,
                                  struct skiff_error *err)
 {
@@ -258,9 +291,11 @@ static enum skiff_status run_map(struct kernel *k, map_f32 f32, map_f64 f64, con
     if (kernel_in_is_rows(k, UNARY_X, 0))
         rows_copy_ids(kernel_out_value(k, 0, 0), kernel_in_value(k, UNARY_X, 0));
     if (x->dtype == DTYPE_FP32)
-        f32(tensor_numel(x), x->data, out->data, p);
+        span_run((struct span){.map = f32, .x = x->data, .out = out->data, .p = p},
+                 tensor_numel(x));
     else if (x->dtype == DTYPE_FP64)
-        f64(tensor_numel(x), x->data, out->data, p);
+        span_run((struct span){.map_wide = f64, .x = x->data, .out = out->data, .p = p},
+                 tensor_numel(x));
     else if (!dtype_is_index(x->dtype) || !map_integers(f32, x, out))
         return kernel_check_dtype(k, UNARY_X, dtype_is_float, "float32 or float64", err);
     return SKIFF_OK;
@@ -280,10 +315,12 @@ static enum skiff_status run_slope(struct kernel *k, slope_f32 f32, slope_f64 f6
         return kernel_fail(k, SKIFF_SHAPE, err, "inputs %s and %s differ in size: %lld and %lld",
                            k->kind->ins[GRAD_V].name, k->kind->ins[GRAD_DOUT].name,
                            (long long)tensor_numel(v), (long long)n);
+    struct span s = {.x = v->data, .d = d->data, .out = dx->data, .p = p};
     if (v->dtype == DTYPE_FP32)
-        f32(n, v->data, d->data, dx->data, p);
+        s.slope = f32;
     else
-        f64(n, v->data, d->data, dx->data, p);
+        s.slope_wide = f64;
+    span_run(s, n);
     return SKIFF_OK;
 }
 

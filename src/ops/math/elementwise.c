@@ -127,6 +127,11 @@ static enum skiff_status elementwise_run(struct kernel *k, const struct binary_l
     return SKIFF_OK;
 }
 
+static void add_runs(int64_t n, const void *x, int64_t sx, const void *y, int64_t sy, void *out)
+{
+    math_add_f32(n, x, y, out);
+}
+
 /* The hottest: same shape, or a bias row repeated over the rows. */
 static enum skiff_status add_run(struct kernel *k, struct skiff_error *err)
 {
@@ -139,10 +144,7 @@ static enum skiff_status add_run(struct kernel *k, struct skiff_error *err)
     int last = b.ndim - 1;
     if (b.sx[last] != 1 || b.sy[last] != 1)
         return elementwise_run(k, &add_loops, err);
-    struct broadcast_walk w;
-    for (broadcast_start(&w, &b); broadcast_more(&w); broadcast_step(&w, &b))
-        math_add_f32(b.dims[last], tensor_f32(x) + w.x, tensor_f32(y) + w.y,
-                     tensor_f32(out) + w.out);
+    broadcast_run(&b, add_runs, sizeof(float), sizeof(float), x->data, y->data, out->data);
     return SKIFF_OK;
 }
 

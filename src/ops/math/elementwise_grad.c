@@ -20,6 +20,7 @@
 #include <string.h>
 #include <tgmath.h>
 
+#include "base/thread_pool.h"
 #include "tensor/math.h"
 
 enum { X, Y, DOUT, OUT };
@@ -95,27 +96,47 @@ static void *clear_if(struct tensor *t, bool repeated)
     return t->data;
 }
 
+struct grad_span {
+    const struct broadcast *b;
+    grad_loop f;
+    int64_t elem;
+    struct grad_run all;
+};
+
+/* Indices `from` to before `to` of the outermost dim. */
+static void grad_part(void *arg, int64_t from, int64_t to)
+{
+    const struct grad_span *s = arg;
+    const struct grad_run *all = &s->all;
+    struct broadcast b = *s->b;
+    struct broadcast_walk w;
+    int64_t e = s->elem, x0 = from * b.sx[0], y0 = from * b.sy[0], out0 = from * broadcast_row(&b);
+    b.dims[0] = to - from;
+    for (broadcast_start(&w, &b); broadcast_more(&w); broadcast_step(&w, &b)) {
+        struct grad_run r = {
+            .n = b.dims[b.ndim - 1],
+            .sx = all->sx,
+            .sy = all->sy,
+            .x = (const char *)all->x + (x0 + w.x) * e,
+            .y = (const char *)all->y + (y0 + w.y) * e,
+            .out = (const char *)all->out + (out0 + w.out) * e,
+            .d = (const char *)all->d + (out0 + w.out) * e,
+            .dx = all->dx ? (char *)all->dx + (x0 + w.x) * e : NULL,
+            .dy = all->dy ? (char *)all->dy + (y0 + w.y) * e : NULL,
+            .ax = all->ax,
+            .ay = all->ay,
+        };
+        s->f(&r);
+    }
+}
+
+/* Sums over repeated operands are not shared with other threads. */
 static void grad_walk(const struct broadcast *b, grad_loop f, size_t elem, struct grad_run all)
 {
-    int last = b->ndim - 1;
-    struct broadcast_walk w;
-    int64_t e = (int64_t)elem;
-    for (broadcast_start(&w, b); broadcast_more(&w); broadcast_step(&w, b)) {
-        struct grad_run r = {
-            .n = b->dims[last],
-            .sx = all.sx,
-            .sy = all.sy,
-            .x = (const char *)all.x + w.x * e,
-            .y = (const char *)all.y + w.y * e,
-            .out = (const char *)all.out + w.out * e,
-            .d = (const char *)all.d + w.out * e,
-            .dx = all.dx ? (char *)all.dx + w.x * e : NULL,
-            .dy = all.dy ? (char *)all.dy + w.y * e : NULL,
-            .ax = all.ax,
-            .ay = all.ay,
-        };
-        f(&r);
-    }
+    struct grad_span s = {b, f, (int64_t)elem, all};
+    int64_t n = b->dims[0];
+    thread_pool_split(n, all.ax || all.ay ? n : thread_pool_rows(n, broadcast_row(b)), grad_part,
+                      &s);
 }
 
 static const struct shape *shape_or(const struct kernel *k, int slot)
@@ -177,13 +198,13 @@ static bool add_bias_grad(struct kernel *k, float sign)
     if ((!same && !bias) || shape_numel(&b.out) != tensor_numel(d))
         return false;
     if (dx && dx->data != d->data)
-        bytes_copy(dx->data, d->data, tensor_bytes(d));
+        math_copy_f32(tensor_numel(d), d->data, dx->data);
     if (!dy)
         return true;
     if (bias)
         math_sum_rows_f32(b.dims[0], b.dims[1], d->data, dy->data);
     else if (dy->data != d->data)
-        bytes_copy(dy->data, d->data, tensor_bytes(d));
+        math_copy_f32(tensor_numel(d), d->data, dy->data);
     if (sign != 1)
         math_scale_f32(tensor_numel(dy), sign, dy->data);
     return true;

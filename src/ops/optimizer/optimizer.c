@@ -10,9 +10,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread_pool.h"
 #include "ops/sparse/rows.h"
 #include "rules/deferred.h"
 #include "rules/wide.h"
+
+/* An update of an element costs so many simple loops over elements, and a row so many more. */
+#define UPDATE_COST 4
+#define ROW_COST 64
 
 static int slot_at(const struct op_slot *slots, const char *name)
 {
@@ -297,6 +302,28 @@ static void update_span(const struct optimizer_target *t, const struct rule_step
         t->rule->idle(&t->params, step, n, t->p + at, state);
 }
 
+struct update_job { /* shared with the thread pool, by elements or by rows */
+    const struct optimizer_target *t;
+    const struct rule_step *step;
+    const int64_t *ids;
+    const float *g;
+};
+
+static void update_part(void *arg, int64_t from, int64_t to)
+{
+    const struct update_job *u = arg;
+    update_span(u->t, u->step, (size_t)from, (size_t)(to - from), u->g + from);
+}
+
+static void update_dense(const struct optimizer_target *t, const struct rule_step *step,
+                         const float *g)
+{
+    struct update_job u = {t, step, NULL, g};
+    int64_t n = tensor_numel(&t->param->tensor);
+    int64_t piece = t->rule->flags & RULE_WHOLE ? n : thread_pool_rows(n, UPDATE_COST);
+    thread_pool_split(n, (piece + 63) / 64 * 64, update_part, &u);
+}
+
 /* Updates every row of the table; rows without a gradient get a zero gradient. */
 static void sweep(const struct optimizer_target *t, const struct rule_step *step,
                   const struct rows_merged *m)
@@ -329,20 +356,29 @@ static enum skiff_status update_whole(struct kernel *k, const struct optimizer_t
 }
 
 /* Row by row in order of arrival: sgd, where duplicates simply add up. */
-static void update_rows(const struct optimizer_target *t, const struct rule_step *step,
-                        const int64_t *ids, size_t n, const float *g)
+static void update_rows(void *arg, int64_t from, int64_t to)
 {
-    size_t width = (size_t)t->width;
-    for (size_t i = 0; i < n; i++) {
+    const struct update_job *u = arg;
+    const struct optimizer_target *t = u->t;
+    size_t width = (size_t)t->width, n = (size_t)to;
+    for (size_t i = (size_t)from; i < n; i++) {
         if (i + 8 < n) {
-            size_t prefetch = (size_t)ids[i + 8] * width;
+            size_t prefetch = (size_t)u->ids[i + 8] * width;
             __builtin_prefetch(t->p + prefetch, 1);
             for (int j = 0; j < RULE_MAX_STATES; j++)
                 if (t->state[j])
                     __builtin_prefetch(t->state[j] + prefetch, 1);
         }
-        update_span(t, step, (size_t)ids[i] * width, width, g + i * width);
+        update_span(t, u->step, (size_t)u->ids[i] * width, width, u->g + i * width);
     }
+}
+
+static void update_merged(const struct optimizer_target *t, const struct rule_step *step,
+                          const struct rows_merged *m)
+{
+    struct update_job u = {t, step, m->ids, m->values};
+    int64_t n = (int64_t)m->n;
+    thread_pool_split(n, thread_pool_rows(n, t->width * UPDATE_COST + ROW_COST), update_rows, &u);
 }
 
 /* The same for rows that are stored elsewhere. */
@@ -406,7 +442,8 @@ static enum skiff_status run_rows(struct kernel *k, const struct optimizer_targe
         return k->env->home->each(k->env->home->user, g->sel.rows, g->sel.nrows, update_block,
                                   &(struct row_update){t, &step, tensor_f32(&g->tensor)}, err);
     if (o->row->flags & OPTIMIZER_ROWS_ONCE)
-        update_rows(t, &step, g->sel.rows, g->sel.nrows, tensor_f32(&g->tensor));
+        update_rows(&(struct update_job){t, &step, g->sel.rows, tensor_f32(&g->tensor)}, 0,
+                    (int64_t)g->sel.nrows);
     else if (behind)
         deferred_step(behind, &step, m.ids, m.n, m.values);
     else if (t->rule->flags & RULE_WHOLE)
@@ -414,7 +451,7 @@ static enum skiff_status run_rows(struct kernel *k, const struct optimizer_targe
     else if (all_rows)
         sweep(t, &step, &m);
     else
-        update_rows(t, &step, m.ids, m.n, m.values);
+        update_merged(t, &step, &m);
     return SKIFF_OK;
 }
 
@@ -441,7 +478,7 @@ static enum skiff_status run_one(struct kernel *k, int i, struct skiff_error *er
     struct rule_step step;
     optimizer_deferred_end(&t);
     TRY(step_begin(k, &t, i, false, &step, err));
-    update_span(&t, &step, 0, (size_t)tensor_numel(&t.param->tensor), tensor_f32(&g->tensor));
+    update_dense(&t, &step, tensor_f32(&g->tensor));
     return SKIFF_OK;
 }
 

@@ -5,6 +5,7 @@
  * over. split hands its lod to every part unless axis is 0; its gradient is a concat with the same
  * attributes. stack and unstack put in and take out an axis; unbind is unstack with a stack as its
  * gradient. meshgrid repeats the i-th of n vectors along all of n axes but the i-th. */
+#include "base/thread_pool.h"
 #include "ops/ops_common.h"
 
 #include <string.h>
@@ -116,20 +117,42 @@ static enum skiff_status join_lods(struct kernel *k, struct tensor *out, struct 
     return SKIFF_OK;
 }
 
+/* The parts of a whole; rows are shared with the thread pool. */
+struct parts_copy {
+    const struct kernel *k;
+    void *whole;
+    int64_t rows, width; /* of the whole */
+    size_t elem;
+    bool back;
+};
+
+static void joined_rows(void *arg, int64_t from, int64_t to)
+{
+    const struct parts_copy *j = arg;
+    int64_t at = from * j->width;
+    for (int i = 0; i < kernel_in_count(j->k, X); i++) {
+        const struct tensor *x = kernel_in_at(j->k, X, i);
+        const struct tensor *part = j->back ? kernel_out_at(j->k, 0, i) : x;
+        int64_t width = tensor_numel(x) / j->rows;
+        if (part && width)
+            copy_part(to - from, width, j->width, at, j->elem,
+                      (char *)part->data + (size_t)(from * width) * j->elem, j->whole, !j->back);
+        at += width;
+    }
+}
+
+static void joined_copy(struct parts_copy j)
+{
+    thread_pool_split(j.rows, thread_pool_rows(j.rows, j.width), joined_rows, &j);
+}
+
 static enum skiff_status concat_run(struct kernel *k, struct skiff_error *err)
 {
     struct tensor *out = kernel_out(k, 0);
     int axis = axis_of(kernel_axis_value(k, AXIS_TENSOR, k->attr[0].i), out->shape.ndim);
-    int64_t rows = shape_rows(&out->shape, axis), whole = shape_cols(&out->shape, axis), at = 0;
     TRY(check_parts(k, X, out->dtype, err));
-    for (int i = 0; i < kernel_in_count(k, X); i++) {
-        const struct tensor *x = kernel_in_at(k, X, i);
-        if (tensor_numel(x) == 0)
-            continue;
-        int64_t width = shape_cols(&x->shape, axis);
-        copy_part(rows, width, whole, at, dtype_size(out->dtype), x->data, out->data, true);
-        at += width;
-    }
+    joined_copy((struct parts_copy){k, out->data, shape_rows(&out->shape, axis),
+                                    shape_cols(&out->shape, axis), dtype_size(out->dtype), false});
     return axis == 0 ? join_lods(k, out, err) : SKIFF_OK;
 }
 
@@ -162,10 +185,9 @@ static enum skiff_status concat_grad_run(struct kernel *k, struct skiff_error *e
                                kernel_in_name(k, DOUT, 0));
         if (dx && dx->dtype != d->dtype)
             return kernel_fail(k, SKIFF_DTYPE, err, "X and Out@GRAD differ in type");
-        if (dx)
-            copy_part(rows, width, whole, at, dtype_size(d->dtype), dx->data, d->data, false);
         at += width;
     }
+    joined_copy((struct parts_copy){k, d->data, rows, whole, dtype_size(d->dtype), true});
     return SKIFF_OK;
 }
 

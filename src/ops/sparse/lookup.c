@@ -16,7 +16,11 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/thread_pool.h"
 #include "ops/seq_common.h"
+
+#define AHEAD 16
+#define ROW_COST 64 /* to find a row of a large table takes as long as so many simple elements */
 
 enum { IN_W, IN_IDS, IN_DOUT };
 enum { AT_SPARSE = 0, AT_DISTRIBUTED = 1, AT_PADDING = 2 };
@@ -164,15 +168,26 @@ static enum skiff_status rows_flush(struct kernel *k, struct skiff_tensor *w, co
     return SKIFF_OK;
 }
 
-static void rows_copy(const float *w, int64_t width, const int64_t *at, const int64_t *ids,
-                      int64_t n, int64_t padding, float *out)
+struct rows_copy {
+    const float *w;
+    int64_t width, padding;
+    const int64_t *at, *ids;
+    float *out;
+};
+
+static void rows_copy(void *arg, int64_t first, int64_t end)
 {
-    for (int64_t i = 0; i < n; i++, out += width) {
-        if (padding != -1 && ids[i] == padding) {
+    const struct rows_copy *c = arg;
+    int64_t width = c->width;
+    float *out = c->out + first * width;
+    for (int64_t i = first; i < end; i++, out += width) {
+        if (c->padding != -1 && c->ids[i] == c->padding) {
             floats_zero(out, width);
             continue;
         }
-        const float *row = w + at[i] * width;
+        const float *row = c->w + c->at[i] * width;
+        if (i + AHEAD < end && (c->padding == -1 || c->ids[i + AHEAD] != c->padding))
+            __builtin_prefetch(c->w + c->at[i + AHEAD] * width);
         for (int64_t d = 0; d < width; d++)
             out[d] = row[d];
     }
@@ -208,8 +223,10 @@ static enum skiff_status lookup_run(struct kernel *k, struct skiff_error *err)
     int64_t padding = k->attr[AT_PADDING].l;
     TRY(rows_locate(k, padding, &ids, &at, err));
     const struct tensor *w = kernel_in(k, IN_W);
-    rows_copy(w->data, width_in_floats(w), at, ids, tensor_numel(kernel_in(k, IN_IDS)), padding,
-              tensor_f32(kernel_out(k, 0)));
+    struct rows_copy c = {w->data, width_in_floats(w),          padding, at,
+                          ids,     tensor_f32(kernel_out(k, 0))};
+    int64_t n = tensor_numel(kernel_in(k, IN_IDS));
+    thread_pool_split(n, thread_pool_rows(n, c.width + ROW_COST), rows_copy, &c);
     return SKIFF_OK;
 }
 

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define AHEAD 8 /* ids whose places are prefetched */
+
 enum skiff_status rows_check(const struct kernel *k, const struct skiff_tensor *v, int64_t height,
                              const char *name, struct skiff_error *err)
 {
@@ -109,11 +111,14 @@ static void rows_scatter(struct id_map *map, struct skiff_tensor *const *in, int
     for (int i = 0; i < n; i++) {
         if (!in[i] || in[i]->kind != VALUE_ROWS)
             continue;
+        const int64_t *rows = in[i]->sel.rows;
         for (size_t r = 0; r < in[i]->sel.nrows; r++, at++) {
             bool fresh;
-            uint32_t where = id_map_add(map, in[i]->sel.rows[r], &fresh);
+            if (r + AHEAD < in[i]->sel.nrows)
+                id_map_prefetch(map, rows[r + AHEAD]);
+            uint32_t where = id_map_add(map, rows[r], &fresh);
             if (fresh)
-                ids[where] = in[i]->sel.rows[r];
+                ids[where] = rows[r];
             slot[at] = where;
         }
     }
