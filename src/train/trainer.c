@@ -123,11 +123,14 @@ struct skiff_trainer *skiff_trainer_create(const struct skiff_trainer_config *c,
     t->control = (struct train_control){
         .wants_stop = wants_stop, .print = print, .serving = serving, .user = t};
     log_set_level(c->quiet ? LOG_WARN : LOG_INFO);
-    enum skiff_status status = train_run_open(&t->run, &t->args, &t->control, err);
+    struct skiff_error why; /* of attempts that do not matter, too */
+    enum skiff_status status = train_run_open(&t->run, &t->args, &t->control, &why);
     if (status == SKIFF_OK && c->dataset)
-        status = api_dataset(c->dataset, &t->run.given, err);
+        status = api_dataset(c->dataset, &t->run.given, &why);
     if (status == SKIFF_OK)
         return t;
+    if (err)
+        *err = why;
     skiff_trainer_destroy(t);
     return NULL;
 }

@@ -50,6 +50,14 @@ example 0 runner.model_save_path=half runner.epochs=3
 says "1 epochs, 4000 samples"
 check "epoch 2 is saved" test -s "$work/rank/dnn/half/2/rec_static.pdparams"
 
+# as every process of a job
+rm -rf "$work/log.job"
+"$skiff" launch --server_num 1 --worker_num 2 --log_dir "$work/log.job" -- "$example" "$config" runner.model_save_path=job \
+    runner.sync_mode=sync runner.split_file_list=True >"$log" 2>&1
+check "a job ended with $?" grep -q "2 epochs, 8000 samples" "$work/log.job/workerlog.0"
+check "its model is saved, and validated: $(tail -n 3 "$log")" grep -q '^model: "1"' "$work/rank/dnn/job/best.yaml"
+check "all processes ended well: $(tail -n 3 "$log")" bash -c '! grep -q "failed" "$1"' - "$log"
+
 # what is wrong is said
 example 1 runner.epochz=1
 says "runner.epochz"
