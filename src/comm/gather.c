@@ -20,11 +20,13 @@ void gather_deinit(struct gather *g)
     for (int i = 0; i < g->nvars; i++) {
         struct gather_var *v = g->vars[i];
         value_deinit(&v->sum);
+        free(v->slot);
         comm_var_deinit(&v->var);
         pthread_mutex_destroy(&v->lock);
         free(v);
     }
     free(g->vars);
+    slots_destroy(g->slots);
     pthread_cond_destroy(&g->changed);
     pthread_mutex_destroy(&g->lock);
 }
@@ -59,6 +61,9 @@ static enum skiff_status gather_find(struct gather *g, const struct session *s,
     else
         status = add_var(g, s, to, merge_add, out, err);
     g->next = (g->next + i + 1) % g->nvars;
+    if (status == SKIFF_OK && g->slots && !g->begun)
+        status = slots_begin(g->slots, err);
+    g->begun = status == SKIFF_OK;
     pthread_mutex_unlock(&g->lock);
     return status;
 }
@@ -69,11 +74,40 @@ enum skiff_status gather_add(struct gather *g, const struct session *s, const st
     struct gather_var *v;
     TRY(gather_find(g, s, to, merge_add, &v, err));
     pthread_mutex_lock(&v->lock);
-    enum skiff_status status = sum_add(&v->sum, v->n, x, v->var.origin, err);
+    enum skiff_status status = v->slot ? slot_add(v->slot, v->n, x, v->var.origin, err)
+                                       : sum_add(&v->sum, v->n, x, v->var.origin, err);
     if (status == SKIFF_OK)
         v->n++;
     pthread_mutex_unlock(&v->lock);
     return status;
+}
+
+/* After the first step: dense values are written into the messages from now on. */
+static void make_slots(struct gather *g, const struct comm *c)
+{
+    size_t pushed = 8, pulled = 8; /* and a few that come later */
+    for (int i = 0; i < g->nvars; i++)
+        pushed += (size_t)g->vars[i]->var.slices.n;
+    for (int i = 0; i < c->nrecvs; i++)
+        pulled += (size_t)c->recvs[i].slices.n;
+    g->slots = slots_create(c->session, pushed, pulled);
+    for (int i = 0; i < g->nvars; i++) {
+        struct gather_var *v = g->vars[i];
+        if (v->sum.kind != VALUE_TENSOR || v->sum.tensor.dtype != DTYPE_FP32 || !v->var.bound)
+            continue;
+        v->slot = slot_create(g->slots, c->session, &v->var.slices);
+        value_deinit(&v->sum);
+    }
+}
+
+static enum skiff_status finish(struct gather_var *v, struct session_push *out,
+                                struct skiff_error *err)
+{
+    *out = (struct session_push){.to = v->var.slices, .x = &v->sum, .slot = v->slot};
+    if (!v->slot)
+        return sum_finish(&v->sum, v->n, !v->merge_add, err);
+    slot_finish(v->slot, v->n, !v->merge_add);
+    return SKIFF_OK;
 }
 
 /* No other thread uses the variables: all of them wait, or have ended. */
@@ -87,13 +121,15 @@ static enum skiff_status gather_run(struct gather *g, struct comm *c, gather_exc
         struct gather_var *v = g->vars[i];
         if (!v->n)
             continue;
-        TRY_OUT(sum_finish(&v->sum, v->n, !v->merge_add, err));
-        pushes[n++] = (struct session_push){.to = v->var.slices, .x = &v->sum};
+        TRY_OUT(finish(v, &pushes[n++], err));
     }
     TRY_OUT(exchange(c, pushes, n, err));
+    if (!g->slots && c && c->session)
+        make_slots(g, c);
 out:
     for (int i = 0; i < g->nvars; i++)
         g->vars[i]->n = 0;
+    g->begun = false;
     free(pushes);
     return status;
 }

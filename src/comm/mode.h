@@ -113,6 +113,7 @@ struct gather_var {
     struct comm_var var;
     pthread_mutex_t lock; /* guards the rest; a leaf */
     struct skiff_tensor sum;
+    struct session_slot *slot; /* in place of sum, from the second step on; NULL: rows, counters */
     int n;
     bool merge_add;
 };
@@ -121,8 +122,10 @@ struct gather {
     pthread_mutex_t lock; /* guards all below; a leaf */
     pthread_cond_t changed;
     struct gather_var **vars;
-    int nvars, next; /* next: the one that is probably sent next */
-    int threads;     /* that take part; 0: none has begun, each exchanges alone */
+    int nvars, next;             /* next: the one that is probably sent next */
+    struct session_slots *slots; /* NULL: before the first exchange, or without a session */
+    bool begun;                  /* slots are written in this step */
+    int threads;                 /* that take part; 0: none has begun, each exchanges alone */
     int arrived;
     uint64_t requests;
     bool busy;

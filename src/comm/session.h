@@ -62,12 +62,29 @@ enum skiff_status session_bind(const struct session *s, const struct job_slices 
                                uint32_t use, struct session_binding **out, struct skiff_error *err);
 void session_unbind(struct session_binding *b); /* NULL is a no-op */
 
+/* Places for dense float32 values in the messages of a step (session_slots.c): what is added is
+ * written into the message. Counts: of the slices that a step pushes and pulls. */
+struct session_slots;
+struct session_slot;
+struct session_slots *slots_create(const struct session *s, size_t npieces, size_t nwant);
+void slots_destroy(struct session_slots *p); /* NULL is a no-op */
+/* A place for a value whose slices are bound; freed with free(). */
+struct session_slot *slot_create(struct session_slots *p, const struct session *s,
+                                 const struct job_slices *to);
+/* Before the first value of a step is added. */
+enum skiff_status slots_begin(struct session_slots *p, struct skiff_error *err);
+/* As sum_add and sum_finish (mode.h). */
+enum skiff_status slot_add(struct session_slot *slot, int n, const struct skiff_tensor *x,
+                           const char *name, struct skiff_error *err);
+void slot_finish(struct session_slot *slot, int n, bool mean);
+
 /* One exchange with every server concerned, all in flight at the same time: pushes[i] (whole
  * values, split here into their slices; rows get local ids) and pulls[i] (filled from their
  * slices). With PS_END_STEP every server gets a message, even an empty one. */
 struct session_push {
     struct job_slices to; /* dense, several slices without sections: each gets the whole */
     const struct skiff_tensor *x;
+    const struct session_slot *slot; /* in place of x; all slots of an exchange have one owner */
 };
 struct session_pull {
     struct job_slices from; /* sections are not needed: the replies have them */

@@ -140,7 +140,8 @@ struct session_exchange {
     size_t nwants, wants_cap;
     struct rows_cut *cuts; /* of pushes of rows */
     int ncuts, cuts_cap;
-    struct ps_pieces *replies; /* per message */
+    struct ps_pieces *replies;   /* per message */
+    struct session_slots *slots; /* NULL: no push is in a slot */
 };
 
 static struct session_exchange *exchange_create(struct session *s)
@@ -192,6 +193,7 @@ static struct session_exchange *exchange_take(struct session *s)
         x->messages[i].npieces = x->messages[i].nwant = 0;
     x->nwants = 0;
     x->ncuts = 0;
+    x->slots = NULL;
     return x;
 }
 
@@ -334,10 +336,24 @@ static enum skiff_status add_rows(struct session_exchange *x, const struct sessi
     return SKIFF_OK;
 }
 
+static void add_slot(struct session_exchange *x, const struct session_push *p)
+{
+    x->slots = slot_owner(p->slot);
+    for (int i = 0; i < p->to.n; i++) {
+        struct ps_piece piece;
+        struct request_message *m = &x->messages[slot_piece(p->slot, i, &piece)];
+        *message_piece(m, piece.number) = piece;
+    }
+}
+
 static enum skiff_status add_push(struct session_exchange *x, const struct session_push *p,
                                   struct skiff_error *err)
 {
     struct bound_now bound;
+    if (p->slot) {
+        add_slot(x, p);
+        return SKIFF_OK;
+    }
     TRY(binding_get(x->session, &p->to, PS_PUSH_DENSE | PS_PUSH_ROWS, &bound, err));
     enum skiff_status status =
         p->x->kind == VALUE_ROWS ? add_rows(x, p, bound.b, err) : add_dense(x, p, bound.b, err);
@@ -417,12 +433,24 @@ static const char *var_name(const struct session *s, int server, uint32_t number
     return s->vars[server].list[number].name;
 }
 
+static enum skiff_status write_message(struct session_exchange *x, int i,
+                                       const struct ps_exchange *head, struct blob **out,
+                                       struct skiff_error *err)
+{
+    const struct request_message *m = &x->messages[i];
+    struct wire_writer w;
+    if (x->slots)
+        return slots_write(x->slots, i, head, m->pieces, m->npieces, out, err);
+    writer_init(&w);
+    ps_write_exchange(&w, head, m->pieces, m->npieces);
+    return writer_finish(&w, out, err);
+}
+
 static enum skiff_status send_message(struct session_exchange *x, int i, struct ps_exchange *head,
                                       struct request_batch *r, struct skiff_error *err)
 {
     const struct session *s = x->session;
     const struct request_message *m = &x->messages[i];
-    struct wire_writer w;
     struct batch_request ask = {.server = m->server,
                                 .method = PS_EXCHANGE,
                                 .shard = m->shard,
@@ -431,9 +459,7 @@ static enum skiff_status send_message(struct session_exchange *x, int i, struct 
         ask.flags = RPC_READ;
     head->nwant = m->nwant;
     head->want = (const uint8_t *)m->want;
-    writer_init(&w);
-    ps_write_exchange(&w, head, m->pieces, m->npieces);
-    TRY(writer_finish(&w, &ask.body, err));
+    TRY(write_message(x, i, head, &ask.body, err));
     if (head->flags & PS_END_STEP)
         return request_batch_start(r, i, &ask, err, "step %llu of worker %d",
                                    (unsigned long long)head->step, s->options.worker);

@@ -131,6 +131,15 @@ struct bound_now {
 enum skiff_status binding_get(const struct session *s, const struct job_slices *slices,
                               uint32_t use, struct bound_now *out, struct skiff_error *err);
 
+/* ---- session_slots.c ---- */
+struct session_slots *slot_owner(const struct session_slot *slot);
+/* Part i as a piece; returns the index of its message. */
+int slot_piece(const struct session_slot *slot, int i, struct ps_piece *out);
+/* The body of a message, some of whose pieces lie in it already; the caller owns a reference. */
+enum skiff_status slots_write(struct session_slots *p, int message, const struct ps_exchange *head,
+                              struct ps_piece *pieces, uint32_t n, struct blob **out,
+                              struct skiff_error *err);
+
 /* ---- session_exchange.c ---- */
 void exchanges_destroy(struct session *s); /* those that are idle: all of them */
 

@@ -45,13 +45,13 @@ static void workers_check_what_they_send(void **state)
     grads_init(&g, 0, 0);
     fixture_slices(&k, "w", "@GRAD", false, &w);
     fixture_slices(&k, "emb", "@GRAD", false, &other);
-    struct session_push push = {w.s, &g.emb}; /* rows of a dense parameter */
+    struct session_push push = {.to = w.s, .x = &g.emb}; /* rows of a dense parameter */
     assert_int_equal(session_exchange(s, 0, 0, &push, 1, NULL, 0, &err), SKIFF_INVALID);
     push.to.sections = NULL;
     assert_int_equal(session_exchange(s, 0, 0, &push, 1, NULL, 0, &err), SKIFF_INVALID);
     assert_names(&err, "w@GRAD is sent as rows; server 0 (", &k);
     value_as_tensor(&whole, DTYPE_FP64, &g.w.tensor.shape, NULL);
-    push = (struct session_push){w.s, &whole};
+    push = (struct session_push){.to = w.s, .x = &whole};
     assert_int_equal(session_exchange(s, 0, 0, &push, 1, NULL, 0, &err), SKIFF_DTYPE);
     assert_names(&err, "w@GRAD is of type", &k);
     value_as_tensor(&whole, DTYPE_FP32, &flat, NULL);
@@ -60,11 +60,11 @@ static void workers_check_what_they_send(void **state)
     assert_names(&err, "bytes here, and", &k);
     value_as_rows(&wide, DTYPE_FP32, 2, EMB_WIDTH + 1, EMB_ROWS, NULL);
     wide.sel.rows[0] = wide.sel.rows[1] = 1;
-    push = (struct session_push){other.s, &wide};
+    push = (struct session_push){.to = other.s, .x = &wide};
     assert_int_equal(session_exchange(s, 0, 0, &push, 1, NULL, 0, &err), SKIFF_SHAPE);
     assert_names(&err, "emb@GRAD has rows of", &k);
     w.s.names = unknown;
-    push = (struct session_push){w.s, &g.w};
+    push = (struct session_push){.to = w.s, .x = &g.w};
     assert_int_equal(session_exchange(s, 0, 0, &push, 1, NULL, 0, &err), SKIFF_NOT_FOUND);
     assert_names(&err, "nothing@GRAD is not on server 0 (", &k);
     struct session_pull pull = {w.s, &whole};
@@ -172,12 +172,85 @@ static void workers_check_replies(void **state)
     fixture_close(&k);
 }
 
+/* ---- places in messages ---- */
+
+static void step_of(struct server_fixture *k, struct session *s, float *out)
+{
+    struct params *p = mem_alloc_or_die(sizeof *p);
+    fixture_pull(k, s, p);
+    memcpy(out, p->w.tensor.data, EMB_WIDTH * FC_WIDTH * sizeof *out);
+    params_destroy(p);
+}
+
+/* The mean of two gradients from a place in the message moves w as the same gradient from memory
+ * does; with rows in the same message, for which the body grows; and in a message whose tables are
+ * larger than the space left for them. */
+static void slots_are_sent(void **state)
+{
+    enum { N = EMB_WIDTH * FC_WIDTH };
+    static float w[4][N];
+    for (int tight = 0; tight < 2; tight++) {
+        struct server_fixture k;
+        struct skiff_error err;
+        struct fixture_slices to, rows;
+        struct session_binding *bound;
+        struct grads g = {0};
+        struct skiff_tensor twice = {0}, small = {0};
+        struct shape one = SHAPE(1);
+        open_one(&k, 1);
+        struct session *s = fixture_session(&k, 0);
+        grads_init(&g, 0, 0);
+        value_as_tensor(&twice, DTYPE_FP32, &g.w.tensor.shape, NULL);
+        value_as_tensor(&small, DTYPE_FP32, &one, NULL);
+        for (int i = 0; i < N; i++)
+            tensor_f32(&twice.tensor)[i] = 3 * tensor_f32(&g.w.tensor)[i];
+        fixture_slices(&k, "w", "@GRAD", false, &to);
+        fixture_slices(&k, "emb", "@GRAD", false, &rows);
+        assert_ok(session_bind(s, &to.s, PS_PUSH_DENSE, &bound, &err), err);
+        to.s.bound = bound;
+        struct session_slots *slots = slots_create(s, tight ? 0 : 2, 0);
+        struct session_slot *slot = slot_create(slots, s, &to.s);
+        step_of(&k, s, w[0]);
+        for (int step = 0; step < 2; step++) {
+            assert_ok(slots_begin(slots, &err), err);
+            assert_ok(slot_add(slot, 0, &g.w, "w@GRAD", &err), err);
+            assert_ok(slot_add(slot, 1, &twice, "w@GRAD", &err), err);
+            slot_finish(slot, 2, true);
+            struct session_push push[2] = {{.to = to.s, .slot = slot}, {.to = rows.s, .x = &g.emb}};
+            assert_ok(session_exchange(s, 0, 0, push, 1 + step, NULL, 0, &err), err);
+            step_of(&k, s, w[step + 1]);
+        }
+        for (int i = 0; i < N; i++)
+            tensor_f32(&twice.tensor)[i] = 2 * tensor_f32(&g.w.tensor)[i];
+        struct session_push plain = {.to = to.s, .x = &twice};
+        assert_ok(session_exchange(s, 0, 0, &plain, 1, NULL, 0, &err), err);
+        step_of(&k, s, w[3]);
+        for (int i = 0; i < N; i++) {
+            assert_true(w[0][i] != w[1][i]);
+            assert_float_equal(w[0][i] - w[1][i], w[2][i] - w[3][i], 1e-5);
+            assert_float_equal(w[1][i] - w[2][i], w[2][i] - w[3][i], 1e-5);
+        }
+        assert_int_equal(slot_add(slot, 0, &small, "w@GRAD", &err), SKIFF_SHAPE);
+        assert_non_null(strstr(err.message, "w@GRAD is no longer a float32 tensor of"));
+        free(slot);
+        slots_destroy(slots);
+        session_unbind(bound);
+        value_deinit(&twice);
+        value_deinit(&small);
+        grads_deinit(&g);
+        session_close(s);
+        fixture_join(&k, SKIFF_OK);
+        fixture_close(&k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_check_what_they_send),
         cmocka_unit_test(servers_check_what_they_get),
         cmocka_unit_test(workers_check_replies),
+        cmocka_unit_test(slots_are_sent),
     };
     return cmocka_run_group_tests_name("binding", tests, NULL, NULL);
 }

@@ -398,8 +398,9 @@ static inline enum skiff_status fixture_exchange(struct server_fixture *k, struc
         fixture_modulo(k, "emb", of_trainer, &ge);
     else
         fixture_slices(k, "emb", suffix, geo, &ge);
-    struct session_push push[3] = {
-        {gw.s, g ? &g->w : NULL}, {gb.s, g ? &g->b : NULL}, {ge.s, g ? &g->emb : NULL}};
+    struct session_push push[3] = {{.to = gw.s, .x = g ? &g->w : NULL},
+                                   {.to = gb.s, .x = g ? &g->b : NULL},
+                                   {.to = ge.s, .x = g ? &g->emb : NULL}};
     struct session_pull pull[2] = {{w.s, p ? &p->w : NULL}, {b.s, p ? &p->b : NULL}};
     return session_exchange(s, step, flags, push, g ? 3 : 0, pull, p ? 2 : 0, err);
 }

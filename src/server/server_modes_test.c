@@ -60,7 +60,7 @@ static void push_counter(struct server_fixture *k, struct session *s, int traine
     snprintf(name, sizeof name, "@LR_DECAY_COUNTER@.trainer_%d", trainer);
     for (int i = 0; i < k->o.servers; i++)
         push[i] = (struct session_push){
-            {.origin = name, .n = 1, .names = names, .endpoints = &k->endpoints[i]}, &v};
+            .to = {.origin = name, .n = 1, .names = names, .endpoints = &k->endpoints[i]}, .x = &v};
     assert_ok(session_exchange(s, 0, 0, push, k->o.servers, NULL, 0, &err), err);
     value_deinit(&v);
 }
@@ -460,7 +460,7 @@ static void accumulators_grow_with_the_table(void **state)
     fixture_open(&k, &o);
     struct session *s = fixture_session(&k, 0);
     fixture_modulo(&k, "emb", "@GRAD", &e);
-    struct session_push push = {e.s, &g};
+    struct session_push push = {.to = e.s, .x = &g};
     value_as_rows(&g, DTYPE_FP32, HALF, EMB_WIDTH, EMB_ROWS, NULL);
     for (int i = 0; i < NUMBERS; i++)
         tensor_f32(&g.tensor)[i] = i % 2 ? 3.0f : -0.5f;
@@ -498,7 +498,7 @@ static void rules_that_move_all_rows(void **state)
     fixture_open(&k, &o);
     struct session *s = fixture_session(&k, 0);
     fixture_modulo(&k, "emb", "@GRAD", &e);
-    struct session_push push = {e.s, &g};
+    struct session_push push = {.to = e.s, .x = &g};
     for (int i = 0; i < N; i++)
         all[i] = i;
     pull_ids(&k, s, all, N, before);

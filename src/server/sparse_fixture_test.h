@@ -215,7 +215,7 @@ static inline enum skiff_status fk_try_push(struct fk *k, struct session *s, con
     value_as_rows(&x, DTYPE_FP32, n, width, 0, NULL);
     memcpy(x.sel.rows, ids, n * sizeof *ids);
     memcpy(x.tensor.data, rows, n * (size_t)width * sizeof *rows);
-    struct session_push push = {to.s, &x};
+    struct session_push push = {.to = to.s, .x = &x};
     enum skiff_status status =
         session_exchange(s, step, waits ? PS_END_STEP : 0, &push, 1, NULL, 0, err);
     value_deinit(&x);
