@@ -86,11 +86,11 @@ static inline int64_t *batch_dense_i64(struct batch *b, int slot)
     return b->columns[slot].i64 + (size_t)b->rows * b->columns[slot].width;
 }
 
-/* Sets the id of the current row; it contains no line end. */
+/* Sets the id of the current row. Line ends in it become blanks: positions are lines. */
 static inline void batch_row_id(struct batch *b, const char *id, size_t n)
 {
-    if (b->keep_positions)
-        buf_add(&b->positions, id, n);
+    for (size_t i = 0; b->keep_positions && i < n; i++)
+        buf_char(&b->positions, id[i] == '\n' || id[i] == '\r' ? ' ' : id[i]);
 }
 #define BATCH_HOLES_MAX ((int64_t)1 << 19)
 /* The batch is full: it has its rows, or so many bad lines that they take much memory. */

@@ -269,6 +269,7 @@ static enum skiff_status take_stream(struct stream *stream, struct columns *out,
 {
     struct source s;
     TRY(source_open(&s, stream, 0, err));
+    source_quotes(&s, ' ', 0);
     enum skiff_status status = take_source(&s, out, stream->name, err);
     source_close(&s);
     return status;

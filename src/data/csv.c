@@ -21,7 +21,8 @@ static enum skiff_status quoted(struct csv *c, const char *p, const char *end, c
         const char *quote = memchr(p, '"', (size_t)(end - p));
         if (!quote)
             return error_set(err, SKIFF_FORMAT,
-                             "a quote is not closed (a cell cannot go over a line end)");
+                             "a quote is not closed, neither here nor in a later line; "
+                             "within quotes, a quote is written twice");
         buf_add(&c->cell, p, (size_t)(quote - p));
         p = quote + 1;
         if (p == end || *p != '"')
@@ -35,6 +36,44 @@ static enum skiff_status quoted(struct csv *c, const char *p, const char *end, c
                          *p);
     *behind = p;
     return SKIFF_OK;
+}
+
+static bool separates(char c, char separator)
+{
+    return separator ? c == separator : c == '\t' || c == ',' || c == ';' || c == '|';
+}
+
+static enum csv_state scan_one(enum csv_state state, char c, char separator)
+{
+    switch (state) {
+    case CSV_QUOTED:
+        return c == '"' ? CSV_CLOSED : CSV_QUOTED;
+    case CSV_CLOSED:
+        if (c == '"')
+            return CSV_QUOTED;
+        /* fall through */
+    case CSV_BEHIND:
+        return separates(c, separator) ? CSV_BEGIN : text_blank(c) ? CSV_BEHIND : CSV_MALFORMED;
+    case CSV_BEGIN:
+        return c == '"'                                   ? CSV_QUOTED
+               : separates(c, separator) || text_blank(c) ? CSV_BEGIN
+                                                          : CSV_PLAIN;
+    case CSV_PLAIN:
+        return separates(c, separator) ? CSV_BEGIN : CSV_PLAIN;
+    case CSV_MALFORMED:
+        break;
+    }
+    return CSV_MALFORMED;
+}
+
+enum csv_state csv_scan(enum csv_state state, const char *text, size_t n, char separator)
+{
+    for (const char *end = text + n; text < end && state != CSV_MALFORMED; text++) {
+        if (state == CSV_QUOTED && !(text = memchr(text, '"', (size_t)(end - text))))
+            break;
+        state = scan_one(state, *text, separator);
+    }
+    return state;
 }
 
 bool csv_has_decimal_comma(const char *text, size_t n)

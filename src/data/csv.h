@@ -1,4 +1,4 @@
-/* CSV: the cells of a line. Quotes as in RFC 4180 ("a,""b"), but a cell cannot contain a line end.
+/* CSV: the cells of a row. Quotes as in RFC 4180 ("a,""b"); a quoted cell may hold line ends.
  * Blanks around a cell are ignored, unless they are quoted. One user at a time. */
 #ifndef DATA_CSV_H
 #define DATA_CSV_H
@@ -14,6 +14,20 @@ struct csv {
     bool decimal_comma; /* a cell 3,5 is given as 3.5 */
     struct buf cell;    /* a quoted cell without its quotes, padded; or a replaced decimal comma */
 };
+
+/* Where in a row a text ends. */
+enum csv_state {
+    CSV_BEGIN, /* of a cell */
+    CSV_PLAIN,
+    CSV_QUOTED, /* a quote is open */
+    CSV_CLOSED, /* just behind a quote that may have been the closing one */
+    CSV_BEHIND, /* blanks behind it */
+    CSV_MALFORMED,
+};
+
+/* The state behind text[0..n), which begins in `state`. separator 0: tab, comma, semicolon, pipe.
+ */
+enum csv_state csv_scan(enum csv_state state, const char *text, size_t n, char separator);
 
 void csv_deinit(struct csv *c);
 /* The cell at *at. *at moves behind its separator, or to NULL behind the last cell. The byte behind

@@ -75,6 +75,56 @@ static void test_line_ends(void **state)
     source_close(&s);
 }
 
+/* Rows of CSV: quoted cells may hold line ends, and a row has the number of its first line. */
+static void test_quoted_line_ends(void **state)
+{
+    static const char text[] = "a,\"b\nc\"\n1,5\" nail\r\n\"x\r\n\n,\"\"y\n\" ,2\r\n# \"\n,\"\"\n"
+                               "3,\"z\"q\n4,\"never\n5,6\n7,\"8";
+    struct source s;
+    open_memory(&s, text, sizeof text - 1, 0);
+    source_quotes(&s, ',', '#');
+    expect_line(&s, "a,\"b\nc\"", 7);
+    assert_int_equal(s.line, 1);
+    expect_line(&s, "1,5\" nail", 9);
+    assert_int_equal(s.line, 3);
+    expect_line(&s, "\"x\r\n\n,\"\"y\n\" ,2", 14);
+    assert_int_equal(s.line, 4);
+    expect_line(&s, "# \"", 3);
+    assert_int_equal(s.line, 8);
+    expect_line(&s, ",\"\"", 3);
+    expect_line(&s, "3,\"z\"q", 6);
+    expect_line(&s, "4,\"never", 8); /* alone: the reader says what is wrong with it */
+    assert_int_equal(s.line, 11);
+    expect_line(&s, "5,6", 3);
+    expect_line(&s, "7,\"8", 4);
+    assert_int_equal(s.line, 13);
+    assert_int_equal(s.bytes, sizeof text - 1);
+    expect_end(&s);
+    source_close(&s);
+}
+
+/* Beyond max_line a quote counts as never closed; the lines behind it are rows of their own. */
+static void test_quote_beyond_limit(void **state)
+{
+    struct source s;
+    struct buf text = BUF_INIT;
+    buf_str(&text, "1,\"open\n");
+    for (int i = 0; i < 200; i++)
+        buf_str(&text, "2,3\n");
+    buf_str(&text, "4,\"5\"\n6,\"7\n8\"\n");
+    open_memory(&s, text.data, text.len, 100);
+    source_quotes(&s, ',', 0);
+    expect_line(&s, "1,\"open", 7);
+    for (int i = 0; i < 200; i++)
+        expect_line(&s, "2,3", 3);
+    expect_line(&s, "4,\"5\"", 5);
+    expect_line(&s, "6,\"7\n8\"", 7);
+    assert_int_equal(s.line, 203);
+    expect_end(&s);
+    source_close(&s);
+    buf_deinit(&text);
+}
+
 /* Lines of every length around the block size come out whole. */
 static void test_lines_over_blocks(void **state)
 {
@@ -372,11 +422,12 @@ static void test_file_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line_ends),      cmocka_unit_test(test_lines_over_blocks),
-        cmocka_unit_test(test_huge_lines),     cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_compressed),     cmocka_unit_test(test_compressed_damaged),
-        cmocka_unit_test(test_open_errors),    cmocka_unit_test(test_fifo_and_stop),
-        cmocka_unit_test(test_standard_input), cmocka_unit_test(test_file_list),
+        cmocka_unit_test(test_line_ends),          cmocka_unit_test(test_quoted_line_ends),
+        cmocka_unit_test(test_quote_beyond_limit), cmocka_unit_test(test_lines_over_blocks),
+        cmocka_unit_test(test_huge_lines),         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_compressed),         cmocka_unit_test(test_compressed_damaged),
+        cmocka_unit_test(test_open_errors),        cmocka_unit_test(test_fifo_and_stop),
+        cmocka_unit_test(test_standard_input),     cmocka_unit_test(test_file_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

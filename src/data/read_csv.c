@@ -250,11 +250,28 @@ static enum skiff_status csv_assignment(struct reader_csv *r, char *line, struct
     return status;
 }
 
+/* Cuts the next line off; the name of a column may hold line ends within quotes. */
+static char *csv_next_assignment(char **at)
+{
+    char *line = *at, *end, *from;
+    if (!line)
+        return NULL;
+    end = strchr(line, '\n');
+    from = memchr(line, '=', end ? (size_t)(end - line) : strlen(line));
+    while (from && end &&
+           csv_scan(CSV_BEGIN, from + 1, (size_t)(end - from - 1), ',') == CSV_QUOTED)
+        end = strchr(end + 1, '\n');
+    *at = end ? end + 1 : NULL;
+    if (end)
+        *end = '\0';
+    return line;
+}
+
 static enum skiff_status csv_assignments(struct reader_csv *r, char *columns,
                                          struct skiff_error *err)
 {
     csv_no_columns(r);
-    for (char *line; (line = strsep(&columns, "\n"));)
+    for (char *line; (line = csv_next_assignment(&columns));)
         if (line[strspn(line, " \t")])
             TRY(csv_assignment(r, line, err));
     TRY(csv_check_columns(r, err));
@@ -444,6 +461,7 @@ static enum skiff_status csv_begin(struct reader *base, struct source *s, struct
     enum skiff_status status;
     if (r->nwanted)
         r->bound = false;
+    source_quotes(s, r->csv.separator, r->comment);
     if (!r->header)
         return SKIFF_OK;
     do

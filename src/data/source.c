@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/csv.h"
 #include "data/text.h"
 
+#define JOINED_AGAIN 1000         /* so many lines may be read again behind a row that is none */
 #define BLOCK ((size_t)256 << 10) /* fits the second-level cache together with a batch */
 
 enum skiff_status source_open(struct source *s, struct stream *stream, size_t max_line,
@@ -40,7 +42,9 @@ void source_next(struct source *s, struct stream *stream)
     s->name = stream ? stream->name : NULL;
     s->at = s->end = 0;
     s->ended = false;
-    s->line = 0;
+    s->line = s->inside = 0;
+    s->quotes = false;
+    s->unclosed = 0;
     s->bytes = s->read = 0;
     s->limit = -1;
 }
@@ -50,6 +54,19 @@ void source_close(struct source *s)
     stream_close(s->stream);
     mem_free(s->buf);
     *s = (struct source){0};
+}
+
+void source_quotes(struct source *s, char separator, char comment)
+{
+    s->quotes = true;
+    s->separator = separator;
+    s->comment = comment;
+}
+
+static void count_line(struct source *s)
+{
+    s->line += 1 + s->inside;
+    s->inside = 0;
 }
 
 static enum skiff_status check_ratio(const struct source *s, struct skiff_error *err)
@@ -110,7 +127,7 @@ static void source_hand_out(struct source *s, size_t n, size_t with_end, const c
     *line = s->buf + s->at;
     s->at += with_end;
     s->bytes += (int64_t)with_end;
-    s->line++;
+    count_line(s);
     if (n && (*line)[n - 1] == '\r')
         n--;
     *out_n = n;
@@ -134,35 +151,77 @@ static enum skiff_status source_drop_line(struct source *s, struct skiff_error *
                              s->name, s->line + 1, s->bytes - begin, s->max_line);
         TRY(source_fill(s, err));
     }
-    s->line++;
+    count_line(s);
     return error_set(err, SKIFF_RANGE, "the line is longer than %zu bytes", s->max_line);
+}
+
+/* How many bytes from `at` on there are up to the first line end behind `seen` of them; without one
+ * (*found) up to the end of the stream, or more than a line may have. */
+static enum skiff_status find_end(struct source *s, size_t seen, size_t *length, bool *found,
+                                  struct skiff_error *err)
+{
+    for (;;) {
+        char *p = memchr(s->buf + s->at + seen, '\n', s->end - s->at - seen);
+        *length = p ? (size_t)(p - (s->buf + s->at)) : s->end - s->at;
+        *found = p;
+        if (p || s->ended || *length > s->max_line)
+            return SKIFF_OK;
+        seen = *length;
+        TRY(source_fill(s, err));
+    }
+}
+
+/* A row of CSV that has quotes in its first line: adds the lines up to the one in which all quotes
+ * are closed. If that is none, or what follows a quote is no separator, the first line stays alone
+ * and csv_cell reports it. Behind such a row lines are not joined as far as was searched, so that
+ * each byte is searched twice at most. */
+static enum skiff_status join_lines(struct source *s, size_t *length, bool *found, int64_t *joined,
+                                    struct skiff_error *err)
+{
+    size_t begin = 0, n = *length;
+    bool more = *found;
+    int64_t lines = 0;
+    enum csv_state state = CSV_BEGIN;
+    if (s->bytes < s->unclosed || (s->comment && s->buf[s->at] == s->comment))
+        return SKIFF_OK;
+    for (;; lines++) {
+        state = csv_scan(state, s->buf + s->at + begin, n - begin, s->separator);
+        if (state != CSV_QUOTED || !more || n > s->max_line)
+            break;
+        begin = n;
+        TRY(find_end(s, n + 1, &n, &more, err));
+    }
+    if (n > s->max_line || state == CSV_QUOTED || state == CSV_MALFORMED) {
+        if (state == CSV_QUOTED || lines > JOINED_AGAIN)
+            s->unclosed = s->bytes + (int64_t)n;
+        return SKIFF_OK;
+    }
+    *length = n;
+    *found = more;
+    *joined = lines;
+    return SKIFF_OK;
 }
 
 enum skiff_status source_line(struct source *s, const char **line, size_t *n,
                               struct skiff_error *err)
 {
-    size_t seen = 0; /* bytes from at that hold no line end */
+    size_t length;
+    bool found;
+    int64_t joined = 0;
     if (__builtin_expect(s->limit >= 0 && s->bytes >= s->limit, 0))
         return SKIFF_END;
-    for (;;) {
-        char *p = memchr(s->buf + s->at + seen, '\n', s->end - s->at - seen);
-        size_t length = p ? (size_t)(p - (s->buf + s->at)) : s->end - s->at;
-        if (__builtin_expect(length > s->max_line, 0))
-            return source_drop_line(s, err);
-        if (p) {
-            source_hand_out(s, length, length + 1, line, n);
-            return SKIFF_OK;
-        }
-        if (s->ended) {
-            if (length == 0)
-                return SKIFF_END;
-            s->buf[s->end] = '\n';
-            source_hand_out(s, length, length, line, n);
-            return SKIFF_OK;
-        }
-        seen = length;
-        TRY(source_fill(s, err));
-    }
+    TRY(find_end(s, 0, &length, &found, err));
+    if (__builtin_expect(length > s->max_line, 0))
+        return source_drop_line(s, err);
+    if (!found && length == 0)
+        return SKIFF_END;
+    if (s->quotes && memchr(s->buf + s->at, '"', length))
+        TRY(join_lines(s, &length, &found, &joined, err));
+    if (!found)
+        s->buf[s->end] = '\n';
+    source_hand_out(s, length, length + found, line, n);
+    s->inside = joined;
+    return SKIFF_OK;
 }
 
 bool source_ready(const struct source *s)
@@ -197,7 +256,8 @@ enum skiff_status source_skip_empty(struct source *s, int64_t most, int64_t *out
         size_t n = count_newlines(s->buf + s->at, want);
         s->at += n;
         s->bytes += (int64_t)n;
-        s->line += (int64_t)n;
+        s->line += (int64_t)n + (n ? s->inside : 0);
+        s->inside = n ? 0 : s->inside;
         *out += (int64_t)n;
         if (n < left || s->ended)
             break;

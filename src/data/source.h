@@ -1,10 +1,11 @@
 /* Source: lines (or records) out of a stream, found in place in one buffer.
  *
  * The buffer is filled in large blocks; a line is a pointer into it. Line ends are \n and \r\n; the
- * last line needs none. NUL and other bytes are ordinary. A line longer than max_line is an error,
- * after which reading goes on behind it; memory stays bounded by max_line. One without end (1 GB)
- * is an error of the stream. Compressed content that unpacks to more than unpack_ratio times its
- * size is refused: it was made to hurt.
+ * last line needs none. In CSV (source_quotes) a quoted cell may hold line ends: such a row is one
+ * line, whose number is that of its first. NUL and other bytes are ordinary. A line longer than
+ * max_line is an error, after which reading goes on behind it; memory stays bounded by max_line.
+ * One without end (1 GB) is an error of the stream. Compressed content that unpacks to more than
+ * unpack_ratio times its size is refused: it was made to hurt.
  * Threads: one user at a time. */
 #ifndef DATA_SOURCE_H
 #define DATA_SOURCE_H
@@ -26,7 +27,11 @@ struct source {
     size_t at, end;   /* what has been read and not handed out */
     bool ended;       /* the stream is at its end */
     size_t max_line;
-    int64_t line;         /* number of the line handed out last, from 1 */
+    int64_t line;   /* number of the line handed out last, from 1 */
+    int64_t inside; /* line ends within it */
+    bool quotes;    /* CSV: */
+    char separator, comment;
+    int64_t unclosed;     /* a quote was open up to this byte, and never closed */
     int64_t bytes;        /* of the content handed out */
     int64_t read;         /* of the content, so far */
     int64_t unpack_ratio; /* -1: any */
@@ -39,6 +44,11 @@ enum skiff_status source_open(struct source *s, struct stream *stream, size_t ma
 void source_close(struct source *s);
 /* The same for the next file: the buffer is kept. */
 void source_next(struct source *s, struct stream *stream);
+
+/* From here on, up to source_next: rows of CSV. separator 0: tab, comma, semicolon or pipe. A line
+ * that begins with `comment` (0: none) is one without quotes. A quote that is not closed within
+ * max_line bytes does not join lines. */
+void source_quotes(struct source *s, char separator, char comment);
 
 /* The next line without its end. line[n] is \n or \r, and TEXT_PAD bytes behind it may be read. The
  * pointer holds until the next call. END behind the last line; RANGE for a line that is too long:

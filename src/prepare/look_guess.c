@@ -30,7 +30,7 @@ static enum skiff_status take_line(struct head_lines *l, const char *file,
                          "%s:%" PRId64 ": there are zero bytes: is it text? (of a file in UTF-16, "
                          "`iconv -f utf-16 -t utf-8 <FILE` makes one that can be read)",
                          file, row->number);
-    if (memchr(row->line, '\r', row->n))
+    if (memchr(row->line, '\r', row->n) && !memchr(row->line, '\n', row->n))
         return error_set(err, SKIFF_FORMAT,
                          "%s:%" PRId64 ": lines end with carriage returns alone, as on old Macs; "
                          "`tr '\\r' '\\n' <FILE` mends that",
@@ -52,6 +52,10 @@ static enum skiff_status take_lines(const struct look_config *config, struct hea
     struct look_rows rows;
     struct look_row row;
     struct look_form form = {.format = LOOK_CSV};
+    if (config->has_format)
+        form.format = config->form.format;
+    if (config->has_separator)
+        form.separator = config->form.separator;
     TRY(look_rows_open(&rows, config, form, err));
     enum skiff_status status = SKIFF_OK;
     while (status == SKIFF_OK && l->count < ROWS && l->text.len < BYTES) {

@@ -47,6 +47,8 @@ static enum skiff_status next_file(struct look_rows *r, struct skiff_error *err)
     r->bytes_before = look_rows_bytes(r);
     TRY(stream_open(r->config->files->paths[r->file], r->config->stop, &stream, err));
     source_next(r->source, stream);
+    if (r->form.format == LOOK_CSV)
+        source_quotes(r->source, r->form.separator, r->form.comment);
     r->file++;
     r->begun = false;
     return SKIFF_OK;
