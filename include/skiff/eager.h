@@ -156,6 +156,18 @@ struct skiff_op_call {
 };
 SKIFF_API enum skiff_status skiff_eager_op(struct skiff_eager *e, const struct skiff_op_call *call,
                                            struct skiff_error *err);
+/* The same for a call that is made often: bound once, with any tensors where there will be some,
+ * then run with tensors by number: those of the inputs in the order in which the op declares its
+ * slots, then those of the outputs. NULL where the bound call had none. */
+struct skiff_eager_bound;
+SKIFF_API struct skiff_eager_bound *skiff_eager_bind(struct skiff_eager *e,
+                                                     const struct skiff_op_call *call,
+                                                     struct skiff_error *err); /* NULL on error */
+SKIFF_API void skiff_eager_unbind(struct skiff_eager_bound *b);                /* NULL is fine */
+SKIFF_API enum skiff_status skiff_eager_run_bound(struct skiff_eager *e,
+                                                  struct skiff_eager_bound *b,
+                                                  struct skiff_eager_tensor *const *tensors,
+                                                  struct skiff_error *err);
 /* The declared type of an op's attribute, in programs of 2.x; false: it has none of that name. */
 SKIFF_API bool skiff_eager_attr_type(const char *type, const char *attr, enum skiff_attr_type *out);
 /* Is `slot` an input (outputs: an output) that the op declares? */

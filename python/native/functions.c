@@ -11,12 +11,6 @@
 
 #include "calls/row.h"
 
-/* The headers hide these from the limited API of 3.9; they entered it in 3.12 as they were. */
-typedef PyObject *(*vectorcall_fn)(PyObject *, PyObject *const *, size_t, PyObject *);
-PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *callable, PyObject *tuple, PyObject *dict);
-enum { HAS_VECTORCALL = 1 << 11, IS_METHOD_DESCRIPTOR = 1 << 17 };
-#define OFFSET_BIT ((size_t)1 << (8 * sizeof(size_t) - 1))
-
 struct mode_object {
     PyObject_HEAD;
     char eager, guard;
@@ -29,6 +23,8 @@ struct function_object {
     const struct function *f;
     PyObject *keys; /* tuple of the arguments' names */
     PyObject *dict;
+    int plain; /* of so many tensors it is one op with one result, which `bound` is; 0: no */
+    struct skiff_eager_bound *bound;
 };
 
 static PyTypeObject *mode_class, *function_class;
@@ -522,6 +518,34 @@ static PyObject *function_run(struct function_call *c)
     return results_wrap(c, out, n);
 }
 
+/* A call with tensors only of a function that is one op. NULL without an exception: impossible. */
+static PyObject *plain_call(struct function_object *o, PyObject *const *args)
+{
+    struct skiff_eager_tensor *tensors[ARGS_MAX + 1];
+    int n = o->plain;
+    for (int i = 0; i < n; i++) {
+        if (!PyObject_TypeCheck(args[i], base_class[CLASS_EAGER]))
+            return NULL;
+        tensors[i] = ((struct eager_object *)args[i])->t;
+    }
+    if (!o->bound) {
+        struct skiff_value values[ARGS_MAX] = {0};
+        struct skiff_call_target to = {.eager = eager_engine()};
+        for (int i = 0; i < n; i++) {
+            values[i].kind = SKIFF_VALUE_TENSOR;
+            values[i].tensor.eager = tensors[i];
+        }
+        o->bound = function_bind(o->f, &to, values, NULL);
+        if (!o->bound)
+            return NULL;
+    }
+    tensors[n] = skiff_eager_tensor_create(eager_engine());
+    if (skiff_eager_run_bound(eager_engine(), o->bound, tensors, NULL) >= 0)
+        return eager_wrap(tensors[n]);
+    skiff_eager_tensor_unref(tensors[n]);
+    return NULL; /* the long way gives the message */
+}
+
 static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size_t nargs,
                                      PyObject *names)
 {
@@ -535,6 +559,11 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
         return NULL;
     }
     c.eager = door_mode->eager;
+    if (c.eager && o->plain && !names && (Py_ssize_t)(nargs & ~OFFSET_BIT) == o->plain) {
+        PyObject *made = plain_call(o, args);
+        if (made || PyErr_Occurred())
+            return made;
+    }
     c.trace = door_mode->trace && door_mode->trace != Py_None ? door_mode->trace : NULL;
     PyObject *result =
         args_take(&c, o, args, (Py_ssize_t)(nargs & ~OFFSET_BIT), names) ? function_run(&c) : NULL;
@@ -544,19 +573,24 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
 
 /* ---- the object ---- */
 
-static PyObject *function_get(PyObject *self, PyObject *object, PyObject *type)
+PyObject *method_bind(PyObject *callable, PyObject *object)
 {
     static PyObject *method;
     if (!object || object == Py_None) {
-        Py_INCREF(self);
-        return self;
+        Py_INCREF(callable);
+        return callable;
     }
     if (!method) {
         PyObject *types = PyImport_ImportModule("types");
         method = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
         Py_XDECREF(types);
     }
-    return method ? PyObject_CallFunctionObjArgs(method, self, object, NULL) : NULL;
+    return method ? PyObject_CallFunctionObjArgs(method, callable, object, NULL) : NULL;
+}
+
+static PyObject *function_get(PyObject *self, PyObject *object, PyObject *type)
+{
+    return method_bind(self, object);
 }
 
 static PyObject *function_repr(struct function_object *o)
@@ -590,6 +624,7 @@ static PyObject *get_signature(struct function_object *o, void *unused)
 
 static void function_dealloc(struct function_object *o)
 {
+    skiff_eager_unbind(o->bound);
     Py_CLEAR(o->keys);
     Py_CLEAR(o->dict);
     class_free((PyObject *)o);
@@ -611,6 +646,7 @@ static PyObject *function_make(const struct function *f)
         return NULL;
     o->call = function_vectorcall;
     o->f = f;
+    o->plain = function_plain(f);
     o->keys = PyTuple_New(f->nargs);
     o->dict = PyDict_New();
     snprintf(module, sizeof(module), "paddle.%s", f->module);

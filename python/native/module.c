@@ -243,7 +243,8 @@ static bool fill(PyObject *m)
            scope_init(m) && executor_init(m) && predictor_init(m) && trainer_init(m) &&
            dataset_init(m) && io_init(m) && split_init(m) && metric_init(m) && fleet_init(m) &&
            ranks_init(m) && layers_init(m) && eager_init(m) && eager_update_init(m) &&
-           object_init(m) && collective_init(m) && functions_init(m) && fs_init(m);
+           object_init(m) && collective_init(m) && functions_init(m) && operator_init(m) &&
+           fs_init(m);
 }
 
 PyMODINIT_FUNC PyInit__native(void);

@@ -144,6 +144,14 @@ PyObject *class_made(PyObject *o); /* calls o._skiff_made() if it exists; NULL (
 void class_free(PyObject *o);      /* end of a dealloc: frees the memory, lets go of the type */
 bool is_a(PyObject *o, enum class_id id);
 
+/* The headers hide these from the limited API of 3.9; they entered it in 3.12 as they were. */
+typedef PyObject *(*vectorcall_fn)(PyObject *, PyObject *const *, size_t, PyObject *);
+PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *callable, PyObject *tuple, PyObject *dict);
+enum { HAS_VECTORCALL = 1 << 11, IS_METHOD_DESCRIPTOR = 1 << 17 };
+#define OFFSET_BIT ((size_t)1 << (8 * sizeof(size_t) - 1))
+/* The method of `object` that a callable of a class is; without an object, itself. */
+PyObject *method_bind(PyObject *callable, PyObject *object);
+
 /* ---- wrappers ---- */
 
 PyObject *program_wrap(struct skiff_program *p, PyObject *keeps); /* takes p over; keeps: or NULL */
@@ -278,6 +286,7 @@ bool net_init(PyObject *m);
 bool control_init(PyObject *m);
 bool host_init(PyObject *m);
 extern const struct skiff_host python_host; /* callbacks of executors */
+bool operator_init(PyObject *m);
 bool thread_pool_init(PyObject *m);
 struct skiff_thread_pool *process_threads(void);
 bool optimizer_init(PyObject *m);

@@ -6,13 +6,11 @@ numbers into the default float type, a Python int or bool never changes a type, 
 from skiff import _native
 
 from paddle import framework
-from paddle._tensor import Parameter, Tensor
+from paddle._tensor import Tensor
 from paddle.fluid import core
 
 _one, _scalar = _native.eager_one, _native.eager_scalar
 _FLOATS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
-_NUMERIC = set(_FLOATS) | {"int8", "int16", "int32", "int64", "uint8"}
-_CLASSES = (Tensor, Parameter)
 _NUMBERS = (int, float)
 
 
@@ -80,17 +78,9 @@ def _scaled(x, scale, bias):
     return _one("scale", {"X": x}, {"scale": scale, "bias": bias})
 
 
-def _operator(sign, kind, unify, number=None, reverse=False):
-    """A method. number(x, value): for float32 and a Python number, in one op."""
-    same = _FLOATS if unify is _real else _NUMERIC if unify is _wider else None
-
+def _operator(sign, kind, unify, number="", reverse=False):
+    """A method. number: float32 and a Python number in one op (python/native/operator.c)."""
     def method(self, other):
-        cls = other.__class__
-        if cls in _CLASSES:
-            if self._dtype == other._dtype and (same is None or self._dtype in same):
-                return _one(kind, {"X": other, "Y": self} if reverse else {"X": self, "Y": other})
-        elif number is not None and cls in _NUMBERS and self._dtype == "float32":
-            return number(self, other)
         whole = unify is _real and self._dtype not in _FLOATS and not isinstance(other, Tensor) and \
             (isinstance(other, float) or hasattr(other, "__index__"))
         both = operand(cast(self, "float32") if whole else self, other, sign)
@@ -102,7 +92,7 @@ def _operator(sign, kind, unify, number=None, reverse=False):
         return _one(kind, {"X": x, "Y": y})
 
     method.__name__ = method.__qualname__ = sign
-    return method
+    return _native.operator(kind, method, 2 if unify is _real else 1 if unify is _wider else 0, reverse, number)
 
 
 def _truth_kind(kind, other):
@@ -113,7 +103,7 @@ def _truth_kind(kind, other):
 
 
 def _power(sign, reverse):
-    kinds = _operator(sign, "elementwise_pow", _left, None, reverse)
+    kinds = _operator(sign, "elementwise_pow", _left, "", reverse)
     if reverse:
         return kinds
 
@@ -177,20 +167,20 @@ def install():
     """Puts the operators on Tensor; called once."""
     from paddle.tensor.math import abs
     table = (
-        ("add", "elementwise_add", _wider, lambda x, v: _scaled(x, 1.0, v), False),
-        ("radd", "elementwise_add", _wider, lambda x, v: _scaled(x, 1.0, v), True),
-        ("sub", "elementwise_sub", _wider, lambda x, v: _scaled(x, 1.0, -v), False),
-        ("rsub", "elementwise_sub", _wider, lambda x, v: _scaled(x, -1.0, v), True),
-        ("mul", "elementwise_mul", _wider, lambda x, v: _scaled(x, v, 0.0), False),
-        ("rmul", "elementwise_mul", _wider, lambda x, v: _scaled(x, v, 0.0), True),
-        ("truediv", "elementwise_div", _real, lambda x, v: _scaled(x, 1.0 / v if v else float("inf"), 0.0), False),
-        ("rtruediv", "elementwise_div", _real, None, True),
-        ("floordiv", "elementwise_floordiv", _left, None, False),
-        ("rfloordiv", "elementwise_floordiv", _left, None, True),
-        ("mod", "elementwise_mod", _left, None, False), ("rmod", "elementwise_mod", _left, None, True),
-        ("eq", "equal", _compared, None, False), ("ne", "not_equal", _compared, None, False),
-        ("lt", "less_than", _compared, None, False), ("le", "less_equal", _compared, None, False),
-        ("gt", "greater_than", _compared, None, False), ("ge", "greater_equal", _compared, None, False))
+        ("add", "elementwise_add", _wider, "+", False),
+        ("radd", "elementwise_add", _wider, "+", True),
+        ("sub", "elementwise_sub", _wider, "-", False),
+        ("rsub", "elementwise_sub", _wider, "r", True),
+        ("mul", "elementwise_mul", _wider, "*", False),
+        ("rmul", "elementwise_mul", _wider, "*", True),
+        ("truediv", "elementwise_div", _real, "/", False),
+        ("rtruediv", "elementwise_div", _real, "", True),
+        ("floordiv", "elementwise_floordiv", _left, "", False),
+        ("rfloordiv", "elementwise_floordiv", _left, "", True),
+        ("mod", "elementwise_mod", _left, "", False), ("rmod", "elementwise_mod", _left, "", True),
+        ("eq", "equal", _compared, "", False), ("ne", "not_equal", _compared, "", False),
+        ("lt", "less_than", _compared, "", False), ("le", "less_equal", _compared, "", False),
+        ("gt", "greater_than", _compared, "", False), ("ge", "greater_equal", _compared, "", False))
     for name, kind, unify, number, reverse in table:
         setattr(Tensor, "__%s__" % name, _operator("__%s__" % name, kind, unify, number, reverse))
     Tensor.__pow__, Tensor.__rpow__ = _power("__pow__", False), _power("__rpow__", True)

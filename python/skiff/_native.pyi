@@ -826,6 +826,10 @@ def eager_op(type: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], a
 def eager_one(type: str, inputs: Mapping[str, Any], attrs: Optional[Mapping[str, Any]] = None, slot: str = "Out") -> EagerTensor: ...
 def eager_scalar(value: float, dtype: str) -> EagerTensor:
     """A tensor without dimensions."""
+def operator(kind: str, other: Callable[[Any, Any], Any], types: int, reverse: bool, number: str) -> Operator:
+    """A method with two operands. types: those that the op takes itself, 0: any, 1: numbers, 2: floats. number: how float32 and a
+    number are computed by a scale: + - r * / or none. other(x, y): everything else."""
+class Operator: ...
 def set_num_threads(num_threads: int) -> None:
     """How many threads compute a large op of eager mode and of executors; at first OMP_NUM_THREADS, or 1."""
 def num_threads() -> int: ...

@@ -8,6 +8,7 @@
 
 #include "calls/row.h"
 #include "calls/rules.h"
+#include "program/op_kind.h"
 
 enum { SLOTS_MAX = 16, TENSORS_MAX = 64, SETTINGS_MAX = 24, OUTS_MAX = 4096 };
 
@@ -272,16 +273,23 @@ static enum skiff_status results_make(struct call_context *c, const struct call_
 
 /* ---- the two targets ---- */
 
-static enum skiff_status op_run_now(struct call_context *c, struct op_call *o)
+/* ins, outs: room for SLOTS_MAX and RESULTS_MAX. */
+static struct skiff_op_call eager_call_of(const struct op_call *o, struct skiff_op_arg *ins,
+                                          struct skiff_op_arg *outs)
 {
-    struct skiff_op_arg ins[SLOTS_MAX], outs[RESULTS_MAX];
     for (int i = 0; i < o->nins; i++)
         ins[i] = (struct skiff_op_arg){o->ins[i].name, o->ins[i].n,
                                        (struct skiff_eager_tensor *const *)o->ins[i].tensors};
     for (int i = 0; i < o->nouts; i++)
         outs[i] = (struct skiff_op_arg){o->outs[i].name, o->outs[i].n,
                                         (struct skiff_eager_tensor *const *)o->outs[i].tensors};
-    struct skiff_op_call call = {o->type, ins, outs, o->nins, o->nouts, o->attrs, o->nattrs};
+    return (struct skiff_op_call){o->type, ins, outs, o->nins, o->nouts, o->attrs, o->nattrs};
+}
+
+static enum skiff_status op_run_now(struct call_context *c, struct op_call *o)
+{
+    struct skiff_op_arg ins[SLOTS_MAX], outs[RESULTS_MAX];
+    struct skiff_op_call call = eager_call_of(o, ins, outs);
     return skiff_eager_op(c->to->eager, &call, c->err);
 }
 
@@ -641,4 +649,65 @@ enum skiff_status function_call(const struct function *f, const struct skiff_cal
         few_give(&c, few, out, capacity, *n);
     calling_end(&c);
     return status;
+}
+
+/* ---- functions that are one op ---- */
+
+/* Inputs that the row takes as they are, in the order in which the op declares them. */
+static bool is_plain_slot(const struct function *f, const struct term *t, int number, int *at)
+{
+    const struct op_kind *kind = op_kind_find(f->steps[0].op, GEN_2X);
+    const struct row_arg *arg = &f->args[t->arg];
+    int slot = kind ? op_kind_slot(kind->ins, t->key) : -1;
+    bool ok = !t->stop && t->arg == number && arg->required && !arg->none_ok &&
+              arg->takes == TAKES_TENSOR && slot > *at;
+    *at = slot;
+    return ok;
+}
+
+int function_plain(const struct function *f)
+{
+    const struct call_step *s = f->steps;
+    const struct result *r = s->results;
+    int n = 0, at = -1;
+    if (f->nsteps != 1 || !s->op || s->op_arg >= 0 || s->nconditions || s->nresults != 1 ||
+        f->gives_list || r->rule || r->in_place >= 0 || r->hidden)
+        return 0;
+    for (int i = 0; i < s->nterms; i++) {
+        const struct term *t = &s->terms[i];
+        bool left_out = (t->kind == TERM_SLOT || t->kind == TERM_EITHER || t->kind == TERM_ATTR) &&
+                        t->arg < f->nargs && !f->args[t->arg].required;
+        if (t->kind == TERM_CONST || left_out)
+            continue;
+        if (t->kind != TERM_SLOT || !is_plain_slot(f, t, n++, &at))
+            return 0;
+    }
+    return n == f->nrequired ? n : 0;
+}
+
+struct skiff_eager_bound *function_bind(const struct function *f,
+                                        const struct skiff_call_target *to,
+                                        const struct skiff_value *args, struct skiff_error *err)
+{
+    struct call_context c = {.f = f, .to = to, .args = args, .err = err};
+    const struct call_step *s = f->steps;
+    struct skiff_op_arg ins[SLOTS_MAX], outs[RESULTS_MAX];
+    struct skiff_eager_bound *bound = NULL;
+    enum skiff_status status = SKIFF_OK;
+    struct op_call o;
+    union skiff_handle any = args[0].tensor;
+    o.type = s->op;
+    o.order = NULL;
+    o.nins = o.nattrs = o.used = 0;
+    o.nouts = 1;
+    o.outs[0] = (struct call_slot){s->results[0].slot, 1, &any};
+    arena_init(&c.arena);
+    for (int i = 0; status == SKIFF_OK && i < s->nterms; i++)
+        status = put_term(&c, &o, &s->terms[i]);
+    if (status == SKIFF_OK) {
+        struct skiff_op_call call = eager_call_of(&o, ins, outs);
+        bound = skiff_eager_bind(to->eager, &call, err);
+    }
+    calling_end(&c);
+    return bound;
 }

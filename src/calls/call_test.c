@@ -10,6 +10,8 @@
 
 #include <skiff/skiff.h>
 
+#include "calls/row.h"
+
 typedef struct skiff_eager_tensor *tensor_p;
 
 static void fill(struct skiff_tensor *t, const char *dtype, int ndim, const int64_t *dims,
@@ -85,6 +87,15 @@ static void test_eager(void **unused)
 }
 
 /* Several results, lists of results, and results that do not fit the caller's array. */
+/* Which functions are one op of tensors. */
+static void test_plain(void **unused)
+{
+    assert_int_equal(function_plain(function_find("nn.functional.relu")), 1);
+    assert_int_equal(function_plain(function_find("add")), 2);
+    assert_int_equal(function_plain(function_find("sum")), 0);
+    assert_int_equal(function_plain(function_find("concat")), 0);
+}
+
 static void test_results(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -364,10 +375,11 @@ static void test_rows(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_eager),    cmocka_unit_test(test_results),
-        cmocka_unit_test(test_program),  cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_steps),    cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_eager),     cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_results),   cmocka_unit_test(test_program),
+        cmocka_unit_test(test_constants), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_windows),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,15 @@ enum skiff_status function_call(const struct function *f, const struct skiff_cal
                                 const struct skiff_value *args, union skiff_handle *out,
                                 int capacity, int *n, struct skiff_error *err);
 
+/* How many tensors, its first arguments, a function takes that is nothing but one op with one
+ * result; 0: it is more than that, or its op wants them in another order. */
+int function_plain(const struct function *f);
+/* The op of such a function, bound; args: all DEFAULT but these tensors. They and the result are
+ * its numbered tensors (skiff_eager_run_bound). NULL on error. */
+struct skiff_eager_bound *function_bind(const struct function *f,
+                                        const struct skiff_call_target *to,
+                                        const struct skiff_value *args, struct skiff_error *err);
+
 /* ---- for parse.c ---- */
 
 struct function_row {

@@ -65,6 +65,37 @@ static void test_accumulates(void **unused)
     skiff_eager_destroy(e);
 }
 
+/* A bound call: tensors by number, with gradients; it outlives the cache's other calls. */
+static void test_bound(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_error err;
+    tensor_p x = make(e, 2, (float[]){3, -1}, true), y = make(e, 2, (float[]){10, 20}, true);
+    struct skiff_op_arg ins[2] = {{"Y", 1, &y}, {"X", 1, &x}}, out = {"Out", 1, &x};
+    struct skiff_op_call call = {"elementwise_sub", ins, &out, 2, 1, NULL, 0};
+    struct skiff_eager_bound *sub = skiff_eager_bind(e, &call, &err);
+    assert_non_null(sub);
+    for (int i = 1; i <= 3; i++) {
+        tensor_p tensors[] = {x, y, skiff_eager_tensor_create(e)}; /* X, Y: as the op has them */
+        assert_int_equal(skiff_eager_run_bound(e, sub, tensors, &err), SKIFF_OK);
+        assert_true(at(tensors[2], 0) == -7 && at(tensors[2], 1) == -21);
+        assert_int_equal(skiff_eager_backward(e, 1, &tensors[2], NULL, false, &err), SKIFF_OK);
+        assert_true(at(x->grad, 1) == (float)i && at(y->grad, 1) == (float)-i);
+        skiff_eager_tensor_unref(tensors[2]);
+    }
+    tensor_p empty[] = {x, skiff_eager_tensor_create(e), skiff_eager_tensor_create(e)};
+    assert_int_equal(skiff_eager_run_bound(e, sub, empty, &err), SKIFF_STATE);
+    assert_true(strstr(err.message, "input Y: the tensor has no value"));
+    call.type = "no_such_op";
+    assert_null(skiff_eager_bind(e, &call, &err));
+    skiff_eager_unbind(sub);
+    skiff_eager_unbind(NULL);
+    tensor_p all[] = {x, y, empty[1], empty[2]};
+    for (int i = 0; i < 4; i++)
+        skiff_eager_tensor_unref(all[i]);
+    skiff_eager_destroy(e);
+}
+
 /* grad() of an interior tensor and of a leaf: leaves keep their gradients; an unused input is
  * reported. */
 static void test_grad(void **unused)
@@ -472,14 +503,15 @@ static void test_names(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accumulates), cmocka_unit_test(test_grad),
-        cmocka_unit_test(test_hooks),       cmocka_unit_test(test_generation_1),
-        cmocka_unit_test(test_overwritten), cmocka_unit_test(test_overwritten_by_itself),
-        cmocka_unit_test(test_noting),      cmocka_unit_test(test_observer),
-        cmocka_unit_test(test_memory),      cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_replay),      cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_cleared),     cmocka_unit_test(test_second_order),
-        cmocka_unit_test(test_names),       cmocka_unit_test(test_sizes_in_turn),
+        cmocka_unit_test(test_accumulates),   cmocka_unit_test(test_grad),
+        cmocka_unit_test(test_hooks),         cmocka_unit_test(test_generation_1),
+        cmocka_unit_test(test_overwritten),   cmocka_unit_test(test_overwritten_by_itself),
+        cmocka_unit_test(test_noting),        cmocka_unit_test(test_observer),
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_replay),        cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_cleared),       cmocka_unit_test(test_second_order),
+        cmocka_unit_test(test_bound),         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_sizes_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

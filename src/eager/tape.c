@@ -295,6 +295,37 @@ static enum skiff_status op_run_watched(struct skiff_eager *e, struct eager_call
     return status;
 }
 
+static enum skiff_status numbered_run(struct skiff_eager *e, struct eager_call *c,
+                                      struct skiff_eager_tensor *const *args,
+                                      struct skiff_error *err)
+{
+    return e->observer || e->pack.call ? op_run_watched(e, c, args, err)
+                                       : op_run(e, c, args, args + c->nin, err);
+}
+
+/* A bound call is a call of the cache with one more reference. */
+struct skiff_eager_bound *skiff_eager_bind(struct skiff_eager *e, const struct skiff_op_call *call,
+                                           struct skiff_error *err)
+{
+    struct eager_call *c = call_find(e, call, err);
+    if (c)
+        c->refs++;
+    return (struct skiff_eager_bound *)c;
+}
+
+void skiff_eager_unbind(struct skiff_eager_bound *b)
+{
+    call_unref((struct eager_call *)b);
+}
+
+enum skiff_status skiff_eager_run_bound(struct skiff_eager *e, struct skiff_eager_bound *b,
+                                        struct skiff_eager_tensor *const *tensors,
+                                        struct skiff_error *err)
+{
+    struct skiff_error own;
+    return numbered_run(e, (struct eager_call *)b, tensors, err ? err : &own);
+}
+
 enum skiff_status skiff_eager_op(struct skiff_eager *e, const struct skiff_op_call *call,
                                  struct skiff_error *err)
 {
@@ -311,8 +342,7 @@ enum skiff_status skiff_eager_op(struct skiff_eager *e, const struct skiff_op_ca
     struct skiff_eager_tensor **ins = e->args, **outs = e->args + c->nin;
     number_args(ins, c->kernel.kind->ins, call->ins, call->nins);
     number_args(outs, c->kernel.kind->outs, call->outs, call->nouts);
-    return e->observer || e->pack.call ? op_run_watched(e, c, ins, err)
-                                       : op_run(e, c, ins, outs, err);
+    return numbered_run(e, c, ins, err);
 }
 
 bool skiff_eager_attr_type(const char *type, const char *attr, enum skiff_attr_type *out)

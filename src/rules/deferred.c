@@ -542,14 +542,13 @@ static void row_update(struct deferred_rows *c, const struct rule_step *s, uint3
 
 static void batch_update(void *arg, int64_t first, int64_t end)
 {
-    const struct rows_of_step *b = arg;
-    struct deferred_rows *c = b->c;
+    const struct rows_of_step b = *(const struct rows_of_step *)arg;
     for (int64_t i = first; i < end; i++) {
         if (i + AHEAD < end) {
-            __builtin_prefetch(&c->stamp[b->ids[i + AHEAD]], 1);
-            row_fetch(c, b->ids[i + AHEAD]);
+            __builtin_prefetch(&b.c->stamp[b.ids[i + AHEAD]], 1);
+            row_fetch(b.c, b.ids[i + AHEAD]);
         }
-        row_update(c, b->rule_step, b->step, b->ids[i], b->g + i * c->width);
+        row_update(b.c, b.rule_step, b.step, b.ids[i], b.g + i * b.c->width);
     }
 }
 

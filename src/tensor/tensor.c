@@ -75,7 +75,12 @@ void tensor_deinit(struct tensor *t)
 {
     tensor_free_data(t);
     lod_unref(t->lod);
-    *t = (struct tensor){0};
+    t->dtype = 0;
+    t->shape.ndim = 0; /* dims say nothing then */
+    t->data = NULL;
+    t->cap = 0;
+    t->owner = 0;
+    t->lod = NULL;
 }
 
 static enum skiff_status tensor_need(enum dtype dtype, const struct shape *shape, size_t *out,

@@ -38,7 +38,9 @@ void value_deinit(struct skiff_tensor *v)
     mem_free(v->array.items);
     value_drop_keepalive(v);
     value_set_deferred(v, NULL);
-    *v = (struct skiff_tensor){0};
+    v->kind = VALUE_NONE; /* part by part: eager mode does it several times per op */
+    v->sel = (struct selected_rows){0};
+    v->array = (struct value_array){0};
 }
 
 /* Items of an array stay allocated behind count, each cleared, for the next use. */
