@@ -17,6 +17,10 @@
 
 enum { X, Y };
 
+/* op_kind.arg */
+enum { LOGS = 1 };       /* slogdeterminant */
+enum { TRIANGULAR = 1 }; /* triangular_solve */
+
 /* ---- one matrix ---- */
 
 static void load(const struct tensor *t, int64_t at, int64_t n, double *to)
@@ -202,8 +206,9 @@ static enum skiff_status slogdet_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, 0, 0, infer_in_dtype(c, X, 0), &s, err);
 }
 
-static enum skiff_status det_run(struct kernel *k, bool logs, struct skiff_error *err)
+static enum skiff_status det_run(struct kernel *k, struct skiff_error *err)
 {
+    bool logs = k->kind->arg == LOGS;
     int64_t n, matrices;
     double *a;
     TRY(batch(k, 1, &n, &matrices, &a, err));
@@ -222,18 +227,11 @@ static enum skiff_status det_run(struct kernel *k, bool logs, struct skiff_error
     }
     return SKIFF_OK;
 }
-static enum skiff_status determinant_run(struct kernel *k, struct skiff_error *err)
-{
-    return det_run(k, false, err);
-}
-static enum skiff_status slogdet_run(struct kernel *k, struct skiff_error *err)
-{
-    return det_run(k, true, err);
-}
 
 /* inputs: Input, Out, Out@GRAD */
-static enum skiff_status det_grad(struct kernel *k, bool logs, struct skiff_error *err)
+static enum skiff_status det_grad_run(struct kernel *k, struct skiff_error *err)
 {
+    bool logs = k->kind->arg == LOGS;
     const struct tensor *x = kernel_in(k, X), *out = kernel_in(k, 1), *dout = kernel_in(k, 2);
     int64_t n, matrices;
     double *a;
@@ -256,14 +254,6 @@ static enum skiff_status det_grad(struct kernel *k, bool logs, struct skiff_erro
         store(inv, n * n, kernel_out(k, 0), i * n * n);
     }
     return SKIFF_OK;
-}
-static enum skiff_status determinant_grad_run(struct kernel *k, struct skiff_error *err)
-{
-    return det_grad(k, false, err);
-}
-static enum skiff_status slogdet_grad_run(struct kernel *k, struct skiff_error *err)
-{
-    return det_grad(k, true, err);
 }
 
 /* ---- cholesky ---- */
@@ -383,9 +373,10 @@ static enum skiff_status solve_infer(struct infer *c, struct skiff_error *err)
 }
 
 /* b = op(a)^-1 b, where `turned` solves with the transposed matrix. */
-static void solve_kind(const struct kernel *k, bool triangular, bool turned, double *a,
-                       const struct system *s, double *b)
+static void solve_kind(const struct kernel *k, bool turned, double *a, const struct system *s,
+                       double *b)
 {
+    bool triangular = k->kind->arg == TRIANGULAR;
     if (triangular)
         turned ^= k->attr[T_TRANSPOSE].b;
     if (turned)
@@ -409,7 +400,7 @@ static enum skiff_status system_space(struct kernel *k, struct system *s, double
     return SKIFF_OK;
 }
 
-static enum skiff_status any_solve(struct kernel *k, bool triangular, struct skiff_error *err)
+static enum skiff_status solve_run(struct kernel *k, struct skiff_error *err)
 {
     struct system s;
     double *a;
@@ -418,18 +409,10 @@ static enum skiff_status any_solve(struct kernel *k, bool triangular, struct ski
     for (int64_t i = 0; i < s.matrices; i++) {
         load(kernel_in(k, X), i * s.x_step, s.n * s.n, a);
         load(kernel_in(k, Y), i * s.y_step, s.n * s.m, b);
-        solve_kind(k, triangular, false, a, &s, b);
+        solve_kind(k, false, a, &s, b);
         store(b, s.n * s.m, kernel_out(k, 0), i * s.n * s.m);
     }
     return SKIFF_OK;
-}
-static enum skiff_status solve_run(struct kernel *k, struct skiff_error *err)
-{
-    return any_solve(k, false, err);
-}
-static enum skiff_status triangular_run(struct kernel *k, struct skiff_error *err)
-{
-    return any_solve(k, true, err);
 }
 
 static void add_to(struct tensor *t, int64_t at, int64_t n, const double *from)
@@ -438,9 +421,10 @@ static void add_to(struct tensor *t, int64_t at, int64_t n, const double *from)
 }
 
 /* dX of one system: -dY Out^T, or its transpose; of triangles only the triangle. */
-static void matrix_slope(const struct kernel *k, bool triangular, const struct system *s,
-                         const double *dy, const double *out, double *dx)
+static void matrix_slope(const struct kernel *k, const struct system *s, const double *dy,
+                         const double *out, double *dx)
 {
+    bool triangular = k->kind->arg == TRIANGULAR;
     bool turned = triangular && k->attr[T_TRANSPOSE].b;
     multiply(turned ? out : dy, false, turned ? dy : out, true, s->n, s->m, s->n, dx);
     for (int64_t r = 0; r < s->n; r++)
@@ -451,7 +435,7 @@ static void matrix_slope(const struct kernel *k, bool triangular, const struct s
         }
 }
 
-static enum skiff_status any_solve_grad(struct kernel *k, bool triangular, struct skiff_error *err)
+static enum skiff_status solve_grad_run(struct kernel *k, struct skiff_error *err)
 {
     struct tensor *dx = kernel_out(k, 0), *dy = kernel_out(k, 1);
     struct system s;
@@ -468,23 +452,15 @@ static enum skiff_status any_solve_grad(struct kernel *k, bool triangular, struc
         load(kernel_in(k, SG_X), i * s.x_step, s.n * s.n, a);
         load(kernel_in(k, SG_DOUT), i * s.n * s.m, s.n * s.m, b);
         load(kernel_in(k, SG_OUT), i * s.n * s.m, s.n * s.m, out);
-        solve_kind(k, triangular, true, a, &s, b);
+        solve_kind(k, true, a, &s, b);
         if (dy)
             add_to(dy, i * s.y_step, s.n * s.m, b);
         if (!dx)
             continue;
-        matrix_slope(k, triangular, &s, b, out, slope);
+        matrix_slope(k, &s, b, out, slope);
         add_to(dx, i * s.x_step, s.n * s.n, slope);
     }
     return SKIFF_OK;
-}
-static enum skiff_status solve_grad_run(struct kernel *k, struct skiff_error *err)
-{
-    return any_solve_grad(k, false, err);
-}
-static enum skiff_status triangular_grad_run(struct kernel *k, struct skiff_error *err)
-{
-    return any_solve_grad(k, true, err);
 }
 static enum skiff_status solve_grad_infer(struct infer *c, struct skiff_error *err)
 {
@@ -525,21 +501,22 @@ const struct op_kind ops_matrix[] = {
     KIND("inverse", input_in, output_out, none, same_infer, inverse_run,
          .grad = "Output Output@GRAD -> Input@GRAD"),
     KIND("inverse_grad", inverse_grad_in, dinput_out, none, same_infer, inverse_grad_run, ),
-    KIND("determinant", input_in, out_out, none, det_infer, determinant_run,
+    KIND("determinant", input_in, out_out, none, det_infer, det_run,
          .grad = "Input Out Out@GRAD -> Input@GRAD"),
-    KIND("determinant_grad", det_grad_in, dinput_out, none, same_infer, determinant_grad_run, ),
-    KIND("slogdeterminant", input_in, out_out, none, slogdet_infer, slogdet_run,
+    KIND("determinant_grad", det_grad_in, dinput_out, none, same_infer, det_grad_run, ),
+    KIND("slogdeterminant", input_in, out_out, none, slogdet_infer, det_run, .arg = LOGS,
          .grad = "Input Out Out@GRAD -> Input@GRAD"),
-    KIND("slogdeterminant_grad", det_grad_in, dinput_out, none, same_infer, slogdet_grad_run, ),
+    KIND("slogdeterminant_grad", det_grad_in, dinput_out, none, same_infer, det_grad_run,
+         .arg = LOGS),
     KIND("cholesky", x_in, out_out, upper, same_infer, cholesky_run,
          .grad = "Out Out@GRAD -> X@GRAD"),
     KIND("cholesky_grad", cholesky_grad_in, dx_out, upper, same_infer, cholesky_grad_run, ),
     KIND("solve", xy_in, out_out, none, solve_infer, solve_run,
          .grad = "X Y Out Out@GRAD -> X@GRAD Y@GRAD"),
     KIND("solve_grad", solve_grad_in, dxy_out, none, solve_grad_infer, solve_grad_run, ),
-    KIND("triangular_solve", xy_in, out_out, triangle, solve_infer, triangular_run,
+    KIND("triangular_solve", xy_in, out_out, triangle, solve_infer, solve_run, .arg = TRIANGULAR,
          .grad = "X Y Out Out@GRAD -> X@GRAD Y@GRAD"),
     KIND("triangular_solve_grad", solve_grad_in, dxy_out, triangle, solve_grad_infer,
-         triangular_grad_run, ),
+         solve_grad_run, .arg = TRIANGULAR),
     {0},
 };
