@@ -378,13 +378,32 @@ static struct collective_call move_call(enum call_kind kind, int64_t bytes, int 
     return (struct collective_call){.kind = (uint8_t)kind, .root = root, .count = bytes};
 }
 
+/* The same task whether the caller waits for it or goes on. */
+static enum skiff_status all_reduce_task(struct collective_task *t, void *data, int64_t n,
+                                         enum dtype dtype, enum collective_op op,
+                                         struct skiff_error *err)
+{
+    *t = (struct collective_task){.run = run_all_reduce, .out = data};
+    TRY(check_sum("all_reduce", n, dtype, op, err));
+    t->call = sum_call(CALL_ALL_REDUCE, n, dtype, op, -1);
+    return SKIFF_OK;
+}
+
+static enum skiff_status broadcast_task(const struct collective *c, struct collective_task *t,
+                                        void *data, size_t bytes, int root, struct skiff_error *err)
+{
+    *t = (struct collective_task){.run = run_broadcast, .out = data};
+    TRY(check_root(c, "broadcast", root, err));
+    t->call = move_call(CALL_BROADCAST, (int64_t)bytes, root);
+    return SKIFF_OK;
+}
+
 enum skiff_status collective_all_reduce(struct collective *c, void *data, int64_t n,
                                         enum dtype dtype, enum collective_op op,
                                         struct skiff_error *err)
 {
-    struct collective_task t = {.run = run_all_reduce, .out = data};
-    TRY(check_sum("all_reduce", n, dtype, op, err));
-    t.call = sum_call(CALL_ALL_REDUCE, n, dtype, op, -1);
+    struct collective_task t;
+    TRY(all_reduce_task(&t, data, n, dtype, op, err));
     return group_run(c, &t, err);
 }
 
@@ -448,9 +467,8 @@ enum skiff_status collective_gather(struct collective *c, const void *in, size_t
 enum skiff_status collective_broadcast(struct collective *c, void *data, size_t bytes, int root,
                                        struct skiff_error *err)
 {
-    struct collective_task t = {.run = run_broadcast, .out = data};
-    TRY(check_root(c, "broadcast", root, err));
-    t.call = move_call(CALL_BROADCAST, (int64_t)bytes, root);
+    struct collective_task t;
+    TRY(broadcast_task(c, &t, data, bytes, root, err));
     return group_run(c, &t, err);
 }
 
@@ -483,21 +501,15 @@ struct collective_work *collective_start_all_reduce(struct collective *c, void *
                                                     enum dtype dtype, enum collective_op op,
                                                     struct skiff_error *err)
 {
-    struct collective_task t = {.run = run_all_reduce, .out = data};
-    if (check_sum("all_reduce", n, dtype, op, err) < 0)
-        return NULL;
-    t.call = sum_call(CALL_ALL_REDUCE, n, dtype, op, -1);
-    return group_start(c, &t, err);
+    struct collective_task t;
+    return all_reduce_task(&t, data, n, dtype, op, err) < 0 ? NULL : group_start(c, &t, err);
 }
 
 struct collective_work *collective_start_broadcast(struct collective *c, void *data, size_t bytes,
                                                    int root, struct skiff_error *err)
 {
-    struct collective_task t = {.run = run_broadcast, .out = data};
-    if (check_root(c, "broadcast", root, err) < 0)
-        return NULL;
-    t.call = move_call(CALL_BROADCAST, (int64_t)bytes, root);
-    return group_start(c, &t, err);
+    struct collective_task t;
+    return broadcast_task(c, &t, data, bytes, root, err) < 0 ? NULL : group_start(c, &t, err);
 }
 
 /* ---- groups ---- */

@@ -145,8 +145,9 @@ static void next_tag(struct skiff_fleet *f, char out[64])
     snprintf(out, 64, "all_reduce.%u", f->meetings++);
 }
 
-enum skiff_status skiff_fleet_all_reduce_double(struct skiff_fleet *f, const char *op, double *v,
-                                                size_t n, struct skiff_error *err)
+/* v: double (real) or int64_t */
+static enum skiff_status all_reduce(struct skiff_fleet *f, const char *op, bool real, void *v,
+                                    size_t n, struct skiff_error *err)
 {
     struct session *s;
     char tag[64];
@@ -157,24 +158,21 @@ enum skiff_status skiff_fleet_all_reduce_double(struct skiff_fleet *f, const cha
     TRY(fleet_need_session(f, "all_reduce", &s, err));
     next_tag(f, tag);
     TRY(meet_begin(f, s, err));
-    TRY(session_reduce_double(s, tag, op, v, n, err));
+    TRY(real ? session_reduce_double(s, tag, op, v, n, err)
+             : session_reduce_int64(s, tag, op, v, n, err));
     return meet_end(f, s, err);
+}
+
+enum skiff_status skiff_fleet_all_reduce_double(struct skiff_fleet *f, const char *op, double *v,
+                                                size_t n, struct skiff_error *err)
+{
+    return all_reduce(f, op, true, v, n, err);
 }
 
 enum skiff_status skiff_fleet_all_reduce_int64(struct skiff_fleet *f, const char *op, int64_t *v,
                                                size_t n, struct skiff_error *err)
 {
-    struct session *s;
-    char tag[64];
-    TRY(need_worker(f, "all_reduce", err));
-    TRY(check_op("all_reduce", op, err));
-    if (f->role.workers == 1)
-        return SKIFF_OK;
-    TRY(fleet_need_session(f, "all_reduce", &s, err));
-    next_tag(f, tag);
-    TRY(meet_begin(f, s, err));
-    TRY(session_reduce_int64(s, tag, op, v, n, err));
-    return meet_end(f, s, err);
+    return all_reduce(f, op, false, v, n, err);
 }
 
 /* Appends the buckets; float64 ones (Paddle 1.6's) are whole numbers, too. */

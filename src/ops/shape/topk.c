@@ -100,23 +100,21 @@ static bool before(bool largest, const struct item *a, const struct item *b)
     return (!isnan(a->v) && isnan(b->v)) || a->v < b->v;
 }
 
-static int stable_up(const void *a, const void *b)
+static int stable(bool largest, const struct item *x, const struct item *y)
 {
-    const struct item *x = a, *y = b;
-    if (before(false, x, y))
+    if (before(largest, x, y))
         return -1;
-    if (before(false, y, x))
+    if (before(largest, y, x))
         return 1;
     return x->at < y->at ? -1 : 1;
 }
+static int stable_up(const void *a, const void *b)
+{
+    return stable(false, a, b);
+}
 static int stable_down(const void *a, const void *b)
 {
-    const struct item *x = a, *y = b;
-    if (before(true, x, y))
-        return -1;
-    if (before(true, y, x))
-        return 1;
-    return x->at < y->at ? -1 : 1;
+    return stable(true, a, b);
 }
 
 /* Moves the hole at `hole` down to a leaf along the later children, then lets
