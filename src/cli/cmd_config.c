@@ -1,9 +1,8 @@
 /* skiff config: the table of keys, what a key means, and what a config file comes to. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/near.h"
+#include "base/buf.h"
 #include "cli/command.h"
 #include "cli/task_flags.h"
 #include "config/config.h"
@@ -16,34 +15,12 @@ struct config_args {
 
 /* ---- texts ---- */
 
-/* Markdown of a help text as plain text: without backquotes, a link as the page it leads to. */
-static void add_plain(struct buf *out, const char *text)
-{
-    const char *open, *to, *end;
-    for (; *text; text++) {
-        if (*text == '`')
-            continue;
-        open = *text == '[' ? strstr(text, "](") : NULL;
-        end = open ? strchr(open, ')') : NULL;
-        if (!end) {
-            buf_char(out, *text);
-            continue;
-        }
-        to = open + 2;
-        bool up = !strncmp(to, "../", 3);
-        buf_printf(out, "docs/%s", up ? "" : "reference/configuration.md");
-        to += up ? 3 : 0;
-        buf_add(out, to, (size_t)(end - to));
-        text = end;
-    }
-}
-
 static void print_line(const char *label, void (*add)(enum config_key key, struct buf *out),
                        enum config_key key)
 {
     struct buf text = BUF_INIT, plain = BUF_INIT;
     add(key, &text);
-    add_plain(&plain, text.len ? text.data : "");
+    key_plain_text(&plain, text.len ? text.data : "");
     printf("  %-9s %s\n", label, plain.len ? plain.data : "nothing");
     buf_deinit(&text);
     buf_deinit(&plain);
@@ -63,7 +40,7 @@ static void add_environment(enum config_key key, struct buf *out)
 static void explain(enum config_key key)
 {
     struct buf plain = BUF_INIT, text = BUF_INIT;
-    add_plain(&plain, key_info(key)->help);
+    key_plain_text(&plain, key_info(key)->help);
     buf_str(&plain, ".");
     buf_wrap(&text, plain.data, 0, 2, 98);
     printf("%s\n  %s\n", key_name(key), text.data);
@@ -92,9 +69,9 @@ static void list_keys(void)
         buf_reset(&plain);
         key_print_type(key, &type);
         key_print_standard(key, &standard);
-        add_plain(&plain, standard.data);
+        key_plain_text(&plain, standard.data);
         buf_reset(&standard);
-        add_plain(&standard, type.data);
+        key_plain_text(&standard, type.data);
         printf("  %-48s %-38s %s\n", key_name(key), plain.data, standard.data);
     }
     buf_deinit(&type);
@@ -104,32 +81,12 @@ static void list_keys(void)
 
 /* ---- one key ---- */
 
-static const char *last_word(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
-}
-
-/* By its whole name, its last word, or the name that another tool has for it. */
-static enum config_key key_meant(const char *name)
-{
-    enum config_key key = key_matching(name);
-    for (int i = KEY_NONE + 1; !key && i < KEY_COUNT; i++)
-        if (!strcmp(last_word(key_name((enum config_key)i)), name))
-            key = (enum config_key)i;
-    return key ? key : key_by_alias(name);
-}
-
 static int refuse_key(const struct command_call *call, const char *name)
 {
-    struct near near = near_to(name);
     struct skiff_error err = {0};
-    for (int i = KEY_NONE + 1; i < KEY_COUNT; i++)
-        near_try(&near, key_name((enum config_key)i));
-    for (int i = KEY_NONE + 1; !near.best && i < KEY_COUNT; i++)
-        near_try(&near, last_word(key_name((enum config_key)i)));
+    const char *near = key_nearest(name);
     error_set(&err, SKIFF_NOT_FOUND, "%s is not a key%s%s%s; skiff config lists the keys", name,
-              near.best ? "; did you mean " : "", near.best ? near.best : "", near.best ? "?" : "");
+              near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return command_fail(call->name, &err);
 }
 
@@ -152,7 +109,7 @@ static void print_value(const char *name, const struct buf *value, const struct 
 {
     char head[256];
     struct buf plain = BUF_INIT;
-    add_plain(&plain, value->len ? value->data : "");
+    key_plain_text(&plain, value->len ? value->data : "");
     snprintf(head, sizeof head, "%s: %s", name, plain.len ? plain.data : "\"\"");
     printf("%-55s  # %s\n", head, source->data);
     buf_deinit(&plain);
@@ -161,7 +118,7 @@ static void print_value(const char *name, const struct buf *value, const struct 
 static bool is_wanted(const struct command_call *call, const char *name)
 {
     for (int i = 0; i < call->nwords; i++)
-        if (!strcmp(call->words[i], name) || !strcmp(call->words[i], last_word(name)))
+        if (!strcmp(call->words[i], name) || !strcmp(call->words[i], key_last_word(name)))
             return true;
     return !call->nwords;
 }
@@ -210,21 +167,6 @@ static void print_unknown(void *arg, bool likely, const char *text)
     fprintf(stderr, "skiff %s: %s\n", (const char *)arg, text);
 }
 
-/* What all commands check of a config, for all of its keys. */
-static enum skiff_status check(struct config *c, const char *command, struct skiff_error *err)
-{
-    member_know(c, KEY_TABLE_PARAMETERS, NULL);
-    member_know(c, KEY_HYPER, NULL);
-    member_know(c, KEY_OPTIMIZER, NULL);
-    TRY(config_aliases(c, err));
-    config_read_all(c);
-    TRY(config_check(c, err));
-    int wrong = config_unknown(c, print_unknown, (void *)command);
-    return wrong ? error_set(err, SKIFF_INVALID, "%s: %d key%s unknown", config_name(c), wrong,
-                             wrong == 1 ? " is" : "s are")
-                 : SKIFF_OK;
-}
-
 static enum skiff_status show(const struct command_call *call, struct skiff_error *err)
 {
     const struct config_args *args = call->args;
@@ -235,7 +177,7 @@ static enum skiff_status show(const struct command_call *call, struct skiff_erro
     if (status == SKIFF_OK) {
         print_file(c, call);
         fflush(stdout);
-        status = check(c, call->name, err);
+        status = config_check_all(c, print_unknown, (void *)call->name, err);
     }
     config_close(c);
     return status;

@@ -91,6 +91,11 @@ int config_unknown(struct config *c, void (*report)(void *arg, bool likely, cons
 /* INVALID for faults that show before anything is read: a section in the wrong case (Runner:), a
  * key of another name under runner (num_epochs). */
 enum skiff_status config_aliases(const struct config *c, struct skiff_error *err);
+/* All that commands check, for all keys, whoever reads them; unknown ones are reported as by
+ * config_unknown. */
+enum skiff_status config_check_all(struct config *c,
+                                   void (*report)(void *arg, bool likely, const char *text),
+                                   void *arg, struct skiff_error *err);
 /* A key of the config that is not known and looks like this one misspelt; NULL: none. */
 const char *config_like(const struct config *c, enum config_key key);
 

@@ -343,6 +343,49 @@ static void sources_are_named(void **state)
     config_close(c);
 }
 
+static void count(void *arg, bool likely, const char *text)
+{
+    (void)likely;
+    (void)text;
+    ++*(int *)arg;
+}
+
+static void keys_are_looked_up_as_users_write_them(void **state)
+{
+    struct buf text = BUF_INIT;
+    (void)state;
+    assert_int_equal(key_meant("runner.epochs"), KEY_RUNNER_EPOCHS);
+    assert_int_equal(key_meant("epochs"), KEY_RUNNER_EPOCHS);
+    assert_int_equal(key_meant("num_epochs"), KEY_RUNNER_EPOCHS);
+    assert_int_equal(key_meant("epoch_of_stone"), KEY_NONE);
+    assert_string_equal(key_nearest("runner.epcohs"), "runner.epochs");
+    assert_string_equal(key_nearest("thread_nmu"), "thread_num");
+    assert_null(key_nearest("quite something else"));
+    key_plain_text(&text, "see `skiff init` and [there](../guide/x.md), or [here](#keys)");
+    assert_string_equal(text.data, "see skiff init and docs/guide/x.md, or "
+                                   "docs/reference/configuration.md#keys");
+    buf_deinit(&text);
+}
+
+static void whole_configs_are_checked(void **state)
+{
+    struct skiff_error err = {0};
+    int said = 0;
+    (void)state;
+    struct config *c = parse("runner:\n  epochs: 2\nhyper_parameters:\n  any: 1\n");
+    assert_int_equal(config_check_all(c, count, &said, &err), SKIFF_OK);
+    assert_int_equal(said, 0);
+    assert_int_equal(config_override(c, "runner.thread_nmu=2", NULL), SKIFF_OK);
+    assert_int_equal(config_check_all(c, count, &said, &err), SKIFF_INVALID);
+    assert_int_equal(said, 1);
+    assert_string_equal(err.message, "/x/test.yaml: 1 key is unknown");
+    config_close(c);
+    c = parse("runner:\n  early_stop: soon\n"); /* of training alone: still wrong */
+    assert_int_equal(config_check_all(c, count, &said, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "runner.early_stop must be"));
+    config_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +399,8 @@ int main(void)
         cmocka_unit_test(families_are_known_by_use),
         cmocka_unit_test(other_words_are_understood),
         cmocka_unit_test(sources_are_named),
+        cmocka_unit_test(keys_are_looked_up_as_users_write_them),
+        cmocka_unit_test(whole_configs_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

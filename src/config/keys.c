@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/near.h"
 
 /* commands that read keys */
 enum { TRAIN = 1, INFER = 2, PREDICT = 4, CHECK_DATA = 8, LAUNCH = 16, DOCTOR = 32 };
@@ -121,6 +122,31 @@ const char *key_word(enum config_key key, int i, char text[static 64])
     return NULL;
 }
 
+const char *key_last_word(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+enum config_key key_meant(const char *name)
+{
+    enum config_key key = key_matching(name);
+    for (int i = KEY_NONE + 1; !key && i < KEY_COUNT; i++)
+        if (!strcmp(key_last_word(key_name((enum config_key)i)), name))
+            key = (enum config_key)i;
+    return key ? key : key_by_alias(name);
+}
+
+const char *key_nearest(const char *name)
+{
+    struct near near = near_to(name);
+    for (int i = KEY_NONE + 1; i < KEY_COUNT; i++)
+        near_try(&near, key_name((enum config_key)i));
+    for (int i = KEY_NONE + 1; !near.best && i < KEY_COUNT; i++)
+        near_try(&near, key_last_word(key_name((enum config_key)i)));
+    return near.best;
+}
+
 /* ---- printing ---- */
 
 static void print_words(enum config_key key, struct buf *out)
@@ -214,4 +240,25 @@ bool key_print_group(const char *group, struct buf *out)
     for (int k = groups[i].first; k < groups[i + 1].first; k++)
         print_row((enum config_key)k, out);
     return true;
+}
+
+void key_plain_text(struct buf *out, const char *text)
+{
+    const char *open, *to, *end;
+    for (; *text; text++) {
+        if (*text == '`')
+            continue;
+        open = *text == '[' ? strstr(text, "](") : NULL;
+        end = open ? strchr(open, ')') : NULL;
+        if (!end) {
+            buf_char(out, *text);
+            continue;
+        }
+        to = open + 2;
+        bool up = !strncmp(to, "../", 3);
+        buf_printf(out, "docs/%s", up ? "" : "reference/configuration.md");
+        to += up ? 3 : 0;
+        buf_add(out, to, (size_t)(end - to));
+        text = end;
+    }
 }

@@ -57,11 +57,19 @@ enum config_key key_by_alias(const char *name);
 /* The word at i of .words; NULL behind the last. text: of at least 64 bytes. */
 const char *key_word(enum config_key key, int i, char text[static 64]);
 
+/* What a user means: the whole name of a key, its last word, or another tool's name for it. */
+enum config_key key_meant(const char *name);
+/* A name, or the last word of one, that is nearly this; NULL: none. */
+const char *key_nearest(const char *name);
+const char *key_last_word(const char *name); /* "epochs" of "runner.epochs" */
+
 const char *key_group(enum config_key key); /* "validation" */
 /* Texts about a key: "integer, 1 to 1024"; "32; `predict`: 512"; "train, infer". */
 void key_print_type(enum config_key key, struct buf *out);
 void key_print_standard(enum config_key key, struct buf *out);
 void key_print_commands(enum config_key key, struct buf *out);
+/* Markdown of such a text as plain text: without backquotes, a link as the page it leads to. */
+void key_plain_text(struct buf *out, const char *text);
 /* The rows of a group ("validation") as a Markdown table; false: there is no such group. */
 bool key_print_group(const char *group, struct buf *out);
 

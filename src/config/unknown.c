@@ -184,3 +184,19 @@ int config_unknown(struct config *c, void (*report)(void *arg, bool likely, cons
     }
     return count;
 }
+
+enum skiff_status config_check_all(struct config *c,
+                                   void (*report)(void *arg, bool likely, const char *text),
+                                   void *arg, struct skiff_error *err)
+{
+    member_know(c, KEY_TABLE_PARAMETERS, NULL);
+    member_know(c, KEY_HYPER, NULL);
+    member_know(c, KEY_OPTIMIZER, NULL);
+    TRY(config_aliases(c, err));
+    config_read_all(c);
+    TRY(config_check(c, err));
+    int wrong = config_unknown(c, report, arg);
+    return wrong ? error_set(err, SKIFF_INVALID, "%s: %d key%s unknown", config_name(c), wrong,
+                             wrong == 1 ? " is" : "s are")
+                 : SKIFF_OK;
+}
