@@ -137,12 +137,8 @@ static enum skiff_status check_files(struct task *j, const struct scan_plan *pla
 {
     struct check_report report = {0};
     struct file_list files;
-    const char *const *names;
-    int count = 0;
     file_list_init(&files);
-    enum skiff_status status = task_files(j, where, &names, &count, err);
-    for (int i = 0; status == SKIFF_OK && i < count; i++)
-        status = file_list_expand(&files, names[i], err);
+    enum skiff_status status = task_file_list(j, where, &files, err);
     task_warn_left_out(j, &files);
     if (status == SKIFF_OK)
         status = check_run(plan, &files, &report, err);

@@ -128,16 +128,12 @@ static void check_transport(struct doctor *d, const struct task_args *args, stru
 
 static void check_data(struct doctor *d, struct task *j, const struct role *role)
 {
-    const char *const *names;
-    int n, workers = role->workers > 0 ? role->workers : 1;
+    int workers = role->workers > 0 ? role->workers : 1;
     struct file_list list;
     struct skiff_error err = {0};
     uint64_t hash = 0;
     file_list_init(&list);
-    enum skiff_status status = task_files(j, &task_data_train, &names, &n, &err);
-    for (int i = 0; status == SKIFF_OK && i < n; i++)
-        status = file_list_expand(&list, names[i], &err);
-    if (status < 0) {
+    if (task_file_list(j, &task_data_train, &list, &err) < 0) {
         file_list_deinit(&list);
         doctor_wrong(d, "runner.train_data_dir must be there on every worker's machine", "%s",
                      err.message);

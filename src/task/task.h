@@ -98,6 +98,9 @@ enum skiff_status task_dataset_config(struct task *j, const struct task_data *da
 enum skiff_status task_files(struct task *j, const struct task_data *data,
                              const char *const **out_names, int *out_count,
                              struct skiff_error *err);
+/* The same, expanded. The list stays as it is after a failure, and is the caller's. */
+enum skiff_status task_file_list(struct task *j, const struct task_data *data,
+                                 struct file_list *out, struct skiff_error *err);
 enum skiff_status task_dataset_open(struct task *j, const struct task_data *data,
                                     struct dataset **out, struct skiff_error *err);
 

@@ -183,6 +183,17 @@ enum skiff_status task_files(struct task *j, const struct task_data *data,
     return SKIFF_OK;
 }
 
+enum skiff_status task_file_list(struct task *j, const struct task_data *data,
+                                 struct file_list *out, struct skiff_error *err)
+{
+    const char *const *names;
+    int n;
+    TRY(task_files(j, data, &names, &n, err));
+    for (int i = 0; i < n; i++)
+        TRY(file_list_expand(out, names[i], err));
+    return SKIFF_OK;
+}
+
 enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
                                   const struct dataset *d, struct skiff_error *err)
 {

@@ -138,13 +138,11 @@ static void log_files(const struct train_run *run, int total, bool share)
 static enum skiff_status choose_files(struct train_run *run, struct skiff_error *err)
 {
     struct skiff_fleet *f = servers_of(run)->job.fleet;
-    const char *const *names, *const *part;
+    const char *const *part;
     int n;
     struct file_list all;
     file_list_init(&all);
-    enum skiff_status status = task_files(&run->task, &task_data_train, &names, &n, err);
-    for (int i = 0; status == SKIFF_OK && i < n; i++)
-        status = file_list_expand(&all, names[i], err);
+    enum skiff_status status = task_file_list(&run->task, &task_data_train, &all, err);
     bool share = config_bool(run->task.config, KEY_RUNNER_SPLIT_FILE_LIST);
     if (status == SKIFF_OK && share) {
         status =

@@ -195,16 +195,12 @@ enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always
                               struct task_data *data, struct file_list *files,
                               struct skiff_error *err)
 {
-    const char *const *names;
     struct file_list all;
-    int n;
     bool share = config_bool(t->config, KEY_RUNNER_SPLIT_FILE_LIST) || always;
     if (ranks_alone(r))
         return SKIFF_OK;
     file_list_init(&all);
-    enum skiff_status status = task_files(t, data, &names, &n, err);
-    for (int i = 0; status == SKIFF_OK && i < n; i++)
-        status = file_list_expand(&all, names[i], err);
+    enum skiff_status status = task_file_list(t, data, &all, err);
     if (status == SKIFF_OK && share)
         status = take_share(r, &all, !always, files, err);
     for (int i = 0; status == SKIFF_OK && !share && i < all.count; i++)
