@@ -14,26 +14,31 @@ static atomic_int passes;
 static atomic_int_fast64_t all_samples;
 static _Atomic double all_seconds;
 
-void pass_report_begin(struct pass_report *r, const struct dataset *data, bool trains)
+void pass_report_begin(struct pass_report *r, const struct dataset *data, struct metrics *metrics,
+                       bool trains)
 {
-    *r = (struct pass_report){
-        .wanted = trains && report_wanted(), .data = data, .started = clock_seconds()};
-}
-
-void pass_report_batch(struct pass_report *r, int64_t rows)
-{
-    atomic_fetch_add(&r->samples, rows);
+    *r = (struct pass_report){.wanted = trains && report_wanted(),
+                              .data = data,
+                              .metrics = metrics,
+                              .started = clock_seconds()};
+    if (r->wanted)
+        snapshot_add(&r->before, metrics);
 }
 
 void pass_report_tick(struct pass_report *r)
 {
-    report_send(&(struct report){.epoch = atomic_load(&passes),
-                                 .share = fmin(0.99, dataset_progress(r->data)),
-                                 .samples = atomic_load(&r->samples),
-                                 .seconds = clock_seconds() - r->started,
-                                 .loss = NAN,
-                                 .auc = NAN,
-                                 .job_auc = NAN});
+    struct metrics_snapshot now = {0};
+    snapshot_add(&now, r->metrics);
+    report_metrics(&now);
+    report_send(
+        &(struct report){.epoch = atomic_load(&passes),
+                         .share = fmin(0.99, dataset_progress(r->data)),
+                         .samples = snapshot_since(&now, &r->before, METRIC_TRAIN_SAMPLES, "train"),
+                         .seconds = clock_seconds() - r->started,
+                         .loss = NAN,
+                         .auc = NAN,
+                         .job_auc = NAN});
+    snapshot_deinit(&now);
 }
 
 /* ---- AUC ---- */
@@ -65,6 +70,11 @@ static double auc_of(const struct skiff_program *p, const struct skiff_scope *sc
             return auc_area(pos->data, neg->data, tensor_numel(pos));
     }
     return NAN;
+}
+
+void pass_report_deinit(struct pass_report *r)
+{
+    snapshot_deinit(&r->before);
 }
 
 void pass_report_end(const struct pass_report *r, const struct skiff_program *p,

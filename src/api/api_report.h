@@ -11,12 +11,14 @@
 struct pass_report { /* a pass over a dataset */
     bool wanted;     /* it trains, and a launcher listens */
     const struct dataset *data;
-    atomic_int_fast64_t samples; /* so far */
+    struct metrics *metrics; /* of the executor */
+    struct metrics_snapshot before;
     double started;
 };
 
-void pass_report_begin(struct pass_report *r, const struct dataset *data, bool trains);
-void pass_report_batch(struct pass_report *r, int64_t rows); /* any thread */
+void pass_report_begin(struct pass_report *r, const struct dataset *data, struct metrics *metrics,
+                       bool trains);
+void pass_report_deinit(struct pass_report *r);
 void pass_report_tick(struct pass_report *r);
 /* The AUC is that of the program's auc op, as it stands in the scope. */
 void pass_report_end(const struct pass_report *r, const struct skiff_program *p,

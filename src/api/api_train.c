@@ -370,9 +370,7 @@ static void names_find(const struct skiff_program *p, struct eval_metrics_names 
 static void call_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
     struct caller *c = user;
-    pass_report_batch(&c->report, rows);
-    if (c->metrics.nwatched)
-        eval_metrics_batch(&c->metrics, thread, rows, watched);
+    eval_metrics_batch(&c->metrics, thread, rows, watched);
 }
 
 /* What is counted of each batch: for the launcher's screen, and for the result if it is wanted. */
@@ -385,10 +383,10 @@ static void counting_begin(struct caller *c, struct trainer_options *t,
         names_find(p, &names);
     int threads = t->threads > 0 ? t->threads : d->config.threads;
     eval_metrics_open(&c->metrics, &names, threads > 0 ? threads : 1);
-    pass_report_begin(&c->report, d->made, trains);
+    pass_report_begin(&c->report, d->made, t->executor.metrics, trains);
     t->watched = c->metrics.watched;
     t->nwatched = c->metrics.nwatched;
-    if (c->metrics.nwatched || c->report.wanted)
+    if (c->metrics.nwatched)
         t->on_batch = call_batch;
     if (c->report.wanted) {
         t->on_tick = call_report_tick;
@@ -441,8 +439,8 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
                                 .handler_period = o->handler_period_secs,
                                 .handler = o->handler ? call_handler : NULL,
                                 .wants_stop = o->wants_stop ? call_stop : NULL};
-    counting_begin(&c, &t, p, d, how == trainer_train_dataset, result != NULL);
     struct skiff_scope *scope = executor_settings(e, &t.executor);
+    counting_begin(&c, &t, p, d, how == trainer_train_dataset, result != NULL);
     enum skiff_status status = how(scope, p, d->made, &t, &r, err);
     free(c.values);
     if (status == SKIFF_OK)
@@ -456,6 +454,7 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
                                               .stopped = r.stopped};
         numbers_fill(&c.metrics, result);
     }
+    pass_report_deinit(&c.report);
     eval_metrics_deinit(&c.metrics);
     return status;
 }

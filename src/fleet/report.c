@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "metrics/metrics.h"
+
+#define LINE_MAX_BYTES 1024 /* the launcher drops longer lines */
 
 static int report_fd(void)
 {
@@ -49,6 +52,33 @@ void report_send(const struct report *r)
     send_line(line, report_encode(r, line, sizeof(line)), sizeof(line));
 }
 
+/* ---- metrics ---- */
+
+void report_metrics(const struct metrics_snapshot *s)
+{
+    struct buf text = BUF_INIT;
+    for (size_t i = 0; report_wanted() && i < s->n; i++) {
+        struct metrics_snapshot one = {.samples = &s->samples[i], .n = 1};
+        if (s->samples[i].buckets)
+            continue;
+        buf_reset(&text);
+        buf_str(&text, "S ");
+        snapshot_write(&one, &text);
+        send_line(text.data, (int)text.len, LINE_MAX_BYTES);
+    }
+    buf_deinit(&text);
+}
+
+bool report_metric_parse(const char *line, struct metrics_snapshot *out)
+{
+    struct metrics_snapshot one = {0};
+    bool good = line[0] == 'S' && line[1] == ' ' && snapshot_read(&one, line + 2, strlen(line + 2));
+    if (good)
+        snapshot_update(out, &one);
+    snapshot_deinit(&one);
+    return good;
+}
+
 /* ---- news ---- */
 
 int report_news_encode(const struct report_news *n, char *out, size_t capacity)
@@ -68,7 +98,7 @@ int report_news_encode(const struct report_news *n, char *out, size_t capacity)
 
 void report_news_send(const struct report_news *n)
 {
-    char line[1024];
+    char line[LINE_MAX_BYTES];
     send_line(line, report_news_encode(n, line, sizeof line), sizeof line);
 }
 

@@ -6,6 +6,8 @@
  *       the running epoch; unknown: share -1, loss and auc nan; the rest of the line: how the job's
  *       tables are, if it has any
  *   R samples seconds loss auc               the whole run, at its end
+ *   S name{labels} value                     a counter or gauge (metrics/metrics.h,
+ *                                            snapshot_write)
  *
  * News about members, so that the launcher sees what otherwise only logs show (struct report_news):
  *
@@ -22,6 +24,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct metrics_snapshot;
 
 #define REPORT_TABLES 224
 
@@ -59,9 +63,14 @@ void report_news_send(const struct report_news *n);
 /* A note, as printf. */
 void report_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The counters and gauges of a snapshot, a line each. */
+void report_metrics(const struct metrics_snapshot *s);
+
 /* One line without its end; false: not one of these. */
 bool report_parse(const char *line, struct report *out);
 bool report_news_parse(const char *line, struct report_news *out);
+/* Of an S line: the value replaces that of the same metric in `out`. */
+bool report_metric_parse(const char *line, struct metrics_snapshot *out);
 int report_news_encode(const struct report_news *n, char *out, size_t capacity);
 int report_encode(const struct report *r, char *out, size_t capacity); /* with its end; bytes */
 

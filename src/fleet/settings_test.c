@@ -15,6 +15,7 @@
 
 #include "fleet/report.h"
 #include "fleet/settings.h"
+#include "metrics/metrics.h"
 
 struct one {
     const char *name, *value;
@@ -202,6 +203,43 @@ static void reports_come_back(void **state)
     assert_false(report_parse("P -1 0 10 1 1 1", &out));
 }
 
+/* Values, not histograms; a later one replaces the earlier. */
+static void metrics_come_back(void **state)
+{
+    struct metrics *r = metrics_create(NULL, 0);
+    struct metrics_snapshot got = {0};
+    struct metric *samples = metrics_get(r, METRIC_TRAIN_SAMPLES, "train");
+    int ends[2];
+    char fd[16], text[512];
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    snprintf(fd, sizeof fd, "%d", ends[1]);
+    setenv(REPORT_FD, fd, 1);
+    metric_observe(metrics_get(r, METRIC_STEP_SECONDS, "read"), 5);
+    for (int i = 0; i < 2; i++) {
+        struct metrics_snapshot now = {0};
+        metric_add(samples, 40);
+        snapshot_add(&now, r);
+        report_metrics(&now);
+        snapshot_deinit(&now);
+    }
+    unsetenv(REPORT_FD);
+    close(ends[1]);
+    ssize_t n = read(ends[0], text, sizeof text - 1);
+    close(ends[0]);
+    assert_true(n > 0);
+    text[n] = '\0';
+    assert_string_equal(text, "S skiff_train_samples_total{work=\"train\"} 40\n"
+                              "S skiff_train_samples_total{work=\"train\"} 80\n");
+    for (char *at = text, *line; (line = strsep(&at, "\n")) && *line;)
+        assert_true(report_metric_parse(line, &got));
+    assert_int_equal(snapshot_value(&got, METRIC_TRAIN_SAMPLES, "train"), 80);
+    assert_false(report_metric_parse("S skiff_train_samples_total 80", &got));
+    assert_false(report_metric_parse("P 1 0.5 10 1 1 1", &got));
+    snapshot_deinit(&got);
+    metrics_destroy(r);
+}
+
 static void check_news(const struct report_news *n, const char *expected)
 {
     struct report_news out;
@@ -260,7 +298,7 @@ int main(void)
         cmocka_unit_test(transports_are_chosen), cmocka_unit_test(encryption_is_chosen),
         cmocka_unit_test(secrets_in_files),      cmocka_unit_test(silence_alone),
         cmocka_unit_test(wrong_ones_are_named),  cmocka_unit_test(reports_come_back),
-        cmocka_unit_test(news_come_back),
+        cmocka_unit_test(metrics_come_back),     cmocka_unit_test(news_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "fleet/report.h"
+#include "metrics/metrics.h"
 #include "fleet/secret_file.h"
 #include "fleet/settings.h"
 
@@ -54,11 +55,9 @@ struct launch_options {
 
 /* The state of a process besides its status: from its own reports and from others'. */
 struct launch_health {
-    double heard;  /* when it last reported anything; 0: never */
-    double moved;  /* when its number of samples last changed */
-    double window; /* start of the window in which `speed` is measured */
-    int64_t window_samples;
-    int64_t before;  /* samples of epochs that it has ended */
+    double heard;    /* when it last reported anything; 0: never */
+    double moved;    /* when its number of samples last changed */
+    double window;   /* start of the window in which `speed` is measured */
     double speed;    /* samples a second, over the last few seconds */
     char member[16]; /* "", "here", "left", "dead": as members of the job say */
     uint64_t incarnation;
@@ -85,8 +84,9 @@ struct launch_process {
     double started, seconds;
     int pipe; /* reports; -1: none */
     struct buf line;
-    struct report now, total; /* total.samples -1: none came */
-    bool reported;            /* it was stopped by us */
+    struct report now, total;                   /* total.samples -1: none came */
+    struct metrics_snapshot counted, at_window; /* by it; at health.window */
+    bool reported;                              /* it was stopped by us */
     struct launch_health health;
 };
 

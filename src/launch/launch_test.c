@@ -253,6 +253,7 @@ static void test_reports_of_processes(void **state)
     struct fixture f;
     fixture_init(&f, "[ \"$PADDLE_TRAINER_ID\" = 0 ] || exit 0; "
                      "exec 9>/dev/fd/$SKIFF_PROGRESS_FD; "
+                     "echo 'S skiff_train_samples_total{work=\"train\"} 300' >&9; "
                      "echo 'P 2 0.5 100 1.5 0.25 0.75 ' >&9; echo 'N a file was lost' >&9; "
                      "echo 'N a file was lost' >&9");
     start(&f);
@@ -261,6 +262,7 @@ static void test_reports_of_processes(void **state)
     assert_int_equal(p->now.epoch, 2);
     assert_int_equal(p->now.samples, 100);
     assert_true(p->now.auc == 0.75);
+    assert_int_equal(snapshot_value(&p->counted, METRIC_TRAIN_SAMPLES, "train"), 300);
     assert_int_equal(f.l->at[2].now.epoch, -1);
     assert_int_equal(f.seen.warnings, 1);
     assert_string_equal(f.seen.text, "worker 0: a file was lost");

@@ -172,6 +172,8 @@ void launch_destroy(struct launch *l)
     for (int i = 0; i < l->n; i++) {
         free(l->at[i].log);
         buf_deinit(&l->at[i].line);
+        snapshot_deinit(&l->at[i].counted);
+        snapshot_deinit(&l->at[i].at_window);
     }
     free(l->at);
     role_list_deinit(l->servers, l->nservers);

@@ -211,26 +211,29 @@ bool launch_workers_elsewhere(const struct launch *l)
 
 /* ---- progress ---- */
 
-static void take_progress(struct launch_process *p, const struct report *r, double now)
+static void measure_speed(struct launch_process *p, bool begins, double now)
 {
     struct launch_health *health = &p->health;
+    double seconds = now - health->window;
+    if (!begins && seconds < SPEED_SECONDS)
+        return;
+    int64_t samples = snapshot_since(&p->counted, &p->at_window, METRIC_TRAIN_SAMPLES, "train");
+    if (!begins && samples >= 0)
+        health->speed = (double)samples / seconds;
+    health->window = now;
+    snapshot_update(&p->at_window, &p->counted);
+}
+
+static void take_progress(struct launch_process *p, const struct report *r, double now)
+{
     if (r->epoch < 0) {
         p->total = *r;
         return;
     }
     bool same = r->epoch == p->now.epoch && r->samples >= p->now.samples;
     if (!same || r->samples != p->now.samples)
-        health->moved = now;
-    if (r->epoch != p->now.epoch && p->now.epoch >= 0)
-        health->before += p->now.samples;
-    if (!same) {
-        health->window = now;
-        health->window_samples = r->samples;
-    } else if (now - health->window >= SPEED_SECONDS) {
-        health->speed = (double)(r->samples - health->window_samples) / (now - health->window);
-        health->window = now;
-        health->window_samples = r->samples;
-    }
+        p->health.moved = now;
+    measure_speed(p, !same, now);
     p->now = *r;
 }
 
@@ -241,6 +244,8 @@ static void take_line(struct launch *l, struct launch_process *p, const char *li
     p->health.heard = clock_seconds();
     if (report_parse(line, &r))
         take_progress(p, &r, p->health.heard);
+    else if (report_metric_parse(line, &p->counted))
+        return;
     else if (report_news_parse(line, &n))
         take_news(l, p, &n);
 }

@@ -105,8 +105,8 @@ struct launch_view launch_view_of(const struct launch *l, double now)
 static double samples_of(const struct launch_process *p)
 {
     return p->total.samples >= 0 ? (double)p->total.samples
-           : p->now.epoch >= 0   ? (double)(p->health.before + p->now.samples)
-                                 : NAN;
+           : p->now.epoch >= 0 ? (double)snapshot_value(&p->counted, METRIC_TRAIN_SAMPLES, "train")
+                               : NAN;
 }
 
 struct launch_row launch_row_of(const struct launch_process *p)

@@ -99,7 +99,10 @@ static void results_are_rows(void **state)
     assert_false(launch_row_sum(&l, &sum));
     at[1].total = (struct report){.samples = 100, .seconds = 4, .auc = 0.7, .job_auc = 0.8};
     report_as(&at[2], 1, 0.5, 30, 0.6); /* died: 50 of the epoch before, 30 of this one */
-    at[2].health.before = 50;
+    assert_true(
+        report_metric_parse("S skiff_train_samples_total{work=\"train\"} 70", &at[2].counted));
+    assert_true(
+        report_metric_parse("S skiff_train_samples_total{work=\"train\"} 80", &at[2].counted));
     at[2].seconds = 9;
     at[2].ended = true;
     at[2].status = -9;
@@ -113,6 +116,7 @@ static void results_are_rows(void **state)
     assert_string_equal(text, "killed by signal 9 (Killed)");
     launch_status_text(&at[3], text, sizeof text);
     assert_string_equal(text, "not started");
+    snapshot_deinit(&at[2].counted);
 }
 
 static void logs_are_read_from_their_end(void **state)

@@ -123,6 +123,8 @@ struct metrics_snapshot {
 /* Adds a registry's values; those of the same metric with the same labels are added up. The
  * snapshot begins as {0}. */
 void snapshot_add(struct metrics_snapshot *s, struct metrics *r);
+/* Takes over the samples of another snapshot, in place of its own of the same name and labels. */
+void snapshot_update(struct metrics_snapshot *s, const struct metrics_snapshot *newer);
 /* Adds the memory that the process accounts for (base/mem.h). */
 void snapshot_add_memory(struct metrics_snapshot *s);
 void snapshot_deinit(struct metrics_snapshot *s);

@@ -60,6 +60,18 @@ void snapshot_add(struct metrics_snapshot *s, struct metrics *r)
     }
 }
 
+void snapshot_update(struct metrics_snapshot *s, const struct metrics_snapshot *newer)
+{
+    for (size_t i = 0; i < newer->n; i++) {
+        const struct metric_sample *from = &newer->samples[i];
+        struct metric_sample *to = snapshot_place(s, from->id, from->labels, from->first);
+        to->value = from->value;
+        to->sum = from->sum;
+        if (from->buckets)
+            memcpy(to->buckets, from->buckets, METRIC_BUCKETS * sizeof *to->buckets);
+    }
+}
+
 static void add_value(struct metrics_snapshot *s, enum metric_id id, uint64_t value)
 {
     snapshot_place(s, id, "", "")->value += (int64_t)value;

@@ -184,6 +184,10 @@ static void launcher_tick(void *self)
         return;
     struct eval_metrics_sum *sum = mem_alloc_or_die(sizeof *sum);
     eval_metrics_read(&run->metrics, sum);
+    struct metrics_snapshot counted = {0};
+    snapshot_add(&counted, run->task.metrics);
+    report_metrics(&counted);
+    snapshot_deinit(&counted);
     double share = run->expected > 0 ? fmin(1.0, (double)sum->samples / (double)run->expected)
                                      : dataset_progress(run->data);
     report_counts(w, sum, share, clock_seconds() - run->started);
