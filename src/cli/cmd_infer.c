@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/console.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/task_flags.h"
@@ -21,29 +22,8 @@ static enum skiff_status show_start(void *self, struct train_run *run, struct sk
     struct evaluation *t = show->evaluation;
     progress_init(&show->progress, &t->metrics,
                   config_int(t->task.config, KEY_RUNNER_PRINT_INTERVAL));
+    show->progress.data = &t->data;
     t->options.tick_period = show->progress.terminal ? 0.25 : t->tick_period;
-    return SKIFF_OK;
-}
-
-static enum skiff_status show_span(void *self, const struct train_span *span,
-                                   struct skiff_error *err)
-{
-    struct infer_show *show = self;
-    progress_start(&show->progress, show->evaluation->data, span->number);
-    return SKIFF_OK;
-}
-
-static void show_tick(void *self)
-{
-    struct infer_show *show = self;
-    progress_tick(&show->progress);
-}
-
-static enum skiff_status show_data_end(void *self, const struct trainer_result *r, bool ok,
-                                       struct skiff_error *err)
-{
-    struct infer_show *show = self;
-    progress_end(&show->progress, ok && !r->stopped ? r->rows : 0);
     return SKIFF_OK;
 }
 
@@ -102,11 +82,6 @@ static void show_results(void *self, const struct epoch_row *rows, int n)
     print_undefined(show->evaluation);
 }
 
-static bool wants_stop(void *user)
-{
-    return interrupt_wanted();
-}
-
 static void ready(void *user)
 {
     interrupt_watch();
@@ -115,18 +90,18 @@ static void ready(void *user)
 static enum skiff_status infer(struct evaluation *t, const struct task_args *args,
                                struct skiff_error *err)
 {
-    static const struct train_control control = {.wants_stop = wants_stop, .ready = ready};
+    const struct train_control control = {.wants_stop = console_control.wants_stop, .ready = ready};
     struct infer_show show = {.evaluation = t};
-    const struct train_observer observer = {.self = &show,
-                                            .start = show_start,
-                                            .span_begin = show_span,
-                                            .tick = show_tick,
-                                            .data_end = show_data_end,
-                                            .span_end = show_row,
-                                            .results = show_results};
+    const struct train_observer progress = progress_observer(&show.progress),
+                                lines = {.self = &show,
+                                         .start = show_start,
+                                         .span_end = show_row,
+                                         .results = show_results};
     enum skiff_status status = evaluation_open(t, args, &control, err);
     if (status == SKIFF_OK)
-        status = observers_add(&t->observers, &observer, err);
+        status = observers_add(&t->observers, &lines, err);
+    if (status == SKIFF_OK)
+        status = observers_add(&t->observers, &progress, err);
     if (status == SKIFF_OK)
         status = evaluation_run(t, err);
     return evaluation_end(t, status, err);
@@ -157,13 +132,14 @@ const struct command command_infer = {
     .summary = "evaluate saved epochs on test data: AUC, log loss, calibration",
     .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--json FILE] [--name NAME] [--run ID]",
     .text =
-        "Evaluates saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. "
-        "It reads them from runner.infer_load_path: the epochs from runner.infer_start_epoch up "
-        "to, "
-        "but not including, runner.infer_end_epoch; without an end, all that exist. If the folder "
-        "has epochs of several runs, the newest run is evaluated. runner.infer_epoch selects one "
-        "epoch, or "
-        "`best`: the best epoch of validation during training, which has a star in the table.\n\n"
+        "Evaluates saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. It "
+        "reads them from runner.infer_load_path: the epochs from runner.infer_start_epoch up to, "
+        "but "
+        "not including, runner.infer_end_epoch; without an end, all that exist. If the folder has "
+        "epochs of several runs, the newest run is evaluated. runner.infer_epoch selects one "
+        "epoch, "
+        "or `best`: the best epoch of validation during training, which has a star in the "
+        "table.\n\n"
         "Rows without labels cannot be evaluated; skiff predict writes predictions for them.",
     .examples = "skiff infer -m config.yaml\n"
                 "skiff infer -m config.yaml -o runner.infer_epoch=best",

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "train/run.h"
 
 const char *seconds_text(double seconds, char out[static 32])
 {
@@ -30,17 +31,18 @@ void progress_init(struct progress *p, struct eval_metrics *accumulator, int64_t
     p->terminal = isatty(STDERR_FILENO) && log_shows(LOG_INFO);
 }
 
-void progress_start(struct progress *p, const struct dataset *dataset, int epoch)
+static enum skiff_status span_begin(void *self, const struct train_span *span,
+                                    struct skiff_error *err)
 {
-    p->dataset = dataset;
+    struct progress *p = self;
+    p->dataset = *p->data;
     p->printed = 0;
     p->started = clock_seconds();
     p->due = p->started + (p->terminal ? 0.25 : 1.0);
-    if (epoch >= 0)
-        snprintf(p->what_text, sizeof(p->what_text), "epoch %d", epoch);
-    else
-        snprintf(p->what_text, sizeof(p->what_text), "evaluating");
-    p->what = p->what_text;
+    snprintf(p->what, sizeof p->what, "%s%s", span->evaluates ? "evaluating " : "", span->name);
+    if (span->day)
+        p->expected = 0; /* passes have different sizes */
+    return SKIFF_OK;
 }
 
 static void add_number(struct buf *b, const char *name, double v)
@@ -73,14 +75,19 @@ static void describe(const struct progress *p, const struct eval_metrics_sum *s,
         buf_printf(out, ", %s left", seconds_text(spent * (1 - share) / share, left));
 }
 
-void progress_tick(struct progress *p)
+static void on_tick(void *self)
 {
+    struct progress *p = self;
     static const int columns = 40;
     struct eval_metrics_sum s;
     struct buf text = BUF_INIT;
     double now = clock_seconds();
     if (now < p->due)
         return;
+    if (p->run) {
+        p->started = p->run->started; /* later, when pauses are left out */
+        p->tables = p->run->tables;
+    }
     p->due = now + (p->terminal ? 0.25 : 1.0);
     eval_metrics_read(p->accumulator, &s);
     if (!p->terminal && s.batches - p->printed < p->print_interval)
@@ -99,14 +106,38 @@ void progress_tick(struct progress *p)
     buf_deinit(&text);
 }
 
-void progress_end(struct progress *p, int64_t samples)
+static void clear(const struct progress *p)
 {
-    if (samples > 0)
-        p->expected = samples;
-    if (p->terminal) {
-        fprintf(stderr, "\r\033[K");
-        fflush(stderr);
-    }
+    if (!p->terminal)
+        return;
+    fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+}
+
+static enum skiff_status on_pause(void *self, int64_t batches, int64_t rows,
+                                  struct skiff_error *err)
+{
+    clear(self);
+    return SKIFF_OK;
+}
+
+static enum skiff_status data_end(void *self, const struct trainer_result *r, bool ok,
+                                  struct skiff_error *err)
+{
+    struct progress *p = self;
+    if (ok && !r->stopped && r->rows > 0)
+        p->expected = r->rows;
+    clear(p);
+    return SKIFF_OK;
+}
+
+struct train_observer progress_observer(struct progress *p)
+{
+    return (struct train_observer){.self = p,
+                                   .span_begin = span_begin,
+                                   .tick = on_tick,
+                                   .pause = on_pause,
+                                   .data_end = data_end};
 }
 
 /* ---- table ---- */

@@ -6,30 +6,27 @@
 #include "data/dataset.h"
 #include "train/epoch_row.h"
 #include "train/job_tables.h"
-
-/* How often progress_tick may be called; it prints more rarely. */
-#define PROGRESS_TICK 0.1
+#include "train/observer.h"
 
 struct progress {
     struct eval_metrics *accumulator;
+    struct dataset *const *data; /* where a span finds its dataset */
     const struct dataset *dataset;
-    const char *what; /* "epoch 0" */
-    char what_text[32];
+    const struct train_run *run; /* its pauses do not count, its tables are shown; or NULL */
+    char what[48];               /* "epoch 0" */
     bool terminal;
     int64_t print_interval; /* batches between two plain lines, which come once a second at most */
     int64_t printed;        /* batches at the last line */
-    double started;         /* later, when pauses are left out */
-    double due;             /* nothing is printed before */
+    double started;
+    double due; /* nothing is printed before */
     struct job_tables_line tables;
     int64_t expected; /* samples of the epoch, once one has been through; 0: not known */
 };
 
+/* data, and run, may be set behind it. */
 void progress_init(struct progress *p, struct eval_metrics *accumulator, int64_t print_interval);
-/* epoch below 0: evaluation, without a number */
-void progress_start(struct progress *p, const struct dataset *dataset, int epoch);
-void progress_tick(struct progress *p); /* from one thread at a time */
-/* Clears the line. samples: of the complete epoch, or 0 when it was not finished. */
-void progress_end(struct progress *p, int64_t samples);
+/* Shows spans from then on; progress_init comes before the first one. */
+struct train_observer progress_observer(struct progress *p);
 
 /* "1:02:03", "2:03", "45 s" */
 const char *seconds_text(double seconds, char out[static 32]);
