@@ -5,9 +5,9 @@
  *   values    pieces u32, 0 u32; table; data
  *   table     number u32, rows u32 (DENSE: elements), offset u64, length u64 of each piece
  *
- * Offsets count from the beginning of the body. Data lie behind the tables and may have gaps
- * between them, but none after the last. A reader checks the whole table once, and returns it where
- * it lies: nothing is allocated. No state; any thread. */
+ * Offsets count from the beginning of the body and are multiples of 8. Data lie behind the tables
+ * and may have gaps between them, but none after the last. A reader checks the whole table once,
+ * and returns it where it lies: nothing is allocated. No state; any thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +153,7 @@ static void read_table(struct wire_reader *r, uint32_t n, uint32_t nwant, struct
         uint32_t rows = u32_at(entry + 4);
         fault_unless(r, at >= data && at <= r->len && length <= r->len - at,
                      "a piece lies outside the message");
+        fault_unless(r, at % 8 == 0, "a piece does not begin at a multiple of 8");
         fault_unless(r, rows == DENSE || (uint64_t)rows * 8 <= length,
                      "a piece is too short for its ids");
         end = !r->fault && at + length > end ? (size_t)(at + length) : end;

@@ -122,7 +122,8 @@ static void misplaced_pieces(void **state)
         {48 + 8, UINT64_MAX - 3, "a piece lies outside the message"},
         {48 + 16, UINT64_MAX, "a piece lies outside the message"},
         {48 + 24 + 16, 8, "a piece is too short for its ids"},
-        {48 + 48 + 8, 150, "the message does not end with its last piece"},
+        {48 + 8, 132, "a piece does not begin at a multiple of 8"},
+        {48 + 48 + 8, 152, "the message does not end with its last piece"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct blob *b = sample_exchange();

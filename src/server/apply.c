@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "server/server_parts.h"
+#include "tensor/math.h"
 
 /* ---- numbers in a message ---- */
 
@@ -25,12 +26,6 @@ static void add_floats(float *to, const unsigned char *from, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         to[i] += float_at(from, i);
-}
-
-static void scale_floats(float *x, float by, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] *= by;
 }
 
 static inline int64_t id_at(const unsigned char *ids, size_t i)
@@ -132,18 +127,26 @@ static int64_t param_rows(const struct param_slice *u)
 
 #define PART ((size_t)4096) /* floats that stay in the first cache */
 
+/* Data in a message begin at multiples of 8 bytes (net/ps_exchange.c). */
+static const float *floats_of(const struct pending_push *p)
+{
+    return (const float *)(const void *)p->item.data;
+}
+
 static enum skiff_status take_dense(struct param_slice *u, int present, struct skiff_error *err)
 {
     size_t n = (size_t)shape_numel(&u->shape);
     TRY(value_as_tensor(u->grad_value, DTYPE_FP32, &u->shape, err));
     float *g = tensor_f32(&u->grad_value->tensor);
     for (size_t at = 0; at < n; at += PART) {
-        size_t some = n - at < PART ? n - at : PART;
-        memcpy(g + at, u->pushes[0].item.data + at * sizeof *g, some * sizeof *g);
-        for (int i = 1; i < u->npushes; i++)
-            add_floats(g + at, u->pushes[i].item.data + at * sizeof *g, some);
+        const float *sum = floats_of(&u->pushes[0]) + at;
+        int64_t some = (int64_t)(n - at < PART ? n - at : PART);
+        if (u->npushes == 1)
+            memcpy(g + at, sum, (size_t)some * sizeof *g);
+        for (int i = 1; i < u->npushes; i++, sum = g + at)
+            math_add_f32(some, sum, floats_of(&u->pushes[i]) + at, g + at);
         if (present > 1)
-            scale_floats(g + at, (float)(1.0 / present), some);
+            math_scale_f32(some, (float)(1.0 / present), g + at);
     }
     return SKIFF_OK;
 }
@@ -201,8 +204,8 @@ static enum skiff_status merge_rows(struct server_shard *h, struct param_slice *
     TRY(as_rows(u, h->map.count, err));
     u->grad_value->sel.distinct = true;
     if (present > 1)
-        scale_floats(tensor_f32(&u->grad_value->tensor), (float)(1.0 / present),
-                     h->map.count * (size_t)u->width);
+        math_scale_f32((int64_t)(h->map.count * (size_t)u->width), (float)(1.0 / present),
+                       tensor_f32(&u->grad_value->tensor));
     return SKIFF_OK;
 }
 
