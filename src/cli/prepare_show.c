@@ -129,7 +129,10 @@ static void print_use(struct buf *out, const struct prepare_column *c)
     else if (!prepare_is_feature(c->role))
         buf_str(out, left_out[c->role]);
     if (c->dense >= 0)
-        buf_str(out, "number");
+        buf_printf(out, "number%s",
+                   c->learn.form == NUMBER_POINT   ? " (1,234.5)"
+                   : c->learn.form == NUMBER_COMMA ? " (1.234,5)"
+                                                   : "");
     if (c->slot)
         buf_printf(out, "%s%s C%d", c->dense >= 0 ? ", " : "",
                    c->learn.hour      ? "hour of the day"
@@ -182,6 +185,15 @@ static void print_label(const struct prepare_plan *p, struct buf *out)
 
 #define COLUMNS_SHOWN 200
 
+/* The first value with a mark in it. */
+static const char *ambiguous_value(const struct look_column *c)
+{
+    for (int i = 0; i < c->nvalues; i++)
+        if (strpbrk(c->values[i].text, ".,"))
+            return c->values[i].text;
+    return "";
+}
+
 /* They may stand behind those that are reported. */
 static void print_too_many(const struct prepare_plan *p, struct buf *out)
 {
@@ -194,6 +206,17 @@ static void print_too_many(const struct prepare_plan *p, struct buf *out)
                    "note: networks have at most %d slots of categories; %d columns, from \"%s\" "
                    "on, are not used: remove uninformative columns from the table\n",
                    p->nslots, n, p->look->columns[first].name);
+}
+
+/* What may have been understood in a wrong way. */
+static void print_ambiguous(const struct look *l, struct buf *out)
+{
+    for (int i = 0; i < l->ncolumns; i++)
+        if (l->columns[i].ambiguous)
+            buf_printf(out,
+                       "note: column \"%s\": \"%s\" and the like are read with a thousands "
+                       "separator and not with a decimal comma; nothing in the column decides it\n",
+                       l->columns[i].name, ambiguous_value(&l->columns[i]));
 }
 
 void prepare_show_table(const struct prepare_plan *p, const struct file_list *files)
@@ -220,6 +243,7 @@ void prepare_show_table(const struct prepare_plan *p, const struct file_list *fi
     if (csv && l->ncolumns > COLUMNS_SHOWN)
         buf_printf(&out, "  ... and %d further columns\n", l->ncolumns - COLUMNS_SHOWN);
     print_too_many(p, &out);
+    print_ambiguous(l, &out);
     if (!csv && l->tokens)
         print_svm(p, &out);
     if (p->positive)

@@ -118,7 +118,7 @@ int64_t column_id(const struct column_stats *s, const char *text, size_t n)
     int hour;
     switch (s->kind) {
     case COLUMN_NUMBER:
-        return text_f32(text, &x) == text + n && x - x == 0 ? column_number_id(s, (double)x) : -1;
+        return number_read(s->number_form, text, n, &x) ? column_number_id(s, (double)x) : -1;
     case COLUMN_VALUES:
         return s->first +
                (id_map_find(&s->map, (int64_t)hash_xxh64(text, n, 0), &slot) ? 2 + slot : 1);

@@ -18,7 +18,8 @@
  *   hour     first: missing; then the hour of the day
  * A column may stand there twice: as a number, and with ids of another kind. As a number it lies
  * between 0 and 1: knot i of n is i/n, straight lines between knots, the largest value is 1; a
- * missing one is 0. Names and values are quoted as in CSV. Many threads may read it. */
+ * missing one is 0. form=point and form=comma say how its cells are written (number.h). Names and
+ * values are quoted as in CSV. Many threads may read it. */
 #ifndef DATA_COLUMNS_H
 #define DATA_COLUMNS_H
 
@@ -30,6 +31,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "data/moment.h"
+#include "data/number.h"
 
 #define COLUMNS_KNOTS_MAX 256
 
@@ -48,6 +50,7 @@ struct column_stats {
     int64_t first, size; /* ids */
     /* number */
     double min, max, mean;
+    enum number_form number_form;
     double *knots; /* rising, owned */
     int nknots;
     /* values */

@@ -39,6 +39,8 @@ static void print_column(const struct column_stats *s, struct buf *out)
     buf_printf(out, "%s ", kind_names[s->kind]);
     print_quoted(out, s->name);
     buf_printf(out, " missing=%" PRId64, s->missing);
+    if (s->kind == COLUMN_NUMBER && s->number_form != NUMBER_PLAIN)
+        buf_printf(out, " form=%s", number_form_name(s->number_form));
     if (s->kind == COLUMN_NUMBER)
         buf_printf(out, " min=%.9g max=%.9g mean=%.6g", s->min, s->max, s->mean);
     else if (s->kind == COLUMN_HOUR)
@@ -132,14 +134,18 @@ static bool take_knots(const char *p, const char *end, struct column_stats *s)
     return true;
 }
 
+/* Numbers need none. */
 static bool take_form(const char **at, const char *end, struct column_stats *s)
 {
     const char *p = text_skip_blanks(*at, end);
     if (end - p < 5 || memcmp(p, "form=", 5) != 0)
-        return false;
+        return s->kind == COLUMN_NUMBER;
     const char *behind = text_token_end(p + 5, end);
-    s->form = timestamp_form_of(p + 5, (size_t)(behind - p - 5));
+    size_t n = (size_t)(behind - p - 5);
     *at = behind;
+    if (s->kind == COLUMN_NUMBER)
+        return number_form_of(p + 5, n, &s->number_form);
+    s->form = timestamp_form_of(p + 5, n);
     return s->form != TIMESTAMP_NONE;
 }
 
@@ -148,11 +154,11 @@ static bool take_rest(const char *p, const char *end, struct column_stats *s)
 {
     if (!take_count(&p, end, "missing=", &s->missing))
         return false;
+    if ((s->kind == COLUMN_NUMBER || s->kind == COLUMN_HOUR) && !take_form(&p, end, s))
+        return false;
     if (s->kind == COLUMN_NUMBER &&
         (!take_real(&p, end, "min=", &s->min) || !take_real(&p, end, "max=", &s->max) ||
          !take_real(&p, end, "mean=", &s->mean)))
-        return false;
-    if (s->kind == COLUMN_HOUR && !take_form(&p, end, s))
         return false;
     if (s->kind == COLUMN_VALUES || s->kind == COLUMN_HASHED) {
         if (!take_count(&p, end, "distinct=", &s->distinct))

@@ -513,7 +513,9 @@ static enum skiff_status csv_put_number(struct reader_csv *r, struct batch *b,
 {
     struct column *c = &b->columns[t->slot];
     float x;
-    if (text_f32(p, &x) != p + n)
+    if (t->stats && t->stats->number_form != NUMBER_PLAIN
+            ? !number_read(t->stats->number_form, p, n, &x)
+            : text_f32(p, &x) != p + n)
         return csv_bad_number(b, t->slot, p, n, err);
     if (t->stats && isfinite(x)) /* others are seen by the rules (rules.h) */
         x = column_scale(t->stats, (double)x);

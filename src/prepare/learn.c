@@ -70,14 +70,13 @@ enum skiff_status learn_cell(struct learn *l, int column, const char *text, size
 {
     const struct learn_column *want = &l->config->columns[column];
     struct learnt *c = &l->columns[column];
-    double x;
-    bool whole;
+    float x;
     if (look_is_missing(text, n)) {
         c->missing++;
         return SKIFF_OK;
     }
-    if (want->number && look_number(text, n, &x, &whole))
-        learn_number(l, column, x);
+    if (want->number && number_read(want->form, text, n, &x))
+        learn_number(l, column, (double)x);
     return want->values ? value_counts_add(&c->values, text, n, err) : SKIFF_OK;
 }
 
@@ -111,6 +110,7 @@ static void finish_number(struct learn *l, int i, struct columns *out)
         add_absent(l, n);
     number_sample_sort(n);
     s->missing = c->missing;
+    s->number_form = want->form;
     s->min = n->min;
     s->max = n->max;
     s->mean = mean;

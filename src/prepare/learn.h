@@ -11,6 +11,7 @@
 struct learn_column {
     const char *name;         /* borrowed */
     bool number;              /* knots, for a number between 0 and 1 */
+    enum number_form form;    /* of the numbers */
     bool buckets;             /* and ids for its buckets */
     bool values;              /* ids for its values */
     enum timestamp_form hour; /* ids for the hour of the day; TIMESTAMP_NONE: none */

@@ -83,6 +83,65 @@ static void add_number(struct look_column *c, double x, bool whole, bool first)
     c->last = whole ? x : 0;
 }
 
+static void add_as(struct look_numbers *a, double x)
+{
+    bool first = a->whole + a->real == 0;
+    a->min = first || x < a->min ? x : a->min;
+    a->max = first || x > a->max ? x : a->max;
+    if (x == floor(x))
+        a->whole++;
+    else
+        a->real++;
+}
+
+/* The same cell in the other forms; digits alone are the same in all. */
+static void add_forms(struct look_column *c, const char *p, size_t n, const double *digits)
+{
+    float x[NUMBER_FORMS];
+    for (int f = NUMBER_POINT; f < NUMBER_FORMS; f++) {
+        if (!(c->forms & 1u << f))
+            continue;
+        if (digits)
+            add_as(&c->as[f], *digits);
+        else if (number_read((enum number_form)f, p, n, &x[f]))
+            add_as(&c->as[f], (double)x[f]);
+        else
+            c->forms &= ~(1u << f);
+    }
+    if (!digits && c->forms == (1u << NUMBER_POINT | 1u << NUMBER_COMMA))
+        c->ambiguous |= x[NUMBER_POINT] != x[NUMBER_COMMA];
+}
+
+/* Forms that a column of the table must have, since it has texts and no other form reads them. */
+static unsigned sure_forms(const struct look *l)
+{
+    unsigned sure = 0;
+    for (int i = 0; i < l->ncolumns; i++)
+        if (l->columns[i].text && (l->columns[i].forms & (l->columns[i].forms - 1)) == 0)
+            sure |= l->columns[i].forms;
+    return sure;
+}
+
+/* Texts that are all numbers in another form: 1,616.29. Where nothing in a column decides between
+ * two forms, the other columns do; else a mark before three digits separates thousands. */
+static void choose_form(struct look_column *c, unsigned sure)
+{
+    bool two = c->forms == (1u << NUMBER_POINT | 1u << NUMBER_COMMA);
+    bool by_others = sure && !(sure & (sure - 1));
+    c->ambiguous &= c->text > 0 && two && !by_others;
+    if (c->text == 0 || c->forms == 0)
+        return;
+    unsigned forms = two && by_others ? sure : c->forms;
+    c->form = forms & 1u << NUMBER_POINT ? NUMBER_POINT : NUMBER_COMMA;
+    const struct look_numbers *as = &c->as[c->form];
+    c->text = 0;
+    c->whole = as->whole;
+    c->real = as->real;
+    c->min = as->min;
+    c->max = as->max;
+    c->counts_up = false;
+}
+
 static void add_times(struct look_column *c, const char *p, size_t n)
 {
     int64_t when, last = 0;
@@ -112,10 +171,13 @@ static enum skiff_status add_cell(struct look *l, struct look_column *c, const c
     }
     if (c->times)
         add_times(c, p, n);
-    if (look_number(p, n, &x, &whole))
+    bool number = look_number(p, n, &x, &whole);
+    if (number)
         add_number(c, x, whole, c->whole + c->real == 0);
     else
         c->text++;
+    if (c->forms)
+        add_forms(c, p, n, number && whole && is_digits(p, n) ? &x : NULL);
     if (n > c->longest)
         c->longest = n;
     c->full_at += !c->seen.full;
@@ -129,6 +191,7 @@ static void make_columns(struct look *l, int n)
     for (; l->ncolumns < n; l->ncolumns++) {
         struct look_column *c = &l->columns[l->ncolumns];
         c->times = (1u << TIMESTAMP_FORMS) - 2;
+        c->forms = 1u << NUMBER_POINT | 1u << NUMBER_COMMA;
         c->seen.most = most > LOOK_DISTINCT ? LOOK_DISTINCT : most < 4096 ? 4096 : most;
         c->seen.texts = LOOK_VALUES;
         c->when.most = TIMES;
@@ -269,12 +332,14 @@ static enum skiff_status add_row(struct look *l, struct csv *csv, const struct l
 
 static void finish(struct look *l)
 {
+    unsigned sure = sure_forms(l);
     for (int i = 0; i < l->ncolumns; i++) {
         struct look_column *c = &l->columns[i];
         size_t n;
         struct value_count **sorted = value_counts_sorted(&c->seen, &n);
         c->distinct = (int64_t)c->seen.distinct;
         c->more = c->seen.full;
+        choose_form(c, sure);
         for (; c->nvalues < (int)n && c->nvalues < LOOK_VALUES; c->nvalues++)
             c->values[c->nvalues] = (struct look_value){mem_strdup_or_die(sorted[c->nvalues]->text),
                                                         sorted[c->nvalues]->count};

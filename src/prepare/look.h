@@ -13,6 +13,7 @@
 #include "data/csv.h"
 #include "data/files.h"
 #include "data/moment.h"
+#include "data/number.h"
 
 /* LOOK_LINES is never guessed: any format with one row a line; its cells are not examined. */
 enum look_format { LOOK_CSV, LOOK_LIBSVM, LOOK_LIBFFM, LOOK_LINES };
@@ -25,6 +26,12 @@ struct look_form {
     bool header;
     bool decimal_comma; /* csv: numbers are written 3,5 */
     char comment;       /* comment lines begin with it; 0: none */
+};
+
+/* The numbers of a column, as one form reads them. */
+struct look_numbers {
+    int64_t whole, real;
+    double min, max;
 };
 
 #define LOOK_VALUES 12 /* of a column, kept with their texts */
@@ -46,6 +53,11 @@ struct look_column {
     unsigned times;                        /* bit f: all values can be read as timestamp_form f */
     struct look_value values[LOOK_VALUES]; /* the first ones that were found, frequent ones first */
     int nvalues;
+    /* The numbers are those of this form: one that reads all cells, or NUMBER_PLAIN. */
+    enum number_form form;
+    bool ambiguous;                       /* two forms read all cells, and differently */
+    struct look_numbers as[NUMBER_FORMS]; /* while counting: not of NUMBER_PLAIN */
+    unsigned forms;                       /* bit f: all cells can be read in form f */
     struct value_counts seen;
     struct number_sample when; /* of columns that are times: what timestamp_read gives */
     double last;
@@ -68,7 +80,7 @@ struct look {
 /* Texts that stand for a missing value, besides an empty cell. */
 extern const char *const look_marks[LOOK_MARKS];
 bool look_is_missing(const char *p, size_t n);
-/* A finite number in p[0..n), padded as lines are; not hex, not inf. */
+/* A finite number in p[0..n) (NUMBER_PLAIN), padded as lines are; not hex, not inf. */
 bool look_number(const char *p, size_t n, double *out, bool *whole);
 
 struct look_config {

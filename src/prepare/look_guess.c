@@ -169,6 +169,7 @@ struct cell_kind {
     const char *text;
     size_t n;
     bool number, missing, comma;
+    bool formed; /* a number with both marks, a currency or a percent sign: 1.616,29 */
 };
 
 /* Cells of a row; quoted ones are copied into `copies`. Returns how many. */
@@ -183,12 +184,15 @@ static int kinds_of(const struct head_lines *l, int i, char separator, struct ce
     while (at && count < most) {
         struct cell_kind *k = &out[count++];
         double x;
+        float y;
         bool whole;
         if (csv_cell(&csv, &at, end, &k->text, &k->n, NULL) < 0)
             break;
         k->missing = look_is_missing(k->text, k->n);
         k->comma = csv_has_decimal_comma(k->text, k->n);
         k->number = k->comma || look_number(k->text, k->n, &x, &whole);
+        k->formed = !k->number && number_read(NUMBER_COMMA, k->text, k->n, &y);
+        k->number |= k->formed || number_read(NUMBER_POINT, k->text, k->n, &y);
         size_t offset = copies->len;
         buf_add(copies, k->text, k->n);
         k->text = copies->data + offset;
@@ -198,7 +202,7 @@ static int kinds_of(const struct head_lines *l, int i, char separator, struct ce
 }
 
 struct below {
-    int numbers, texts, again, commas;
+    int numbers, texts, again, commas, formed;
 };
 
 /* What stands below each cell of the first row. */
@@ -212,6 +216,7 @@ static void look_below(const struct head_lines *l, char separator, const struct 
         for (int k = 0; k < n; k++) {
             out[k].numbers += row[k].number;
             out[k].commas += row[k].comma;
+            out[k].formed += row[k].formed;
             out[k].texts += !row[k].number && !row[k].missing;
             out[k].again +=
                 row[k].n == first[k].n && memcmp(row[k].text, first[k].text, row[k].n) == 0;
@@ -241,22 +246,25 @@ static bool guess_header(const struct head_lines *l, char separator, int cells)
     return !number && (proof || !again);
 }
 
-/* Some column has numbers with decimal commas, and nothing but numbers. Between commas, 1,234 would
- * rather be a thousand. */
+/* Some column has numbers with decimal commas, and nothing but numbers; not where thousands
+ * separators or currencies make each column have a form of its own (number.h). Between commas,
+ * 1,234 would rather be a thousand. */
 static bool guess_decimal_comma(const struct head_lines *l, char separator, int cells)
 {
     struct cell_kind *first = mem_alloc_or_die((size_t)cells * sizeof *first);
     struct below *below = mem_alloc_or_die((size_t)cells * sizeof *below);
     struct buf copies = BUF_INIT;
-    bool found = false;
+    bool found = false, formed = false;
     int n = kinds_of(l, l->hashes, separator, first, cells, &copies);
     look_below(l, separator, first, n, below);
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
         found |= separator != ',' && below[k].commas > 0 && below[k].texts == 0;
+        formed |= below[k].formed > 0 && below[k].texts == 0;
+    }
     buf_deinit(&copies);
     free(first);
     free(below);
-    return found;
+    return found && !formed;
 }
 
 static void guess_csv(struct head_lines *l, const struct look_config *config, struct look_form *out)

@@ -329,6 +329,7 @@ static void learn_number_as(const struct look *l, const struct look_column *c,
     bool comes_again =
         c->real == 0 && !c->more && c->distinct > BUCKETS && l->rows / c->distinct >= 20;
     out->number = true;
+    out->form = c->form;
     out->values = !two && comes_again;
     out->buckets = !two && !comes_again;
 }

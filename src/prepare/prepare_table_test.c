@@ -55,6 +55,60 @@ static void test_cells(void **state)
     buf_deinit(&quoted);
 }
 
+/* ---- numbers ---- */
+
+static void number(enum number_form form, const char *text, double want)
+{
+    char padded[128] = {0};
+    float x = -1;
+    strcpy(padded, text);
+    if (!number_read(form, padded, strlen(text), &x))
+        x = -1;
+    if (x != (float)want)
+        fail_msg("%s as %s: %g, expected %g", text, number_form_name(form), (double)x, want);
+}
+
+static void test_numbers(void **state)
+{
+    static const struct {
+        const char *text;
+        double plain, point, comma; /* -1: none */
+    } table[] = {
+        {"1616.29", 1616.29, 1616.29, -1},
+        {"1,616.29", -1, 1616.29, -1},
+        {"1.616,29", -1, -1, 1616.29},
+        {"$1,616.29", -1, 1616.29, -1},
+        {"-$2,000", -1, -2000, -2},
+        {"($3.50)", -1, -3.5, -1},
+        {"12 %", -1, 12, 12},
+        {"12,5%", -1, -1, 12.5},
+        {"1\xc2\xa0"
+         "234 \xe2\x82\xac",
+         -1, 1234, 1234},
+        {"CHF 1'234,50", -1, -1, 1234.5},
+        {"1,234,567", -1, 1234567, -1},
+        {"1,23,456", -1, -1, -1},
+        {"0,125", -1, -1, 0.125},
+        {"1234,567", -1, -1, 1234.567},
+        {"12.", 12, 12, -1},
+        {"$", -1, -1, -1},
+        {"", -1, -1, -1},
+        {"5 apples", -1, -1, -1},
+        {"$$5", -1, -1, -1},
+        {"1 2", -1, -1, -1},
+        {"--5", -1, -1, -1},
+        {"$-5", -1, -5, -5},
+    };
+    enum number_form form;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        number(NUMBER_PLAIN, table[i].text, table[i].plain);
+        number(NUMBER_POINT, table[i].text, table[i].point);
+        number(NUMBER_COMMA, table[i].text, table[i].comma);
+    }
+    assert_true(number_form_of("comma", 5, &form) && form == NUMBER_COMMA);
+    assert_false(number_form_of("commas", 6, &form));
+}
+
 /* ---- labels ---- */
 
 static const char *label(const char *positive, const char *negative, const char *text, double *out)
@@ -160,14 +214,16 @@ static void test_knots(void **state)
 static const char stats_text[] =
     "skiff-columns 1\n"
     "rows 10\n"
-    "ids 44\n"
+    "ids 47\n"
     "number \"age\" missing=1 min=10 max=50 mean=30 ids=0 size=5 knots "
     "10 20 40\n"
     "values \"a \"\"b\"\"\" missing=2 distinct=3 ids=5 size=4\n"
     " \"x, y\" 4\n"
     " \"z\" 3\n"
     "hashed \"ip\" missing=0 distinct=9+ ids=9 size=10\n"
-    "hour \"t\" missing=0 form=yymmddhh ids=19 size=25\n";
+    "hour \"t\" missing=0 form=yymmddhh ids=19 size=25\n"
+    "number \"paid\" missing=0 form=comma min=1000 max=3000 mean=2000 ids=44 size=3 knots "
+    "1000 2000\n";
 
 static int64_t id_of(const struct columns *c, const char *column, const char *text)
 {
@@ -187,7 +243,10 @@ static void test_columns(void **state)
         fail_msg("%s", err.message);
     columns_print(&c, &again);
     assert_string_equal(again.data, stats_text);
-    assert_int_equal(columns_ids(&c), 44);
+    assert_int_equal(columns_ids(&c), 47);
+    assert_int_equal(id_of(&c, "paid", "1.999,90"), 45);
+    assert_int_equal(id_of(&c, "paid", "EUR 2.000"), 46);
+    assert_int_equal(id_of(&c, "paid", "2,000.5"), -1);
     const struct column_stats *age = columns_find_number(&c, "age", 3);
     assert_non_null(age);
     assert_true(column_scale(age, 5) == 0 && column_scale(age, 10) == 0);
@@ -304,6 +363,25 @@ static void test_forms(void **state)
     form_of("+1 1:1 5:0.5\n-1 2:1 # note\n0\n", "libsvm - comments 1 columns 3 rows");
     form_of("1 0:1:1 1:5:0.5\n0 0:2:1\n", "libffm - comments 1 columns 2 rows");
     form_of("1:2,3\n1:4,5\n", "csv , 2 columns 2 rows");
+}
+
+/* A column with its form; ambiguous ones go by what other columns show. */
+static void test_number_forms(void **state)
+{
+    struct seen s;
+    look_at(&s, "a;b;c;d;y\n1,234;$5;1.234,5;7 %;0\n2,345;$1,250.5;2,5;8;1\n3,456;-$7;;9,5 %;0\n");
+    const struct look_column *c = s.look.columns;
+    assert_false(s.look.form.decimal_comma);
+    assert_true(c[0].form == NUMBER_POINT && c[0].ambiguous && c[0].whole == 3 && c[0].max == 3456);
+    assert_true(c[1].form == NUMBER_POINT && c[1].min == -7 && c[1].text == 0);
+    assert_true(c[2].form == NUMBER_COMMA && !c[2].ambiguous && c[2].max == 1234.5);
+    assert_true(c[3].form == NUMBER_COMMA && c[3].real == 1 && c[3].max == 9.5);
+    assert_true(c[4].form == NUMBER_PLAIN && c[4].whole == 3);
+    look_end(&s);
+    look_at(&s, "a;b\n1,234;1.234,5\n2,345;2,5\n");
+    assert_true(s.look.columns[0].form == NUMBER_COMMA && !s.look.columns[0].ambiguous);
+    assert_true(s.look.columns[0].max == (double)2.345f);
+    look_end(&s);
 }
 
 static void test_look_refused(void **state)
@@ -573,6 +651,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_number_forms),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_knots),

@@ -165,6 +165,31 @@ check "a prediction for each row: $(grep -c . notes.txt)" test "$(grep -c . note
 run 1 predict -m notes/config.yaml --input open.csv --output notes.txt
 says "open.csv:15: a quote is not closed, neither here nor in a later line"
 
+# ---- numbers as people write them: the same model as from plain ones, to the last digit ----
+python3 - <<'PY'
+import random
+rng = random.Random(7)
+plain, dressed = open("plain.csv", "w"), open("dressed.csv", "w")
+for f in plain, dressed:
+    f.write("price;paid;rate;n;bought\n")
+for i in range(1500):
+    v, n = rng.random() * 5000, rng.randrange(100)
+    y = int(rng.random() < v / 5000)
+    de = "{:,.2f}".format(v).translate(str.maketrans(",.", ".,"))
+    plain.write("%.2f;%.2f;%d;%d;%d\n" % (v, v / 3, n, n * 7, y))
+    dressed.write("%s €;$%s;%d %%;%d;%d\n" % (de, "{:,.2f}".format(v / 3), n, n * 7, y))
+PY
+for f in plain dressed; do
+    run 0 init --data $f.csv --out $f
+    cp log $f.seen
+    run 0 train -m $f/config.yaml
+    run 0 predict -m $f/config.yaml --input $f.csv --output $f.txt
+done
+check "the same predictions" cmp -s plain.txt dressed.txt
+cp dressed.seen log
+says "number (1.234,5), buckets C1" "number (1,234.5), buckets C2"
+check "the form is in the stats" grep -qE '^number "price" missing=0 form=comma ' dressed/columns.stats
+
 # ---- mistakes: nothing is left behind ----
 wrong() { # TEXT FLAG...: init fails with it
     local text=$1
