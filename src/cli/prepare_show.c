@@ -79,7 +79,8 @@ static const char *type_of(const struct look_column *c)
 {
     if (c->whole + c->real + c->text == 0)
         return "empty";
-    if (look_time_form(c) == TIMESTAMP_ISO)
+    enum timestamp_form form = look_time_form(c);
+    if (form == TIMESTAMP_ISO || form == TIMESTAMP_DMY || form == TIMESTAMP_MDY)
         return "time";
     return c->text ? "text" : c->real ? "real" : "whole";
 }
@@ -115,11 +116,25 @@ static void print_content(struct buf *out, const struct look_column *c, int64_t 
     buf_deinit(&text);
 }
 
+static void print_time_use(struct buf *out, const struct prepare_column *c)
+{
+    const char *form = c->learn.time == TIMESTAMP_DMY   ? "day/month: "
+                       : c->learn.time == TIMESTAMP_MDY ? "month/day: "
+                                                        : "";
+    buf_str(out, form);
+    if (c->hour)
+        buf_printf(out, "hour of the day C%d", c->hour);
+    if (c->weekday)
+        buf_printf(out, "%sweekday C%d", c->hour ? ", " : "", c->weekday);
+    if (c->slot)
+        buf_printf(out, "%sdays, buckets C%d", c->hour || c->weekday ? ", " : "", c->slot);
+}
+
 static void print_use(struct buf *out, const struct prepare_column *c)
 {
     static const char *const left_out[] = {[PREPARE_ID] =
                                                "not used: nearly every row has its own value",
-                                           [PREPARE_DAY] = "not used: days without hours",
+                                           [PREPARE_ORDER] = "not used: it orders the rows",
                                            [PREPARE_CONSTANT] = "not used: always the same",
                                            [PREPARE_EMPTY] = "not used: always missing",
                                            [PREPARE_UNNAMED] = "not used: it has no name",
@@ -128,6 +143,10 @@ static void print_use(struct buf *out, const struct prepare_column *c)
         buf_str(out, "label");
     else if (!prepare_is_feature(c->role))
         buf_str(out, left_out[c->role]);
+    if (c->role == PREPARE_TIME) {
+        print_time_use(out, c);
+        return;
+    }
     if (c->dense >= 0)
         buf_printf(out, "number%s",
                    c->learn.form == NUMBER_POINT   ? " (1,234.5)"
@@ -135,10 +154,7 @@ static void print_use(struct buf *out, const struct prepare_column *c)
                                                    : "");
     if (c->slot)
         buf_printf(out, "%s%s C%d", c->dense >= 0 ? ", " : "",
-                   c->learn.hour      ? "hour of the day"
-                   : c->learn.buckets ? "buckets"
-                                      : "values",
-                   c->slot);
+                   c->learn.buckets ? "buckets" : "values", c->slot);
 }
 
 static void print_column(const struct look *l, const struct prepare_column *use,
@@ -211,6 +227,12 @@ static void print_too_many(const struct prepare_plan *p, struct buf *out)
 /* What may have been understood in a wrong way. */
 static void print_ambiguous(const struct look *l, struct buf *out)
 {
+    for (int i = 0; i < l->ncolumns; i++)
+        if (l->columns[i].dates_ambiguous)
+            buf_printf(out,
+                       "note: column \"%s\": dates are read as day/month; no value is above 12, so "
+                       "they may be month/day\n",
+                       l->columns[i].name);
     for (int i = 0; i < l->ncolumns; i++)
         if (l->columns[i].ambiguous)
             buf_printf(out,

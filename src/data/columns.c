@@ -110,22 +110,47 @@ int64_t column_number_id(const struct column_stats *s, double x)
     return s->first + 1 + (i > 0 ? i : 0);
 }
 
+bool column_number(const struct column_stats *s, const char *text, size_t n, float *out)
+{
+    struct timestamp t;
+    if (s->form != TIMESTAMP_NONE) {
+        bool good = timestamp_read(s->form, text, n, &t);
+        *out = good ? (float)t.day : 0;
+        return good;
+    }
+    if (s->number_form != NUMBER_PLAIN)
+        return number_read(s->number_form, text, n, out);
+    return text_f32(text, out) == text + n;
+}
+
+const char *column_source(const struct column_stats *s, size_t *n)
+{
+    bool made = s->kind == COLUMN_WEEKDAY || (s->kind == COLUMN_NUMBER && s->form);
+    const char *open = made ? strchr(s->name, '(') : NULL;
+    *n = strlen(s->name);
+    if (!open || s->name[*n - 1] != ')')
+        return s->name;
+    *n -= (size_t)(open + 1 - s->name) + 1;
+    return open + 1;
+}
+
 int64_t column_id(const struct column_stats *s, const char *text, size_t n)
 {
     uint32_t slot;
     float x;
-    int64_t when;
-    int hour;
+    struct timestamp t;
     switch (s->kind) {
     case COLUMN_NUMBER:
-        return number_read(s->number_form, text, n, &x) ? column_number_id(s, (double)x) : -1;
+        return column_number(s, text, n, &x) && x - x == 0 ? column_number_id(s, (double)x) : -1;
     case COLUMN_VALUES:
         return s->first +
                (id_map_find(&s->map, (int64_t)hash_xxh64(text, n, 0), &slot) ? 2 + slot : 1);
     case COLUMN_HASHED:
         return s->first + 1 + (int64_t)(hash_xxh64(text, n, 0) % (uint64_t)(s->size - 1));
     case COLUMN_HOUR:
-        return timestamp_read(s->form, text, n, &when, &hour) ? s->first + 1 + hour : -1;
+        return timestamp_read(s->form, text, n, &t) ? s->first + 1 + t.hour : -1;
+    case COLUMN_WEEKDAY:
+        return timestamp_read(s->form, text, n, &t) ? s->first + 1 + timestamp_weekday(&t) : -1;
     }
     return -1;
 }

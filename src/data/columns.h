@@ -16,9 +16,12 @@
  *   values   first: missing; second: rare, or never seen; then the values, frequent ones first
  *   hashed   first: missing; then XXH64 of the text modulo (size - 1)
  *   hour     first: missing; then the hour of the day
+ *   weekday  first: missing; then Monday to Sunday
  * A column may stand there twice: as a number, and with ids of another kind. As a number it lies
  * between 0 and 1: knot i of n is i/n, straight lines between knots, the largest value is 1; a
- * missing one is 0. form=point and form=comma say how its cells are written (number.h). Names and
+ * missing one is 0. form= says how its cells are written (number.h); of
+ * times (moment.h), the number is that of days since 1970. The columns weekday(NAME) and days(NAME)
+ * are made from the table's column NAME. Names and
  * values are quoted as in CSV. Many threads may read it. */
 #ifndef DATA_COLUMNS_H
 #define DATA_COLUMNS_H
@@ -35,7 +38,7 @@
 
 #define COLUMNS_KNOTS_MAX 256
 
-enum column_kind { COLUMN_NUMBER, COLUMN_VALUES, COLUMN_HASHED, COLUMN_HOUR };
+enum column_kind { COLUMN_NUMBER, COLUMN_VALUES, COLUMN_HASHED, COLUMN_HOUR, COLUMN_WEEKDAY };
 
 struct column_value {
     char *text; /* owned */
@@ -57,7 +60,7 @@ struct column_stats {
     struct column_value *values; /* owned, frequent ones first */
     int64_t nvalues;
     struct id_map map; /* from XXH64 of the text to its index; made by columns_parse */
-    /* hour */
+    /* hour, weekday; number: days since 1970 of such times */
     enum timestamp_form form;
 };
 
@@ -87,6 +90,10 @@ enum skiff_status columns_read(const char *path, struct columns *out, struct ski
 const struct column_stats *columns_find_number(const struct columns *c, const char *name, size_t n);
 const struct column_stats *columns_find_ids(const struct columns *c, const char *name, size_t n);
 
+/* The number of a cell that is not missing; false: it is none. text is padded as lines are. */
+bool column_number(const struct column_stats *s, const char *text, size_t n, float *out);
+/* The table's column that it is made from, *n bytes: NAME of weekday(NAME). */
+const char *column_source(const struct column_stats *s, size_t *n);
 /* The number between 0 and 1. */
 float column_scale(const struct column_stats *s, double x);
 /* The id of a cell that is not missing; -1: the column cannot hold it. text is padded as lines are.

@@ -18,8 +18,8 @@
 
 #define FIRST_LINE "skiff-columns 1"
 
-static const char *const kind_names[] = {"number", "values", "hashed", "hour"};
-#define KINDS 4
+static const char *const kind_names[] = {"number", "values", "hashed", "hour", "weekday"};
+#define KINDS 5
 
 /* ---- writing ---- */
 
@@ -39,13 +39,12 @@ static void print_column(const struct column_stats *s, struct buf *out)
     buf_printf(out, "%s ", kind_names[s->kind]);
     print_quoted(out, s->name);
     buf_printf(out, " missing=%" PRId64, s->missing);
-    if (s->kind == COLUMN_NUMBER && s->number_form != NUMBER_PLAIN)
-        buf_printf(out, " form=%s", number_form_name(s->number_form));
+    if (s->form != TIMESTAMP_NONE || s->number_form != NUMBER_PLAIN)
+        buf_printf(out, " form=%s",
+                   s->form ? timestamp_form_name(s->form) : number_form_name(s->number_form));
     if (s->kind == COLUMN_NUMBER)
         buf_printf(out, " min=%.9g max=%.9g mean=%.6g", s->min, s->max, s->mean);
-    else if (s->kind == COLUMN_HOUR)
-        buf_printf(out, " form=%s", timestamp_form_name(s->form));
-    else
+    else if (s->kind == COLUMN_VALUES || s->kind == COLUMN_HASHED)
         buf_printf(out, " distinct=%" PRId64 "%s", s->distinct, s->more ? "+" : "");
     buf_printf(out, " ids=%" PRId64 " size=%" PRId64, s->first, s->size);
     if (s->kind == COLUMN_NUMBER)
@@ -143,10 +142,15 @@ static bool take_form(const char **at, const char *end, struct column_stats *s)
     const char *behind = text_token_end(p + 5, end);
     size_t n = (size_t)(behind - p - 5);
     *at = behind;
-    if (s->kind == COLUMN_NUMBER)
-        return number_form_of(p + 5, n, &s->number_form);
+    if (s->kind == COLUMN_NUMBER && number_form_of(p + 5, n, &s->number_form))
+        return true;
     s->form = timestamp_form_of(p + 5, n);
     return s->form != TIMESTAMP_NONE;
+}
+
+static int64_t least_size(enum column_kind kind)
+{
+    return kind == COLUMN_HOUR ? 25 : kind == COLUMN_WEEKDAY ? 8 : 2;
 }
 
 /* The rest of the line, behind the name. */
@@ -154,7 +158,7 @@ static bool take_rest(const char *p, const char *end, struct column_stats *s)
 {
     if (!take_count(&p, end, "missing=", &s->missing))
         return false;
-    if ((s->kind == COLUMN_NUMBER || s->kind == COLUMN_HOUR) && !take_form(&p, end, s))
+    if (s->kind != COLUMN_VALUES && s->kind != COLUMN_HASHED && !take_form(&p, end, s))
         return false;
     if (s->kind == COLUMN_NUMBER &&
         (!take_real(&p, end, "min=", &s->min) || !take_real(&p, end, "max=", &s->max) ||
@@ -171,7 +175,7 @@ static bool take_rest(const char *p, const char *end, struct column_stats *s)
         return false;
     if (s->kind == COLUMN_NUMBER)
         return take_knots(p, end, s) && (s->size == 0 || s->size > s->nknots);
-    return text_skip_blanks(p, end) == end && s->size >= (s->kind == COLUMN_HOUR ? 25 : 2);
+    return text_skip_blanks(p, end) == end && s->size >= least_size(s->kind);
 }
 
 static bool take_column(struct columns *c, struct csv *csv, const char *p, const char *end)

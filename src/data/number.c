@@ -9,7 +9,7 @@
 static const char *const names[NUMBER_FORMS] = {"plain", "point", "comma"};
 
 /* May stand before a number or behind it. */
-static const char *const units[] = {"$",  "€",   "£",   "¥",   "₹",   "₽",   "%", "zł",
+static const char *const units[] = {"$",  "€",   "£",   "¥",   "₹",   "₽", "%", "zł",
                                     "kr", "EUR", "USD", "GBP", "CHF", "JPY", NULL};
 
 const char *number_form_name(enum number_form form)

@@ -267,6 +267,18 @@ static char *csv_next_assignment(char **at)
     return line;
 }
 
+/* weekday(NAME) is made from the column NAME. */
+static void csv_made_from(struct wanted_column *w)
+{
+    size_t n;
+    const char *name = w->to.stats ? column_source(w->to.stats, &n) : NULL;
+    if (!name || name == w->to.stats->name)
+        return;
+    free(w->name);
+    w->name = mem_alloc_or_die(n + 1);
+    memcpy(w->name, name, n);
+}
+
 static enum skiff_status csv_assignments(struct reader_csv *r, char *columns,
                                          struct skiff_error *err)
 {
@@ -278,6 +290,7 @@ static enum skiff_status csv_assignments(struct reader_csv *r, char *columns,
     for (int i = 0; i < r->nwanted; i++) {
         struct wanted_column *w = &r->wanted[i];
         TRY(csv_column_stats(r, w->to.slot, w->name, strlen(w->name), &w->to.stats, err));
+        csv_made_from(w);
     }
     return SKIFF_OK;
 }
@@ -498,10 +511,12 @@ static enum skiff_status csv_put_id(struct reader_csv *r, struct batch *b, const
     return SKIFF_OK;
 }
 
-static enum skiff_status csv_bad_number(const struct batch *b, int slot, const char *p, size_t n,
-                                        struct skiff_error *err)
+static enum skiff_status csv_bad_number(const struct batch *b, const struct target *t,
+                                        const char *p, size_t n, struct skiff_error *err)
 {
-    return reader_bad_advice(b->schema, slot, "a number", p, n,
+    if (t->stats && t->stats->form != TIMESTAMP_NONE)
+        return reader_bad(b->schema, t->slot, "a time", p, n, err);
+    return reader_bad_advice(b->schema, t->slot, "a number", p, n,
                              "if it stands for a missing value, the setting missing "
                              "(runner.input_missing) should list it",
                              err);
@@ -513,10 +528,8 @@ static enum skiff_status csv_put_number(struct reader_csv *r, struct batch *b,
 {
     struct column *c = &b->columns[t->slot];
     float x;
-    if (t->stats && t->stats->number_form != NUMBER_PLAIN
-            ? !number_read(t->stats->number_form, p, n, &x)
-            : text_f32(p, &x) != p + n)
-        return csv_bad_number(b, t->slot, p, n, err);
+    if (t->stats ? !column_number(t->stats, p, n, &x) : text_f32(p, &x) != p + n)
+        return csv_bad_number(b, t, p, n, err);
     if (t->stats && isfinite(x)) /* others are seen by the rules (rules.h) */
         x = column_scale(t->stats, (double)x);
     if (!c->ragged)
@@ -556,10 +569,8 @@ static enum skiff_status csv_value(struct reader_csv *r, struct batch *b, const 
         return csv_put_number(r, b, t, p, n, err);
     if (t->stats) {
         int64_t id = column_id(t->stats, p, n);
-        if (id < 0 && t->stats->kind != COLUMN_HOUR)
-            return csv_bad_number(b, t->slot, p, n, err);
         if (id < 0)
-            return reader_bad(b->schema, t->slot, "a time", p, n, err);
+            return csv_bad_number(b, t, p, n, err);
         return csv_put_id(r, b, t, id, err);
     }
     if (r->hashed)

@@ -70,6 +70,28 @@ static void add_name(struct buf *names, const char *name)
     csv_quote(names, name, strlen(name), ',');
 }
 
+/* The name of a column, or of what is made from it (data/columns.h). */
+static void add_made(struct buf *names, const char *name, const char *format)
+{
+    struct buf made = BUF_INIT;
+    buf_printf(&made, format, name);
+    add_name(names, made.data);
+    buf_deinit(&made);
+}
+
+/* slot 0: none */
+static void print_made(struct buf *out, int slot, const char *name, const char *format)
+{
+    struct buf names = BUF_INIT;
+    char text[16];
+    if (!slot)
+        return;
+    snprintf(text, sizeof text, "C%d", slot);
+    add_made(&names, name, format);
+    print_slot(out, text, &names);
+    buf_deinit(&names);
+}
+
 static void print_columns(const struct prepare_plan *p, struct buf *out)
 {
     struct buf names = BUF_INIT;
@@ -82,17 +104,14 @@ static void print_columns(const struct prepare_plan *p, struct buf *out)
     buf_reset(&names);
     for (int i = 0; i < l->ncolumns; i++)
         if (p->columns[i].dense >= 0)
-            add_name(&names, l->columns[i].name);
+            add_made(&names, l->columns[i].name, p->columns[i].learn.days ? "days(%s)" : "%s");
     if (p->ndense)
         print_slot(out, "dense_input", &names);
     for (int i = 0; i < l->ncolumns; i++) {
-        char slot[16];
-        if (!p->columns[i].slot)
-            continue;
-        buf_reset(&names);
-        add_name(&names, l->columns[i].name);
-        snprintf(slot, sizeof slot, "C%d", p->columns[i].slot);
-        print_slot(out, slot, &names);
+        const struct prepare_column *c = &p->columns[i];
+        print_made(out, c->hour, l->columns[i].name, "%s");
+        print_made(out, c->weekday, l->columns[i].name, "weekday(%s)");
+        print_made(out, c->slot, l->columns[i].name, c->learn.days ? "days(%s)" : "%s");
     }
     buf_deinit(&names);
 }

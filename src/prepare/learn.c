@@ -75,6 +75,9 @@ enum skiff_status learn_cell(struct learn *l, int column, const char *text, size
         c->missing++;
         return SKIFF_OK;
     }
+    struct timestamp t;
+    if (want->days && timestamp_read(want->time, text, n, &t))
+        learn_number(l, column, (double)t.day);
     if (want->number && number_read(want->form, text, n, &x))
         learn_number(l, column, (double)x);
     return want->values ? value_counts_add(&c->values, text, n, err) : SKIFF_OK;
@@ -99,18 +102,40 @@ static void add_absent(struct learn *l, struct number_sample *s)
         s->max = 0;
 }
 
+/* A column by its own name, or by that of what is made from it. */
+static struct column_stats *add_made(struct columns *out, const struct learn_column *want,
+                                     const char *format, enum column_kind kind)
+{
+    struct buf name = BUF_INIT;
+    buf_printf(&name, format, want->name);
+    struct column_stats *s = columns_add(out, name.data, name.len, kind);
+    buf_deinit(&name);
+    return s;
+}
+
+static void finish_time(struct learn *l, int i, const char *format, enum column_kind kind,
+                        int64_t size, struct columns *out)
+{
+    const struct learn_column *want = &l->config->columns[i];
+    struct column_stats *s = add_made(out, want, format, kind);
+    s->missing = l->columns[i].missing;
+    s->form = want->time;
+    s->size = size;
+}
+
 static void finish_number(struct learn *l, int i, struct columns *out)
 {
     const struct learn_column *want = &l->config->columns[i];
     struct learnt *c = &l->columns[i];
     struct number_sample *n = &c->numbers;
-    struct column_stats *s = columns_add(out, want->name, strlen(want->name), COLUMN_NUMBER);
+    struct column_stats *s = add_made(out, want, want->days ? "days(%s)" : "%s", COLUMN_NUMBER);
     double mean = n->seen ? n->sum / (double)(l->config->absent_is_zero ? l->rows : n->seen) : 0;
     if (l->config->absent_is_zero)
         add_absent(l, n);
     number_sample_sort(n);
     s->missing = c->missing;
     s->number_form = want->form;
+    s->form = want->time;
     s->min = n->min;
     s->max = n->max;
     s->mean = mean;
@@ -152,16 +177,14 @@ void learn_finish(struct learn *l, struct columns *out)
     *out = (struct columns){.rows = l->rows};
     for (int i = 0; i < l->config->ncolumns; i++) {
         const struct learn_column *want = &l->config->columns[i];
-        if (want->number)
+        if (want->number || want->days)
             finish_number(l, i, out);
         if (want->values)
             finish_values(l, i, out);
-        if (want->hour != TIMESTAMP_NONE) {
-            struct column_stats *s = columns_add(out, want->name, strlen(want->name), COLUMN_HOUR);
-            s->missing = l->columns[i].missing;
-            s->form = want->hour;
-            s->size = 25;
-        }
+        if (want->hour)
+            finish_time(l, i, "%s", COLUMN_HOUR, 25, out);
+        if (want->weekday)
+            finish_time(l, i, "weekday(%s)", COLUMN_WEEKDAY, 8, out);
     }
     columns_number_ids(out);
 }

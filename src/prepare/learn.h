@@ -14,7 +14,9 @@ struct learn_column {
     enum number_form form;    /* of the numbers */
     bool buckets;             /* and ids for its buckets */
     bool values;              /* ids for its values */
-    enum timestamp_form hour; /* ids for the hour of the day; TIMESTAMP_NONE: none */
+    enum timestamp_form time; /* of the times; TIMESTAMP_NONE: they are none */
+    bool hour, weekday;       /* ids for the hour of the day, for the day of the week */
+    bool days;                /* knots and ids for the days since 1970 */
 };
 
 #define LEARN_VALUES 262144  /* distinct values of a column; with more the column is hashed */

@@ -16,6 +16,7 @@
 #include "data/svm.h"
 
 #define TIMES 20000
+#define DATES (1u << TIMESTAMP_DMY | 1u << TIMESTAMP_MDY)
 #define COUNTERS ((size_t)8 << 20) /* of all columns together */
 
 const char *const look_marks[LOOK_MARKS] = {"?",    "NA",   "N/A",  "NaN", "nan",
@@ -144,17 +145,17 @@ static void choose_form(struct look_column *c, unsigned sure)
 
 static void add_times(struct look_column *c, const char *p, size_t n)
 {
-    int64_t when, last = 0;
-    int hour;
-    for (int f = 1; f < TIMESTAMP_FORMS; f++)
-        if ((c->times & 1u << f) && timestamp_read((enum timestamp_form)f, p, n, &when, &hour))
-            last = when; /* forms of digits alone give the same number */
-        else
+    struct timestamp t;
+    for (int f = 1; f < TIMESTAMP_FORMS; f++) {
+        if (!(c->times & 1u << f))
+            continue;
+        if (timestamp_read((enum timestamp_form)f, p, n, &t)) {
+            number_sample_add(&c->when[f], (double)t.when);
+        } else {
             c->times &= ~(1u << f);
-    if (c->times)
-        number_sample_add(&c->when, (double)last);
-    else
-        number_sample_deinit(&c->when);
+            number_sample_deinit(&c->when[f]);
+        }
+    }
 }
 
 static enum skiff_status add_cell(struct look *l, struct look_column *c, const char *p, size_t n,
@@ -194,7 +195,8 @@ static void make_columns(struct look *l, int n)
         c->forms = 1u << NUMBER_POINT | 1u << NUMBER_COMMA;
         c->seen.most = most > LOOK_DISTINCT ? LOOK_DISTINCT : most < 4096 ? 4096 : most;
         c->seen.texts = LOOK_VALUES;
-        c->when.most = TIMES;
+        for (int f = 0; f < TIMESTAMP_FORMS; f++)
+            c->when[f].most = TIMES;
     }
 }
 
@@ -330,9 +332,29 @@ static enum skiff_status add_row(struct look *l, struct csv *csv, const struct l
     return add_csv(l, csv, row, err);
 }
 
+/* Orders of day and month that a column of the table must have: a value above 12 says it. */
+static unsigned sure_dates(const struct look *l)
+{
+    unsigned sure = 0;
+    for (int i = 0; i < l->ncolumns; i++)
+        if ((l->columns[i].times & (l->columns[i].times - 1)) == 0 &&
+            l->columns[i].missing < l->rows)
+            sure |= l->columns[i].times & DATES;
+    return sure;
+}
+
+/* Where no value of a column decides, other columns do; else the day stands first. */
+static void choose_dates(struct look_column *c, unsigned sure)
+{
+    bool decided = sure && sure != DATES;
+    if ((c->times & DATES) == DATES && decided)
+        c->times &= sure;
+    c->dates_ambiguous = (c->times & DATES) == DATES;
+}
+
 static void finish(struct look *l)
 {
-    unsigned sure = sure_forms(l);
+    unsigned sure = sure_forms(l), dates = sure_dates(l);
     for (int i = 0; i < l->ncolumns; i++) {
         struct look_column *c = &l->columns[i];
         size_t n;
@@ -345,7 +367,9 @@ static void finish(struct look *l)
                                                         sorted[c->nvalues]->count};
         if (c->whole + c->real + c->text == 0)
             c->times = 0;
-        number_sample_sort(&c->when);
+        choose_dates(c, dates);
+        for (int f = 0; f < TIMESTAMP_FORMS; f++)
+            number_sample_sort(&c->when[f]);
         free(sorted);
         value_counts_deinit(&c->seen);
     }
@@ -416,7 +440,8 @@ void look_deinit(struct look *l)
         for (int k = 0; k < c->nvalues; k++)
             free(c->values[k].text);
         value_counts_deinit(&c->seen);
-        number_sample_deinit(&c->when);
+        for (int f = 0; f < TIMESTAMP_FORMS; f++)
+            number_sample_deinit(&c->when[f]);
         free(c->name);
     }
     free(l->columns);

@@ -59,7 +59,8 @@ struct look_column {
     struct look_numbers as[NUMBER_FORMS]; /* while counting: not of NUMBER_PLAIN */
     unsigned forms;                       /* bit f: all cells can be read in form f */
     struct value_counts seen;
-    struct number_sample when; /* of columns that are times: what timestamp_read gives */
+    struct number_sample when[TIMESTAMP_FORMS]; /* by bits of `times`: seconds since 1970 */
+    bool dates_ambiguous; /* day and month could change places in all of them */
     double last;
 };
 

@@ -19,6 +19,7 @@
 #define NUMBER_SLOTS_MAX 100 /* slots up to which numbers are categories, too: each costs time */
 #define SVM_DENSE_MAX 2048   /* libsvm: indices whose values are learned */
 #define BUCKETS 64
+#define WEEKS_DAYS 14      /* so many days have each weekday twice */
 #define EXACT_WHOLE 0x1p53 /* beyond it a float64 has not every whole number */
 #define CODE_DIGITS 12     /* such long whole numbers may be names, */
 #define CODE_GAP 1e6       /* that lie so far from each other, on average */
@@ -26,7 +27,7 @@
 
 bool prepare_is_feature(enum prepare_role role)
 {
-    return role <= PREPARE_HOUR;
+    return role <= PREPARE_TIME;
 }
 
 /* ---- names ---- */
@@ -296,13 +297,17 @@ static bool is_id(const struct look_column *c)
 static bool is_time(const struct look_column *c)
 {
     enum timestamp_form form = look_time_form(c);
-    return form == TIMESTAMP_ISO || (form != TIMESTAMP_NONE && named_like_time(c->name));
+    return form == TIMESTAMP_ISO || form == TIMESTAMP_DMY || form == TIMESTAMP_MDY ||
+           (form != TIMESTAMP_NONE && named_like_time(c->name));
 }
 
 /* 2014-10-21 says nothing of the hour. */
 static bool has_hours(const struct look_column *c)
 {
-    return look_time_form(c) != TIMESTAMP_ISO || c->longest > strlen("2014-10-21");
+    enum timestamp_form form = look_time_form(c);
+    return form == TIMESTAMP_SECONDS || form == TIMESTAMP_MILLIS ||
+           c->longest > strlen("2014-10-21") || form == TIMESTAMP_YYMMDDHH ||
+           form == TIMESTAMP_YYYYMMDDHH;
 }
 
 static enum prepare_role role_of(const struct look *l, const struct look_column *c)
@@ -314,7 +319,7 @@ static enum prepare_role role_of(const struct look *l, const struct look_column 
     if (c->distinct == 1 && c->missing == 0)
         return PREPARE_CONSTANT;
     if (is_time(c))
-        return has_hours(c) ? PREPARE_HOUR : PREPARE_DAY;
+        return PREPARE_TIME;
     if (is_id(c))
         return PREPARE_ID;
     return is_number(c) && !is_code(c) ? PREPARE_NUMBER : PREPARE_CATEGORY;
@@ -334,11 +339,44 @@ static void learn_number_as(const struct look *l, const struct look_column *c,
     out->buckets = !two && !comes_again;
 }
 
+/* What is made of times: the hour; the weekday, if there are two weeks of them; the days, but not
+ * where they split the rows: later ones lie beyond all that was learnt. */
+static void learn_time_as(const struct look_column *c, bool splits, struct prepare_column *out)
+{
+    enum timestamp_form form = look_time_form(c);
+    const struct number_sample *s = &c->when[form];
+    double days = s->seen ? (s->max - s->min) / TIMESTAMP_DAY : 0;
+    out->learn.time = form;
+    out->learn.hour = has_hours(c);
+    out->learn.weekday = days >= WEEKS_DAYS;
+    out->learn.days = out->learn.buckets = !splits && days >= 2;
+    if (!out->learn.hour && !out->learn.weekday && !out->learn.days)
+        out->role = PREPARE_ORDER;
+}
+
+static void add_time_slots(struct prepare_plan *p, struct prepare_column *c)
+{
+    c->learn.hour &= p->nslots < SLOTS_MAX;
+    if (c->learn.hour)
+        c->hour = ++p->nslots;
+    c->learn.weekday &= p->nslots < SLOTS_MAX;
+    if (c->learn.weekday)
+        c->weekday = ++p->nslots;
+    c->learn.days &= p->nslots < SLOTS_MAX;
+    c->learn.buckets = c->learn.days;
+    if (c->learn.days) {
+        c->slot = ++p->nslots;
+        c->dense = p->ndense++;
+    }
+    if (!c->hour && !c->weekday && !c->slot)
+        c->role = PREPARE_LEFT_OUT;
+}
+
 static void add_slot(struct prepare_plan *p, struct prepare_column *c)
 {
     if (c->learn.number && p->nslots >= NUMBER_SLOTS_MAX)
         c->learn.values = c->learn.buckets = false;
-    if (c->learn.values || c->learn.buckets || c->learn.hour != TIMESTAMP_NONE) {
+    if (c->learn.values || c->learn.buckets) {
         if (p->nslots < SLOTS_MAX)
             c->slot = ++p->nslots;
         else
@@ -350,20 +388,28 @@ static void add_slot(struct prepare_plan *p, struct prepare_column *c)
         c->dense = p->ndense++;
 }
 
+static void choose_roles(struct prepare_plan *p)
+{
+    for (int i = 0; i < p->look->ncolumns; i++) {
+        p->columns[i].dense = -1;
+        p->columns[i].role = i == p->label ? PREPARE_LABEL : role_of(p->look, &p->look->columns[i]);
+    }
+}
+
 static void choose_features(struct prepare_plan *p)
 {
     const struct look *l = p->look;
     for (int i = 0; i < l->ncolumns; i++) {
         struct prepare_column *c = &p->columns[i];
-        c->dense = -1;
-        c->role = i == p->label ? PREPARE_LABEL : role_of(l, &l->columns[i]);
         c->learn.name = l->columns[i].name;
         if (c->role == PREPARE_NUMBER)
             learn_number_as(l, &l->columns[i], &c->learn);
         c->learn.values |= c->role == PREPARE_CATEGORY;
-        if (c->role == PREPARE_HOUR)
-            c->learn.hour = look_time_form(&l->columns[i]);
-        if (prepare_is_feature(c->role))
+        if (c->role == PREPARE_TIME)
+            learn_time_as(&l->columns[i], i == p->time, c);
+        if (c->role == PREPARE_TIME)
+            add_time_slots(p, c);
+        else if (prepare_is_feature(c->role))
             add_slot(p, c);
     }
     /* the networks have one slot of ids at least */
@@ -399,7 +445,7 @@ static int choose_id(const struct prepare_plan *p)
  * that has no finer times. False: all rows are of the same time. */
 static bool time_from(const struct look_column *c, double share, int64_t *out)
 {
-    const struct number_sample *s = &c->when;
+    const struct number_sample *s = &c->when[look_time_form(c)];
     int64_t at = (int64_t)((1 - share) * (double)s->kept);
     if (s->kept < 2 || s->at[0] == s->at[s->kept - 1])
         return false;
@@ -420,13 +466,13 @@ static enum skiff_status choose_split(struct prepare_plan *p, const struct prepa
     if (f->time && csv)
         TRY(find_column(l, f->time, "--time", &p->time, err));
     for (int i = 0; csv && !f->time && f->split != 1 && p->time < 0 && i < l->ncolumns; i++)
-        if (p->columns[i].role == PREPARE_HOUR || p->columns[i].role == PREPARE_DAY)
+        if (p->columns[i].role == PREPARE_TIME)
             p->time = i;
     if (p->time < 0 && f->split == 2)
         return error_set(err, SKIFF_INVALID,
                          "--split time: no column of times was found; --time COLUMN names it "
-                         "(YYMMDDHH, YYYYMMDDHH, 2014-10-21 13:00, seconds or milliseconds since "
-                         "1970)");
+                         "(YYMMDDHH, YYYYMMDDHH, 2014-10-21 13:00, 21/10/2014, seconds or "
+                         "milliseconds since 1970)");
     if (p->time < 0)
         return SKIFF_OK;
     if (look_time_form(&l->columns[p->time]) == TIMESTAMP_NONE)
@@ -445,11 +491,13 @@ static enum skiff_status choose_split(struct prepare_plan *p, const struct prepa
 
 /* ---- libsvm, libffm ---- */
 
-static enum skiff_status plan_svm(struct prepare_plan *p, struct skiff_error *err)
+static enum skiff_status plan_svm(struct prepare_plan *p, const struct prepare_options *f,
+                                  struct skiff_error *err)
 {
     const struct look *l = p->look;
     if (l->tokens == 0)
         return error_set(err, SKIFF_INVALID, "no row has a feature");
+    TRY(choose_split(p, f, err));
     p->columns[0] = (struct prepare_column){.role = PREPARE_LABEL, .dense = -1};
     p->multi_value = true;
     p->nslots = 1;
@@ -477,9 +525,12 @@ static enum skiff_status plan_svm(struct prepare_plan *p, struct skiff_error *er
     return SKIFF_OK;
 }
 
-static enum skiff_status plan_csv(struct prepare_plan *p, struct skiff_error *err)
+static enum skiff_status plan_csv(struct prepare_plan *p, const struct prepare_options *f,
+                                  struct skiff_error *err)
 {
     const struct look *l = p->look;
+    choose_roles(p);
+    TRY(choose_split(p, f, err));
     choose_features(p);
     p->id = choose_id(p);
     if (p->nslots == 0)
@@ -575,11 +626,13 @@ static enum skiff_status plan(struct prepare_plan *p, const struct prepare_optio
     TRY(check_names(l, err));
     TRY(plan_label(p, f, err));
     if (l->form.format == LOOK_CSV)
-        TRY(plan_csv(p, err));
-    else if (l->form.format != LOOK_LINES)
-        TRY(plan_svm(p, err));
+        TRY(plan_csv(p, f, err));
+    else if (l->form.format == LOOK_LINES)
+        TRY(choose_split(p, f, err));
+    else
+        TRY(plan_svm(p, f, err));
     plan_sizes(p, f);
-    return choose_split(p, f, err);
+    return SKIFF_OK;
 }
 
 enum skiff_status prepare_plan_create(const struct prepare_options *flags, const struct look *look,

@@ -15,10 +15,10 @@
 enum prepare_role {
     PREPARE_NUMBER, /* features: */
     PREPARE_CATEGORY,
-    PREPARE_HOUR,
+    PREPARE_TIME,
     PREPARE_LABEL,
-    PREPARE_ID,  /* left out: */
-    PREPARE_DAY, /* times without hours; rows may be split by it */
+    PREPARE_ID,    /* left out: */
+    PREPARE_ORDER, /* times from which nothing is made; rows may be split by it */
     PREPARE_CONSTANT,
     PREPARE_EMPTY,
     PREPARE_UNNAMED,
@@ -28,8 +28,9 @@ enum prepare_role {
 struct prepare_column {
     enum prepare_role role;
     struct learn_column learn;
-    int dense; /* place among the dense columns; -1: none */
-    int slot;  /* 1: C1; 0: none */
+    int dense;         /* place among the dense columns; -1: none */
+    int slot;          /* 1: C1; 0: none */
+    int hour, weekday; /* slots of times; 0: none. days are `dense` and `slot` */
 };
 
 #define PREPARE_MARK "# Written by skiff init" /* how its configs begin */

@@ -163,33 +163,48 @@ static void test_labels(void **state)
 static void timestamp(enum timestamp_form form, const char *text, int64_t want, int want_hour)
 {
     char padded[256] = {0};
-    int64_t when = -1;
-    int hour = -1;
+    struct timestamp t;
     strcpy(padded, text);
-    if (!timestamp_read(form, padded, strlen(text), &when, &hour))
-        when = hour = -1;
-    if (when != want || hour != want_hour)
-        fail_msg("%s: %lld, hour %d", text, (long long)when, hour);
+    if (!timestamp_read(form, padded, strlen(text), &t))
+        t = (struct timestamp){.when = -1, .hour = -1};
+    if (t.when != want || t.hour != want_hour)
+        fail_msg("%s: %lld, hour %d", text, (long long)t.when, t.hour);
 }
+
+#define OCT_21 1413849600 /* 2014-10-21 00:00 UTC, a Tuesday */
 
 static void test_moments(void **state)
 {
-    timestamp(TIMESTAMP_YYMMDDHH, "14102123", 14102123, 23);
+    timestamp(TIMESTAMP_YYMMDDHH, "14102123", OCT_21 + 23 * 3600, 23);
     timestamp(TIMESTAMP_YYMMDDHH, "14102124", -1, -1);
     timestamp(TIMESTAMP_YYMMDDHH, "14132100", -1, -1);
     timestamp(TIMESTAMP_YYMMDDHH, "1410210", -1, -1);
-    timestamp(TIMESTAMP_YYYYMMDDHH, "2014102107", 2014102107, 7);
+    timestamp(TIMESTAMP_YYYYMMDDHH, "2014102107", OCT_21 + 7 * 3600, 7);
     timestamp(TIMESTAMP_YYYYMMDDHH, "1414102107", -1, -1);
-    timestamp(TIMESTAMP_ISO, "2014-10-21", 20141021000000, 0);
-    timestamp(TIMESTAMP_ISO, "2014-10-21T07:15", 20141021071500, 7);
-    timestamp(TIMESTAMP_ISO, "2014/10/21 07:15:30.5Z", 20141021071530, 7);
+    timestamp(TIMESTAMP_ISO, "2014-10-21", OCT_21, 0);
+    timestamp(TIMESTAMP_ISO, "2014-10-21T07:15", OCT_21 + 7 * 3600 + 900, 7);
+    timestamp(TIMESTAMP_ISO, "2014/10/21 07:15:30.5Z", OCT_21 + 7 * 3600 + 930, 7);
+    timestamp(TIMESTAMP_ISO, "2014-10-21T01:00:00+02:00", OCT_21 - 3600, 1);
+    timestamp(TIMESTAMP_ISO, "2014-10-21 23:00:00-0130", OCT_21 + 24 * 3600 + 1800, 23);
     timestamp(TIMESTAMP_ISO, "2014-10/21", -1, -1);
     timestamp(TIMESTAMP_ISO, "2014-10-21x07", -1, -1);
+    timestamp(TIMESTAMP_ISO, "2014-02-30", -1, -1);
+    timestamp(TIMESTAMP_DMY, "21/10/2014", OCT_21, 0);
+    timestamp(TIMESTAMP_DMY, "21.10.14 3:05 PM", OCT_21 + 15 * 3600 + 300, 15);
+    timestamp(TIMESTAMP_MDY, "10/21/2014 12:30 am", OCT_21 + 1800, 0);
+    timestamp(TIMESTAMP_MDY, "21/10/2014", -1, -1);
+    timestamp(TIMESTAMP_DMY, "10/21/2014", -1, -1);
+    timestamp(TIMESTAMP_DMY, "1.2.3", -1, -1);
+    timestamp(TIMESTAMP_DMY, "1/2-2014", -1, -1);
     timestamp(TIMESTAMP_SECONDS, "1414105200", 1414105200, 23);
     timestamp(TIMESTAMP_SECONDS, "12", -1, -1);
-    timestamp(TIMESTAMP_MILLIS, "1414105200999", 1414105200999, 23);
+    timestamp(TIMESTAMP_MILLIS, "1414105200999", 1414105200, 23);
     assert_int_equal(timestamp_form_of("iso", 3), TIMESTAMP_ISO);
     assert_int_equal(timestamp_form_of("ISO", 3), TIMESTAMP_NONE);
+    struct timestamp t = {.day = OCT_21 / TIMESTAMP_DAY};
+    assert_int_equal(timestamp_weekday(&t), 1);
+    t.day = -1; /* 1969-12-31, a Wednesday */
+    assert_int_equal(timestamp_weekday(&t), 2);
 }
 
 /* ---- columns ---- */
@@ -214,7 +229,7 @@ static void test_knots(void **state)
 static const char stats_text[] =
     "skiff-columns 1\n"
     "rows 10\n"
-    "ids 47\n"
+    "ids 58\n"
     "number \"age\" missing=1 min=10 max=50 mean=30 ids=0 size=5 knots "
     "10 20 40\n"
     "values \"a \"\"b\"\"\" missing=2 distinct=3 ids=5 size=4\n"
@@ -223,7 +238,10 @@ static const char stats_text[] =
     "hashed \"ip\" missing=0 distinct=9+ ids=9 size=10\n"
     "hour \"t\" missing=0 form=yymmddhh ids=19 size=25\n"
     "number \"paid\" missing=0 form=comma min=1000 max=3000 mean=2000 ids=44 size=3 knots "
-    "1000 2000\n";
+    "1000 2000\n"
+    "weekday \"weekday(t)\" missing=0 form=dmy ids=47 size=8\n"
+    "number \"days(t)\" missing=0 form=dmy min=16364 max=16366 mean=16365 ids=55 size=3 knots "
+    "16364 16365\n";
 
 static int64_t id_of(const struct columns *c, const char *column, const char *text)
 {
@@ -243,10 +261,17 @@ static void test_columns(void **state)
         fail_msg("%s", err.message);
     columns_print(&c, &again);
     assert_string_equal(again.data, stats_text);
-    assert_int_equal(columns_ids(&c), 47);
+    assert_int_equal(columns_ids(&c), 58);
     assert_int_equal(id_of(&c, "paid", "1.999,90"), 45);
     assert_int_equal(id_of(&c, "paid", "EUR 2.000"), 46);
     assert_int_equal(id_of(&c, "paid", "2,000.5"), -1);
+    assert_int_equal(id_of(&c, "weekday(t)", "21/10/2014"), 49);
+    assert_int_equal(id_of(&c, "weekday(t)", "2014-10-21"), -1);
+    assert_int_equal(id_of(&c, "days(t)", "22/10/2014"), 57);
+    assert_int_equal(id_of(&c, "days(t)", "1.1.1990 10:00"), 56);
+    size_t source_n;
+    assert_memory_equal(column_source(columns_find_number(&c, "days(t)", 7), &source_n), "t", 1);
+    assert_int_equal(source_n, 1);
     const struct column_stats *age = columns_find_number(&c, "age", 3);
     assert_non_null(age);
     assert_true(column_scale(age, 5) == 0 && column_scale(age, 10) == 0);
@@ -381,6 +406,22 @@ static void test_number_forms(void **state)
     look_at(&s, "a;b\n1,234;1.234,5\n2,345;2,5\n");
     assert_true(s.look.columns[0].form == NUMBER_COMMA && !s.look.columns[0].ambiguous);
     assert_true(s.look.columns[0].max == (double)2.345f);
+    look_end(&s);
+}
+
+/* The order of day and month: by a value above 12, by other columns, else it is ambiguous. */
+static void test_date_orders(void **state)
+{
+    struct seen s;
+    look_at(&s, "a;b;c;y\n01/02/2014;03/25/2014;2014-01-05;0\n05/06/2014;01/02/2014;;1\n");
+    assert_int_equal(look_time_form(&s.look.columns[0]), TIMESTAMP_MDY);
+    assert_int_equal(look_time_form(&s.look.columns[1]), TIMESTAMP_MDY);
+    assert_int_equal(look_time_form(&s.look.columns[2]), TIMESTAMP_ISO);
+    assert_false(s.look.columns[0].dates_ambiguous);
+    look_end(&s);
+    look_at(&s, "a;y\n01/02/2014;1\n05/06/2014;0\n");
+    assert_int_equal(look_time_form(&s.look.columns[0]), TIMESTAMP_DMY);
+    assert_true(s.look.columns[0].dates_ambiguous);
     look_end(&s);
 }
 
@@ -525,7 +566,7 @@ static void test_split_time(void **state)
         buf_printf(&text, "1410%02d%02d,%s\n", 21 + i / 24, i % 24, i % 2 ? "yes" : "no");
     look_at(&s, text.data);
     struct split_config config = {
-        .label = 1, .time = 0, .time_form = TIMESTAMP_YYMMDDHH, .from = 14103000};
+        .label = 1, .time = 0, .time_form = TIMESTAMP_YYMMDDHH, .from = OCT_21 + 9 * TIMESTAMP_DAY};
     struct split_report r;
     split_at(&s, &config, &r);
     assert_int_equal(r.train.rows, 216);
@@ -650,23 +691,15 @@ static void test_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_number_forms),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_knots),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_columns_refused),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_look_refused),
-        cmocka_unit_test(test_look),
-        cmocka_unit_test(test_split_random),
-        cmocka_unit_test(test_split_time),
-        cmocka_unit_test(test_split_twin),
-        cmocka_unit_test(test_learn_svm),
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_learn_long_numbers),
+        cmocka_unit_test(test_cells),           cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_number_forms),    cmocka_unit_test(test_date_orders),
+        cmocka_unit_test(test_labels),          cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_knots),           cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_columns_refused), cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_look_refused),    cmocka_unit_test(test_look),
+        cmocka_unit_test(test_split_random),    cmocka_unit_test(test_split_time),
+        cmocka_unit_test(test_split_twin),      cmocka_unit_test(test_learn_svm),
+        cmocka_unit_test(test_samples),         cmocka_unit_test(test_learn_long_numbers),
         cmocka_unit_test(test_svm_indices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,13 +174,12 @@ static bool goes_to_test(const struct split *r, const struct look_row *row)
     const struct split_config *c = r->config;
     const char *text;
     size_t n;
-    int64_t when;
-    int hour;
+    struct timestamp t;
     if (!c->test)
         return false;
     if (c->time >= 0) {
         cell_at(r, row, c->time, &text, &n);
-        return timestamp_read(c->time_form, text, n, &when, &hour) && when >= c->from;
+        return timestamp_read(c->time_form, text, n, &t) && t.when >= c->from;
     }
     uint32_t w[4];
     philox(c->seed, 0, (uint64_t)r->row, w);

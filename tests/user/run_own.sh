@@ -190,6 +190,41 @@ cp dressed.seen log
 says "number (1.234,5), buckets C1" "number (1,234.5), buckets C2"
 check "the form is in the stats" grep -qE '^number "price" missing=0 form=comma ' dressed/columns.stats
 
+# ---- dates: the same model, however they are written ----
+python3 - <<'PY'
+import datetime, random
+rng = random.Random(9)
+names = "iso", "dmy", "mdy", "epoch"
+files = [open(n + ".csv", "w") for n in names]
+for f in files:
+    f.write("signup_date;seen_at;n;bought\n")
+start = datetime.datetime(2023, 1, 1)
+for i in range(2000):
+    seen = start + datetime.timedelta(minutes=30 * i)
+    signup = start - datetime.timedelta(days=rng.randrange(1, 900))
+    y = int(rng.random() < (0.7 if seen.weekday() > 4 else 0.3) - (0.2 if seen.hour < 8 else 0))
+    rest = ";%d;%d\n" % (rng.randrange(9), y)
+    for f, d, t in zip(files, ("%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y"), ("%Y-%m-%dT%H:%M:%SZ", "%d.%m.%Y %H:%M", "%m/%d/%Y %I:%M %p")):
+        f.write(signup.strftime(d) + ";" + seen.strftime(t) + rest)
+    utc = datetime.timezone.utc
+    files[3].write("%d;%d%s" % (signup.replace(tzinfo=utc).timestamp(), seen.replace(tzinfo=utc).timestamp() * 1000, rest))
+PY
+for f in iso dmy mdy epoch; do
+    run 0 init --data $f.csv --out $f --time seen_at
+    cp log $f.seen
+    run 0 train -m $f/config.yaml
+    run 0 predict -m $f/config.yaml --input $f.csv --output $f.txt
+done
+auc=$(auc_of)
+for f in dmy mdy; do check "$f: the same predictions" cmp -s iso.txt $f.txt; done
+cp dmy.seen log
+says "day/month: weekday C1, days, buckets C2" "day/month: hour of the day C3, weekday C4" 'split by time: column "seen_at"'
+cp mdy.seen log
+says "month/day: weekday C1, days, buckets C2"
+cp epoch.seen log
+says "hour of the day C1, weekday C2, days, buckets C3" "hour of the day C4, weekday C5"
+check "columns that are made" grep -qF '"C2 = days(signup_date)"' iso/config.yaml
+
 # ---- mistakes: nothing is left behind ----
 wrong() { # TEXT FLAG...: init fails with it
     local text=$1

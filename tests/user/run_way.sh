@@ -155,12 +155,12 @@ run 1 predict -m sheet/config.yaml -o runner.input_decimal=x
 says "runner.input_decimal"
 says ". or comma"
 
-# ---- days without hours split the rows, and are no feature ----
+# ---- days without hours split the rows, and give the weekday ----
 awk -F, 'NR == 1 { print "date," $0 } NR > 1 { printf "2023-%02d-%02d,%s\n", 1 + NR / 300, 1 + NR % 28, $0 }' few.csv >days.csv
 run 0 init --data days.csv --out days
-check "days" grep -qE '^  date +time .*not used: days without hours$' log
+check "days" grep -qE '^  date +time .*weekday C1$' log
 says 'split by time: column "date"'
-check "days are no slot" bash -c '! grep -q "= date" days/config.yaml'
+check "the date itself is no slot" bash -c '! grep -q "= date" days/config.yaml'
 
 # ---- a folder with a blank in its name; UTF-16 ----
 run 0 init --data few.csv --out "my run"
