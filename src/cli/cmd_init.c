@@ -61,7 +61,7 @@ static const struct option rows[] = {
     {"data", OPTION_TEXT, AT(data), .value = "FILE", .group = "files",
      .help = "read the table from a file, a folder or a pattern; files may be compressed"},
     {"out", OPTION_TEXT, AT(options.out), .value = "DIR",
-     .help = "write config.yaml, train/, test/ and columns.stats to DIR"},
+     .help = "write config.yaml, train/, valid/, test/ and columns.stats to DIR"},
     {"overwrite", OPTION_BOOL, AT(options.overwrite),
      .help = "replace the output of an earlier skiff init in DIR"},
     {"format", OPTION_CHOICE, AT(options.format), .words = formats, .standard = "auto",
@@ -82,7 +82,7 @@ static const struct option rows[] = {
     {"time", OPTION_TEXT, AT(options.time), .value = "COLUMN", .help = "use this column of times",
      .default_text = "detected"},
     {"share", OPTION_REAL, AT(options.share), .low = 0, .high = 1, .value = "X", .standard = "0.1",
-     .help = "set the share of the rows that are for the test"},
+     .help = "set the share of the rows that are for the test, and the same again for validation"},
     {"seed", OPTION_LONG, AT(options.seed), .value = "N", .standard = "1",
      .help = "seed the choice of test rows, and runner.seed of the config"},
     {"model", OPTION_TEXT, AT(options.model), .value = "NAME", .standard = "rank/deepfm",
@@ -95,9 +95,11 @@ const struct command command_init = {
     .usage = "--data FILE [--label COLUMN] [--positive VALUE] --out DIR",
     .text =
         "Inspects a CSV, TSV, libsvm or libffm file and prints what it found: separator, header, "
-        "types, missing values, the label. It splits the rows 9:1 into DIR/train and DIR/test, "
+        "types, missing values, the label. It splits the rows 8:1:1 into DIR/train, DIR/valid and "
+        "DIR/test, "
         "takes quantiles of numbers and the values of categories from the training rows, and "
-        "writes DIR/config.yaml. `skiff train -m DIR/config.yaml`, `skiff infer -m "
+        "writes DIR/config.yaml, which validates after every epoch, stops early and keeps the best "
+        "epoch. `skiff train -m DIR/config.yaml`, `skiff infer -m "
         "DIR/config.yaml` and `skiff predict -m DIR/config.yaml --input NEW` then work at once.",
     .examples =
         "skiff init --data clicks.csv --out job\n"

@@ -280,24 +280,54 @@ static double percent(const struct split_side *s)
     return s->rows ? 100.0 * (double)s->positive / (double)s->rows : 0;
 }
 
+/* With so few rows of a label no figure is sure. */
+static void print_few(const struct split_report *r)
+{
+    int64_t rows = r->train.rows + r->valid.rows + r->test.rows;
+    int64_t positive = r->train.positive + r->valid.positive + r->test.positive;
+    int64_t few = positive < rows - positive ? positive : rows - positive;
+    if (few < PREPARE_FEW)
+        printf("note: only %" PRId64 " rows are %s, %" PRId64
+               " of them in test: AUC and log loss of "
+               "so few are rough\n",
+               few, few == positive ? "positive" : "negative",
+               few == positive ? r->test.positive : r->test.rows - r->test.positive);
+}
+
+static void print_one_class(const char *part, const struct split_side *s)
+{
+    if (s->positive == 0 || s->positive == s->rows)
+        printf(
+            "note: all %s rows have one class: AUC is undefined; take more rows with --share, or "
+            "others with --seed\n",
+            part);
+}
+
 void prepare_show_job(const struct prepare_plan *p, const struct split_report *r, const char *out)
 {
     if (r->unlabelled)
         printf("skipped: %" PRId64 " rows without a label\n", r->unlabelled);
-    printf("train: %" PRId64 " rows, %.2f %% positive; test: %" PRId64
-           " rows, %.2f %% positive (split %s%s%s)\n",
-           r->train.rows, percent(&r->train), r->test.rows, percent(&r->test),
-           p->time >= 0 ? "by time: column \"" : "at random",
+    printf("train: %" PRId64 " rows, %.2f %% positive", r->train.rows, percent(&r->train));
+    if (r->valid.rows)
+        printf("; valid: %" PRId64 " rows, %.2f %%", r->valid.rows, percent(&r->valid));
+    printf("; test: %" PRId64 " rows, %.2f %% (split %s%s%s)\n", r->test.rows, percent(&r->test),
+           p->time >= 0 ? "by time: column \""
+           : p->few     ? "at random, by label"
+                        : "at random",
            p->time >= 0 ? p->look->columns[p->time].name : "", p->time >= 0 ? "\"" : "");
+    print_few(r);
     if (r->twin >= 0)
         printf("note: column \"%s\" determines the label by itself; if its value is not known at "
                "the time of prediction, remove it from the table or from input_columns\n",
                p->look->columns[r->twin].name);
-    if (r->test.positive == 0 || r->test.positive == r->test.rows)
-        printf("note: all test rows have one class: AUC is undefined; take more rows with --share, "
-               "or others with --seed\n");
-    printf("\nwritten: %s/config.yaml, %s/train, %s/test%s%s%s\n", out, out, out,
-           p->learns ? ", " : "", p->learns ? out : "", p->learns ? "/columns.stats" : "");
+    print_one_class("test", &r->test);
+    if (r->valid.rows)
+        print_one_class("valid", &r->valid);
+    printf("\nwritten: %s/config.yaml, %s/train, ", out, out);
+    if (r->valid.rows)
+        printf("%s/valid, ", out);
+    printf("%s/test%s%s%s\n", out, p->learns ? ", " : "", p->learns ? out : "",
+           p->learns ? "/columns.stats" : "");
     const char *quote = strpbrk(out, " \t&;()$`\"*?<>|#!~\\") ? "'" : ""; /* for a shell */
     printf("next:\n  skiff train -m %s%s/config.yaml%s\n  skiff infer -m %s%s/config.yaml%s\n"
            "  skiff predict -m %s%s/config.yaml%s --input NEW --output predictions.txt\n",

@@ -206,7 +206,8 @@ static void print_svm(const struct prepare_plan *p, struct buf *out)
 
 struct prepare_sizes {
     int batch, epochs, threads, dim;
-    bool in_memory;
+    bool in_memory, valid;
+    int patience;
     double rate;
     const char *layers;
 };
@@ -217,10 +218,13 @@ static int64_t table_of(const struct prepare_plan *p, const struct split_report 
     return p->learns ? columns_ids(&r->columns) : svm_table(p);
 }
 
-/* How many times the rows are gone through. Where most ids are rare, networks know them by heart
- * after the first or second time, and become worse; with few rows it takes longer. */
-static int epochs_of(int64_t rows, int64_t ids)
+/* How many times the rows are gone through. With rows to validate on, at most so many: the best one
+ * is kept. Without them: where most ids are rare, networks know them by heart after the first or
+ * second time, and become worse; with few rows it takes longer. */
+static int epochs_of(int64_t rows, int64_t ids, bool valid)
 {
+    if (valid)
+        return rows < 20000 ? 30 : rows < 200000 ? 15 : rows < 2000000 ? 8 : 4;
     bool rare = ids > rows / 20;
     if (rows < 2000)
         return 20;
@@ -242,7 +246,11 @@ static struct prepare_sizes sizes_of(const struct prepare_plan *p, const struct 
                                        : rows < 20000  ? 64
                                        : rows < 200000 ? 128
                                                        : 512,
-                              .epochs = epochs_of(rows, table_of(p, r)),
+                              .epochs = epochs_of(rows, table_of(p, r), r->valid.rows > 0),
+                              .valid = r->valid.rows > 0,
+                              .patience = rows < 20000    ? 3
+                                          : rows < 200000 ? 2
+                                                          : 1,
                               .threads = rows < 500000 || cores < 1 ? 1
                                          : cores > 8                ? 8
                                                                     : (int)cores,
@@ -255,12 +263,30 @@ static struct prepare_sizes sizes_of(const struct prepare_plan *p, const struct 
 
 /* ---- the file ---- */
 
+static void print_epochs(const struct prepare_sizes *s, struct buf *out)
+{
+    buf_printf(out, "  epochs: %d", s->epochs);
+    if (!s->valid) {
+        buf_char(out, '\n');
+        return;
+    }
+    end_line(out, "at most");
+    buf_str(out, "  valid_metric: log_loss");
+    end_line(out, "auc alone does not see whether probabilities are right");
+    buf_printf(out, "  early_stop: %d", s->patience);
+    end_line(out, "ends after so many epochs without a better one on valid");
+    buf_str(out, "  keep_epochs: 1");
+    end_line(out, "on disk: the newest one, and the best one");
+    buf_str(out, "  infer_epoch: best");
+    end_line(out, "of the evaluations on valid; predict takes it, too");
+}
+
 static void print_runner(const struct prepare_plan *p, const struct prepare_options *f,
                          const struct prepare_sizes *s, struct buf *out)
 {
     buf_printf(out,
-               "runner:\n  model: %s\n  train_data_dir: \"train\"\n  test_data_dir: \"test\"\n",
-               f->model);
+               "runner:\n  model: %s\n  train_data_dir: \"train\"\n%s  test_data_dir: \"test\"\n",
+               f->model, s->valid ? "  valid_data_dir: \"valid\"\n" : "");
     if (p->look->form.format == LOOK_CSV)
         print_csv(p, out);
     else
@@ -271,8 +297,8 @@ static void print_runner(const struct prepare_plan *p, const struct prepare_opti
         buf_str(out, "  shuffle: True");
         end_line(out, "before every epoch");
     }
-    buf_printf(out, "  train_batch_size: %d\n  infer_batch_size: 1024\n  epochs: %d\n", s->batch,
-               s->epochs);
+    buf_printf(out, "  train_batch_size: %d\n  infer_batch_size: 1024\n", s->batch);
+    print_epochs(s, out);
     buf_printf(out, "  thread_num: %d", s->threads);
     end_line(out, "1: results are reproducible");
     buf_str(out, "  split_file_list: True");
@@ -320,8 +346,8 @@ void prepare_config_text(const struct prepare_plan *p, const struct prepare_opti
     const char *slash = strrchr(files->paths[0], '/');
     buf_str(out, PREPARE_MARK " for ");
     yaml_text(out, slash ? slash + 1 : files->paths[0]);
-    buf_printf(out, ": %" PRId64 " rows to train, %" PRId64 " to test.\n", r->train.rows,
-               r->test.rows);
+    buf_printf(out, ": %" PRId64 " rows to train, %" PRId64 " to validate, %" PRId64 " to test.\n",
+               r->train.rows, r->valid.rows, r->test.rows);
     buf_str(out, "# You may change every key; docs/reference/configuration.md and "
                  "docs/guide/data.md describe them.\n# train: skiff train -m config.yaml   "
                  "evaluate: skiff infer -m config.yaml\n"

@@ -16,7 +16,7 @@
 
 /* ---- a job ---- */
 
-static const char *const made[] = {"config.yaml", "columns.stats", "train", "test"};
+static const char *const made[] = {"config.yaml", "columns.stats", "train", "valid", "test"};
 
 static void path_in(struct buf *path, const char *out, const char *name)
 {
@@ -130,26 +130,30 @@ static enum skiff_status check_split(const struct split_report *r, struct skiff_
                          "of %" PRId64 " rows, %" PRId64 " are for training and %" PRId64
                          " for the test; both need at least one: change the share of the test "
                          "(--share, default 0.1) or the choice (--seed)",
-                         r->train.rows + r->test.rows, r->train.rows, r->test.rows);
+                         r->train.rows + r->valid.rows + r->test.rows, r->train.rows, r->test.rows);
     return SKIFF_OK;
 }
 
 enum skiff_status prepare_job(struct prepare *r, const struct prepare_options *f,
                               struct split_report *out, struct skiff_error *err)
 {
-    struct buf train = BUF_INIT, test = BUF_INIT;
+    struct buf train = BUF_INIT, valid = BUF_INIT, test = BUF_INIT;
     *out = (struct split_report){0};
     TRY(make_job_folder(f, &r->files, err));
     path_in(&train, f->out, "train");
+    path_in(&valid, f->out, "valid");
     path_in(&test, f->out, "test");
-    enum skiff_status status = prepare_split(r, f, train.data, test.data, out, err);
+    enum skiff_status status = prepare_split(r, f, train.data, valid.data, test.data, out, err);
     if (status == SKIFF_OK)
         status = check_split(out, err);
     if (status == SKIFF_OK)
         status = write_files(&r->plan, f, out, &r->files, err);
     if (status < 0)
         remove_made(f->out);
+    else if (!out->valid.rows)
+        rmdir(valid.data);
     buf_deinit(&train);
+    buf_deinit(&valid);
     buf_deinit(&test);
     return status;
 }
@@ -186,7 +190,7 @@ enum skiff_status prepare_data(struct prepare *r, const struct prepare_options *
     TRY_OUT(make_folder(&folder, f->out, "", err));
     TRY_OUT(make_folder(&train, f->out, "train", err));
     TRY_OUT(make_folder(&valid, f->out, "valid", err));
-    TRY_OUT(prepare_split(r, f, train.data, valid.data, out, err));
+    TRY_OUT(prepare_split(r, f, train.data, NULL, valid.data, out, err));
     TRY_OUT(write_stats(r, out, f->out, err));
 out:
     buf_deinit(&folder);

@@ -255,6 +255,7 @@ static enum skiff_status choose_positive(struct prepare_plan *p, const char *pos
         if (!is_utf8(classes[i].text))
             return error_set(err, SKIFF_FORMAT, "label \"%s\": its values are not UTF-8 text",
                              c->name);
+    p->positives = n <= LOOK_VALUES ? classes[at].count : -1;
     p->positive = mem_strdup_or_die(positive ? positive : classes[at].text);
     if (n == 2)
         p->negative = mem_strdup_or_die(classes[1 - at].text);
@@ -446,7 +447,7 @@ static int choose_id(const struct prepare_plan *p)
 static bool time_from(const struct look_column *c, double share, int64_t *out)
 {
     const struct number_sample *s = &c->when[look_time_form(c)];
-    int64_t at = (int64_t)((1 - share) * (double)s->kept);
+    int64_t at = share < 1 ? (int64_t)((1 - share) * (double)s->kept) : 0;
     if (s->kept < 2 || s->at[0] == s->at[s->kept - 1])
         return false;
     if (at >= s->kept)
@@ -486,6 +487,8 @@ static enum skiff_status choose_split(struct prepare_plan *p, const struct prepa
             return error_set(err, SKIFF_INVALID, "--split time: all rows have the same time");
         p->time = -1;
     }
+    if (p->time >= 0 && !time_from(&l->columns[p->time], 2 * f->share, &p->valid_from))
+        p->valid_from = p->from;
     return SKIFF_OK;
 }
 
@@ -625,6 +628,10 @@ static enum skiff_status plan(struct prepare_plan *p, const struct prepare_optio
                          l->columns[0].name);
     TRY(check_names(l, err));
     TRY(plan_label(p, f, err));
+    if (p->label >= 0 && p->positives >= 0) {
+        int64_t others = l->rows - l->columns[p->label].missing - p->positives;
+        p->few = p->positives < PREPARE_FEW || others < PREPARE_FEW;
+    }
     if (l->form.format == LOOK_CSV)
         TRY(plan_csv(p, f, err));
     else if (l->form.format == LOOK_LINES)

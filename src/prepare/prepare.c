@@ -76,8 +76,8 @@ static int64_t part_bytes(const struct look *l)
 }
 
 enum skiff_status prepare_split(struct prepare *r, const struct prepare_options *f,
-                                const char *train, const char *test, struct split_report *out,
-                                struct skiff_error *err)
+                                const char *train, const char *valid, const char *test,
+                                struct split_report *out, struct skiff_error *err)
 {
     const struct prepare_plan *p = &r->plan;
     struct label_rule rule = {0};
@@ -87,12 +87,15 @@ enum skiff_status prepare_split(struct prepare *r, const struct prepare_options 
                                   .label = p->label,
                                   .rule = &rule,
                                   .train = train,
+                                  .valid = valid,
                                   .test = test,
+                                  .stratify = p->few,
                                   .train_part = part_bytes(p->look),
                                   .share = f->share,
                                   .seed = (uint64_t)f->seed,
                                   .time = p->time,
                                   .from = p->from,
+                                  .valid_from = p->valid_from,
                                   .learn = p->learns ? &p->learn_config : NULL,
                                   .first_index = p->first_index};
     if (p->time >= 0)

@@ -1,8 +1,8 @@
 /* Prepare: from a table of unknown form to files that training reads.
  *
  * prepare_open reads the files and collects statistics of their columns (look.h); plan.c decides
- * from these what each column is for. prepare_job writes the rows to train/ and test/, with a
- * config that trains on them (config_text.c); prepare_data writes them to train/ and valid/.
+ * from these what each column is for. prepare_job writes the rows to train/, valid/ and test/,
+ * with a config that trains on them (config_text.c); prepare_data writes them to train/ and valid/.
  * Threads: one user at a time; callbacks come in the caller's thread. */
 #ifndef PREPARE_PREPARE_H
 #define PREPARE_PREPARE_H
@@ -33,6 +33,7 @@ struct prepare_column {
     int hour, weekday; /* slots of times; 0: none. days are `dense` and `slot` */
 };
 
+#define PREPARE_FEW 200                        /* rows of a label */
 #define PREPARE_MARK "# Written by skiff init" /* how its configs begin */
 
 struct prepare_options {
@@ -58,7 +59,9 @@ struct prepare_plan {
     char *positive, *negative; /* owned; negative NULL: any other text */
     int time;                  /* column by which rows are split; -1: none */
     int id;                    /* column that names the rows in predictions; -1: none */
-    int64_t from;
+    int64_t from, valid_from;  /* split.h */
+    int64_t positives;         /* -1: not known */
+    bool few;                  /* rows of one label are so few that the split is stratified */
     int ndense, nslots;
     bool multi_value; /* libsvm, libffm */
     bool learns;      /* there is something to learn */
@@ -98,9 +101,9 @@ struct prepare {
 enum skiff_status prepare_open(struct prepare *r, const struct prepare_events *events,
                                const struct prepare_options *options, char **names, int n,
                                struct skiff_error *err);
-/* Makes options->out: train/, test/, config.yaml and, if the plan learns, columns.stats. With
- * `overwrite` the output of an earlier run is replaced, which the config's first line tells. What
- * was made is removed after a failure. Deinit out->columns in any case. */
+/* Makes options->out: train/, valid/, test/, config.yaml and, if the plan learns, columns.stats.
+ * With `overwrite` the output of an earlier run is replaced, which the config's first line tells.
+ * What was made is removed after a failure. Deinit out->columns in any case. */
 enum skiff_status prepare_job(struct prepare *r, const struct prepare_options *options,
                               struct split_report *out, struct skiff_error *err);
 /* Makes options->out: train/, valid/ and, if the plan learns, stats. Deinit out->columns in any
@@ -110,10 +113,10 @@ enum skiff_status prepare_data(struct prepare *r, const struct prepare_options *
 void prepare_close(struct prepare *r);
 
 /* ---- between files of this module ---- */
-/* Writes the rows into the folders, which are there. */
+/* Writes the rows into the folders, which are there; valid may be NULL. */
 enum skiff_status prepare_split(struct prepare *r, const struct prepare_options *options,
-                                const char *train, const char *test, struct split_report *out,
-                                struct skiff_error *err);
+                                const char *train, const char *valid, const char *test,
+                                struct split_report *out, struct skiff_error *err);
 /* The text of config.yaml. */
 void prepare_config_text(const struct prepare_plan *p, const struct prepare_options *options,
                          const struct split_report *r, const struct file_list *files,

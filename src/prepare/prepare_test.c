@@ -74,13 +74,20 @@ static void test_a_table_becomes_a_job(void **state)
     assert_int_equal(r.plan.columns[2].role, PREPARE_CATEGORY);
     assert_int_equal(r.plan.columns[3].role, PREPARE_CONSTANT);
     assert_int_equal(prepare_job(&r, &options, &report, &err), SKIFF_OK);
-    assert_int_equal(report.train.rows + report.test.rows, 200);
-    assert_int_equal(report.train.positive + report.test.positive, 50);
+    assert_int_equal(report.train.rows + report.valid.rows + report.test.rows, 200);
+    assert_int_equal(report.train.positive + report.valid.positive + report.test.positive, 50);
+    /* 50 positive rows are few: each part gets its tenth of either label */
+    assert_true(report.test.positive >= 4 && report.test.positive <= 6);
+    assert_true(report.valid.positive >= 4 && report.valid.positive <= 6);
+    assert_true(report.test.rows >= 18 && report.test.rows <= 22);
+    assert_true(report.valid.rows >= 18 && report.valid.rows <= 22);
     columns_deinit(&report.columns);
     snprintf(path, sizeof path, "%s/config.yaml", out);
     assert_int_equal(file_read(path, &text, &err), SKIFF_OK);
     assert_int_equal(strncmp(text.data, PREPARE_MARK, strlen(PREPARE_MARK)), 0);
     assert_non_null(strstr(text.data, "\"dense_input = age\""));
+    assert_non_null(strstr(text.data, "valid_data_dir: \"valid\""));
+    assert_non_null(strstr(text.data, "early_stop: 3"));
     buf_deinit(&text);
     /* what is there is replaced only when that is asked for */
     assert_int_equal(prepare_job(&r, &options, &report, &err), SKIFF_STATE);

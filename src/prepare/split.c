@@ -8,6 +8,7 @@
 #include "prepare/split.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ struct twin {
 struct split {
     const struct split_config *config;
     struct twin *twins; /* csv: of each column */
-    struct split_writer train, test;
+    struct split_writer train, valid, test;
+    int64_t of_label[2]; /* rows so far */
     struct csv csv;
     struct learn *learn;
     struct buf header, cells; /* cells: those of the row, each with a pad behind it */
@@ -169,21 +171,43 @@ static int find_twin(const struct split *r)
     return -1;
 }
 
-static bool goes_to_test(const struct split *r, const struct look_row *row)
+#define GOLDEN 0.6180339887498949 /* steps of it, modulo 1, fill an interval evenly */
+
+/* Where in 0 .. 1 a row lies by chance: up to `share` it is for test, up to twice that for valid.
+ * Stratified, the rows of each label fill the interval evenly. */
+static double chance_of(struct split *r, bool positive)
+{
+    uint32_t w[4];
+    if (r->config->stratify) {
+        philox(r->config->seed, 1 + positive, 0, w);
+        double at = (double)r->of_label[positive]++ * GOLDEN + w[0] * 0x1p-32;
+        return at - floor(at);
+    }
+    philox(r->config->seed, 0, (uint64_t)r->row, w);
+    return (w[0] + 0.5) * 0x1p-32;
+}
+
+static struct split_writer *side_of(struct split *r, const struct look_row *row, bool positive)
 {
     const struct split_config *c = r->config;
     const char *text;
     size_t n;
     struct timestamp t;
     if (!c->test)
-        return false;
-    if (c->time >= 0) {
+        return &r->train;
+    double chance = chance_of(r, positive);
+    bool by_time = c->time >= 0;
+    if (by_time) {
         cell_at(r, row, c->time, &text, &n);
-        return timestamp_read(c->time_form, text, n, &t) && t.when >= c->from;
+        bool known = timestamp_read(c->time_form, text, n, &t);
+        if (known && t.when >= c->from)
+            return &r->test;
+        if (c->valid && c->valid_from < c->from)
+            return known && t.when >= c->valid_from ? &r->valid : &r->train;
     }
-    uint32_t w[4];
-    philox(c->seed, 0, (uint64_t)r->row, w);
-    return (w[0] + 0.5) * 0x1p-32 < c->share;
+    if (!by_time && chance < c->share)
+        return &r->test;
+    return c->valid && chance >= c->share && chance < 2 * c->share ? &r->valid : &r->train;
 }
 
 /* Checks the tokens; `learn`: and learns from them. */
@@ -256,8 +280,9 @@ static enum skiff_status take_row(struct split *r, const struct look_row *row,
     }
     if (r->config->form.format == LOOK_CSV)
         seek_twins(r, positive);
-    if (goes_to_test(r, row))
-        return write_row(r, &r->test, row, positive, err);
+    struct split_writer *side = side_of(r, row, positive);
+    if (side != &r->train)
+        return write_row(r, side, row, positive, err);
     if (r->learn)
         TRY(learn_row_of(r, row, err));
     return write_row(r, &r->train, row, positive, err);
@@ -286,6 +311,7 @@ enum skiff_status split_run(const struct split_config *config, struct split_repo
         .twins = mem_alloc_or_die(((size_t)config->ncolumns + 1) * sizeof *r.twins),
         .train = {.folder = config->train,
                   .part_bytes = config->train_part ? config->train_part : SPLIT_PART_BYTES},
+        .valid = {.folder = config->valid, .part_bytes = SPLIT_PART_BYTES},
         .test = {.folder = config->test, .part_bytes = SPLIT_PART_BYTES},
         .csv = {.separator = config->form.separator, .decimal_comma = config->form.decimal_comma},
         .learn = config->learn ? learn_create(config->learn) : NULL,
@@ -294,8 +320,10 @@ enum skiff_status split_run(const struct split_config *config, struct split_repo
     enum skiff_status status;
     TRY_OUT(split_all(&r, err));
     TRY_OUT(close_side(&r.train, err));
+    TRY_OUT(close_side(&r.valid, err));
     TRY_OUT(close_side(&r.test, err));
     *out = (struct split_report){.train = r.train.count,
+                                 .valid = r.valid.count,
                                  .test = r.test.count,
                                  .bad = r.bad,
                                  .unlabelled = r.unlabelled,
@@ -304,6 +332,7 @@ enum skiff_status split_run(const struct split_config *config, struct split_repo
         learn_finish(r.learn, &out->columns);
 out:
     close_side(&r.train, NULL);
+    close_side(&r.valid, NULL);
     close_side(&r.test, NULL);
     csv_deinit(&r.csv);
     learn_destroy(r.learn);

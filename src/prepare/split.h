@@ -1,4 +1,4 @@
-/* Split: the rows of a table to two folders, as they are, and what is learnt from the first.
+/* Split: the rows of a table to two or three folders, and what is learnt from the first.
  *
  * CSV files keep their header line; a folder gets a new file every so many bytes. A row goes to
  * test by its number and the seed, so that the same rows always go the same way; or by its time.
@@ -18,13 +18,17 @@ struct split_config {
     int label;    /* column; libsvm and libffm: 0, the first word; -1: none */
     const struct label_rule *rule;
     const char *train, *test; /* folders that are there; test NULL: all rows go to train */
+    const char *valid;        /* the same, as many rows as test; NULL: none */
+    bool stratify;            /* each part gets its share of either label */
     int64_t train_part;       /* bytes of a file of train, so that workers can share them out; 0:
                                  SPLIT_PART_BYTES */
     double share;             /* of the rows that go to test */
     uint64_t seed;
     int time; /* column; -1: by text */
     enum timestamp_form time_form;
-    int64_t from;                     /* rows of this time and later go to test */
+    int64_t from;                     /* rows of this time and later go to test, */
+    int64_t valid_from;               /* others of this time and later to valid; as `from`: random
+                                         ones */
     const struct learn_config *learn; /* csv: a column each; libsvm: by index; NULL: nothing */
     int64_t first_index;              /* libsvm: of learn's first column */
 };
@@ -34,7 +38,7 @@ struct split_side {
 };
 
 struct split_report {
-    struct split_side train, test;
+    struct split_side train, valid, test;
     int64_t bad, unlabelled;
     int twin;               /* csv: a column that gives the label away by itself; -1: none */
     struct columns columns; /* the caller's (columns_deinit) */

@@ -24,7 +24,7 @@ way() {
     cp "$dir/config.yaml" "$dir/config.before"
     run 0 train -m "$dir/config.yaml"
     run 0 infer -m "$dir/config.yaml"
-    auc=$(awk '$1 ~ /^[0-9]+$/ { auc = $5 } END { print auc }' log)
+    auc=$(awk '$1 ~ /^[0-9]+\*?$/ { auc = $5 } END { print auc }' log)
     run 0 predict -m "$dir/config.yaml" --output "$dir/p"
     check "$dir: the config is as init wrote it" cmp -s "$dir/config.yaml" "$dir/config.before"
     cat "$dir"/test/part-* | bash -c "$labels" >"$dir/labels"
