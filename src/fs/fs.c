@@ -246,17 +246,6 @@ enum skiff_status fs_glob(const struct fs_settings *s, const char *pattern, stru
     return status;
 }
 
-enum skiff_status fs_remove_matching(const struct fs_settings *s, const char *pattern,
-                                     struct skiff_error *err)
-{
-    struct fs_list found = {0};
-    enum skiff_status status = fs_glob(s, pattern, &found, err);
-    for (int i = 0; status == SKIFF_OK && i < found.count; i++)
-        status = fs_remove(s, found.entries[i].path, err);
-    fs_list_deinit(&found);
-    return status;
-}
-
 /* ---- writing: to a local temporary file first ---- */
 
 struct fs_writer {

@@ -154,9 +154,6 @@ enum skiff_status fs_replace(const struct fs_settings *s, const char *from, cons
 bool fs_rename_is_atomic(const struct fs_settings *s, const char *path);
 /* Removes a path with all its contents; OK when it does not exist. */
 enum skiff_status fs_remove(const struct fs_settings *s, const char *path, struct skiff_error *err);
-/* The same for all paths that match a pattern (fs_glob): "s3://b/model/0/part-*". */
-enum skiff_status fs_remove_matching(const struct fs_settings *s, const char *pattern,
-                                     struct skiff_error *err);
 /* Copies a file, or a folder with everything below it, between any file systems: `to` is the new
  * path of `from`. Replaces existing files. `last` (may be NULL) names a file directly in the folder
  * that is copied after all others: where it exists, the copy is complete. */
@@ -208,16 +205,6 @@ static inline void fs_close(struct fs_reader *r)
 /* Downloads a file into an unnamed local file (in TMPDIR); *out_fd is at its start. */
 enum skiff_status fs_fetch(const struct fs_settings *s, const char *path, const atomic_bool *stop,
                            int *out_fd, struct skiff_error *err);
-
-/* Lines of a text, of any length, one after the other. */
-struct fs_lines;
-enum skiff_status fs_lines_open(const struct fs_settings *s, const char *path,
-                                const atomic_bool *stop, struct fs_lines **out,
-                                struct skiff_error *err);
-/* *line without its end (\n or \r\n), NUL behind it, until the next call; NULL: that was all. */
-enum skiff_status fs_lines_next(struct fs_lines *l, const char **line, size_t *len,
-                                struct skiff_error *err);
-void fs_lines_close(struct fs_lines *l); /* NULL is fine */
 
 /* ---- writing: nothing is visible before the commit ---- */
 

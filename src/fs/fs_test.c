@@ -132,45 +132,14 @@ static void test_this_machine(void **state)
     assert_int_equal(fs_remove(NULL, folder, &err), SKIFF_OK);
 }
 
-static void test_lines(void **state)
-{
-    char folder[] = "/tmp/fs_test.XXXXXX", path[64];
-    struct fs_lines *l;
-    struct skiff_error err;
-    struct buf text = BUF_INIT;
-    const char *line;
-    size_t len;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/a/b/text", folder); /* folders are made */
-    for (int i = 0; i < 200000; i++)
-        buf_char(&text, 'x');
-    buf_str(&text, "\r\n\nlast");
-    write_file(path, text.data);
-    assert_int_equal(fs_lines_open(NULL, path, NULL, &l, &err), SKIFF_OK);
-    assert_int_equal(fs_lines_next(l, &line, &len, &err), SKIFF_OK);
-    assert_int_equal(len, 200000); /* longer than a block */
-    assert_true(line[199999] == 'x' && !line[200000]);
-    assert_int_equal(fs_lines_next(l, &line, &len, &err), SKIFF_OK);
-    assert_true(line && len == 0);
-    assert_int_equal(fs_lines_next(l, &line, &len, &err), SKIFF_OK);
-    assert_string_equal(line, "last");
-    assert_int_equal(fs_lines_next(l, &line, &len, &err), SKIFF_OK);
-    assert_null(line);
-    fs_lines_close(l);
-    buf_deinit(&text);
-    assert_int_equal(fs_lines_open(NULL, folder, NULL, &l, &err), SKIFF_IO);
-    assert_int_equal(fs_remove(NULL, folder, &err), SKIFF_OK);
-}
-
 static void test_replacing(void **state)
 {
-    char folder[] = "/tmp/fs_test.XXXXXX", a[64], b[64], pattern[64];
+    char folder[] = "/tmp/fs_test.XXXXXX", a[64], b[64];
     struct skiff_error err;
     struct fs_list l = {0};
     assert_non_null(mkdtemp(folder));
     snprintf(a, sizeof a, "%s/part-0", folder);
     snprintf(b, sizeof b, "%s/part-1", folder);
-    snprintf(pattern, sizeof pattern, "%s/part-*", folder);
     write_file(a, "one");
     write_file(b, "older");
     assert_int_equal(fs_rename(NULL, a, b, &err), SKIFF_STATE);
@@ -180,18 +149,14 @@ static void test_replacing(void **state)
     assert_int_equal(l.count, 1);
     assert_int_equal(l.entries[0].stat.size, 3);
     fs_list_deinit(&l);
-    assert_int_equal(fs_remove_matching(NULL, pattern, &err), SKIFF_OK);
-    assert_int_equal(fs_list(NULL, folder, &l, &err), SKIFF_OK);
-    assert_int_equal(l.count, 0);
-    fs_list_deinit(&l);
     assert_int_equal(fs_remove(NULL, folder, &err), SKIFF_OK);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),   cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_paths), cmocka_unit_test(test_settings),
         cmocka_unit_test(test_answers), cmocka_unit_test(test_this_machine),
-        cmocka_unit_test(test_lines),   cmocka_unit_test(test_replacing)};
+        cmocka_unit_test(test_replacing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
