@@ -54,6 +54,12 @@ struct epochs_save {
     int nfeeds, ntargets;
     const struct save_attempts *attempts; /* NULL: one */
 };
+/* Providers of a job's small parts (save/sources.h); user: the fleet.
+ *   members: {workers: 2, servers: 2, saved_by: 0, endpoints: "..."}
+ *   rpc: {meetings: 2000, saves: 3} */
+struct save;
+enum skiff_status epochs_write_members(void *user, struct save *s, struct skiff_error *err);
+enum skiff_status epochs_write_rpc(void *user, struct save *s, struct skiff_error *err);
 /* Persistables, program for inference and what they are, in place at one instant. */
 enum skiff_status epochs_save(struct skiff_fleet *f, struct skiff_scope *scope,
                               const struct epochs_save *what, struct skiff_error *err);

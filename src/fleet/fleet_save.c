@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "io/io.h"
 #include "fleet/collect.h"
-#include "save/save.h"
+#include "save/sources.h"
 
 /* ---- files ---- */
 
@@ -147,13 +147,16 @@ static enum skiff_status save_tagged(struct skiff_fleet *f, struct session *sess
                                      const struct fleet_saving *what, struct skiff_error *err)
 {
     struct collected all = {.what = what};
-    struct save_source source = {write_all, &all};
+    struct save_source sources[] = {{write_all, &all},
+                                    {save_write_position, (void *)what->note},
+                                    {epochs_write_members, f},
+                                    {epochs_write_rpc, f}};
     TRY(collect_init(&all.from, session, f->split, scope, tag, err));
     enum skiff_status status = save_write(&(struct save_plan){.path = what->dir,
                                                               .layout = SAVE_LAYOUT_FOLDER,
                                                               .info = what->note,
-                                                              .sources = &source,
-                                                              .nsources = 1,
+                                                              .sources = sources,
+                                                              .nsources = what->note ? 4 : 1,
                                                               .attempts = what->attempts},
                                           err);
     collect_deinit(&all.from);

@@ -33,12 +33,20 @@ static enum skiff_status open_prefix(struct save *s, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+static void add_notes(struct save *s)
+{
+    struct buf *to = &s->files.contents.notes;
+    if (s->small.notes.len)
+        buf_add(to, s->small.notes.data, s->small.notes.len);
+}
+
 static enum skiff_status commit_files(struct save *s, struct skiff_error *err)
 {
     if (s->info) {
         model_writer_describe(&s->files, s->info);
         model_writer_replace(&s->files, SAVE_OLD_STATE); /* the manifest says it now */
     }
+    add_notes(s);
     s->opened = false;
     return model_writer_commit(&s->files, err);
 }
@@ -63,6 +71,7 @@ static enum skiff_status commit_tables(struct save *s, struct skiff_error *err)
     if (s->info) {
         TRY(model_writer_open(&s->files, s->folder.path, err));
         model_writer_describe(&s->files, s->info);
+        add_notes(s);
         TRY(model_writer_commit(&s->files, err));
     }
     return save_retry(&placing, err);
@@ -88,8 +97,14 @@ static const struct layout_writer *writer_of(enum save_layout layout)
 
 /* ---- a save ---- */
 
+void save_add_note(struct save *s, const char *name, const char *text)
+{
+    manifest_note(&s->small, name, text);
+}
+
 void save_abort(struct save *s)
 {
+    manifest_deinit(&s->small);
     if (s->opened)
         model_writer_close(&s->files);
     folder_save_close(&s->folder);

@@ -25,6 +25,7 @@ struct save {
     struct model_writer files; /* of this process */
     struct folder_save folder; /* with tables: what all processes write below */
     bool opened;               /* files are */
+    struct manifest small;     /* parts without a file */
     const struct model_info *info;
 };
 
@@ -35,6 +36,8 @@ enum skiff_status save_begin(struct save *s, const char *path, enum save_layout 
 /* The model is an epoch: the manifest says which one, and files of earlier saves go. Borrowed until
  * the commit. */
 void save_describe(struct save *s, const struct model_info *info);
+/* A small part, such as the position in the data: a line of the manifest (manifest_note). */
+void save_add_note(struct save *s, const char *name, const char *text);
 /* Removes what was written; of a save that has not begun: nothing. */
 void save_abort(struct save *s);
 /* Commits when status is OK, else removes what was written; returns the resulting status. The save

@@ -1,6 +1,6 @@
 /* Writing and parsing the manifest's text (manifest.h). The last line is a checksum of the lines
- * before it, checked before anything else is believed. Unknown lines are skipped, so that a newer
- * Skiff may add some. */
+ * before it, checked before anything else is believed. Lines without a meaning here are kept as notes:
+ * small parts of a save, which a newer Skiff may add to. */
 #include "store/manifest.h"
 
 #include <ctype.h>
@@ -25,6 +25,7 @@ void manifest_deinit(struct manifest *m)
         free(m->files[i]);
     }
     free(m->files);
+    buf_deinit(&m->notes);
     str_map_deinit(&m->by_name);
     *m = (struct manifest)MANIFEST_INIT;
 }
@@ -62,6 +63,39 @@ void manifest_drop(struct manifest *m, const char *name)
         }
     }
     m->n = kept;
+}
+
+/* The line of a name in the notes; NULL: none. */
+static char *note_line(const struct manifest *m, const char *name)
+{
+    size_t n = strlen(name);
+    for (char *line = m->notes.data; line && *line; line = strchr(line, '\n') + 1)
+        if (!strncmp(line, name, n) && !strncmp(line + n, ": ", 2))
+            return line;
+    return NULL;
+}
+
+void manifest_note(struct manifest *m, const char *name, const char *text)
+{
+    char *line = note_line(m, name);
+    if (line) {
+        size_t n = strcspn(line, "\n") + 1;
+        memmove(line, line + n, strlen(line + n) + 1);
+        m->notes.len -= n;
+    }
+    buf_printf(&m->notes, "%s: %s\n", name, text);
+}
+
+char *manifest_note_find(const struct manifest *m, const char *name)
+{
+    const char *line = note_line(m, name);
+    if (!line)
+        return NULL;
+    line += strlen(name) + 2;
+    size_t n = strcspn(line, "\n");
+    char *text = mem_alloc_or_die(n + 1);
+    memcpy(text, line, n);
+    return text;
 }
 
 bool manifest_named(const char *name)
@@ -145,6 +179,8 @@ void manifest_encode(const struct manifest *m, struct buf *out)
                "this file.\nskiff_manifest: 1\ntime: %s.%03dZ\nsave: %016llx\n",
                when, (int)(now.tv_nsec / 1000000), (unsigned long long)rng_entropy());
     record_print(out, &m->note);
+    if (m->notes.len)
+        buf_str(out, m->notes.data);
     buf_str(out, "files:\n");
     for (int i = 0; i < m->n; i++) {
         buf_str(out, "  ");
@@ -251,6 +287,9 @@ static void record_take(const char *line, struct manifest *m)
         note->steps = strtoll(p, NULL, 10);
     } else if (word_take(&p, "samples: ")) {
         note->samples = strtoll(p, NULL, 10);
+    } else if (isalpha((unsigned char)*p) && strncmp(p, "files:", 6) != 0 &&
+               strncmp(p, "skiff_manifest:", 15) != 0) {
+        buf_printf(&m->notes, "%.*s\n", (int)strcspn(p, "\n"), p);
     }
 }
 

@@ -10,6 +10,7 @@
  *   complete: True          }
  *   steps: 1200             }
  *   samples: 120000         }
+ *   position: {batches: 9}  small parts of the save (manifest_note), a line each
  *   files:
  *     "fc_0.w_0": {bytes: 1234, xxh3: "0123456789abcdef"}
  *   whole: "fedcba9876543210"    XXH3 of all bytes above
@@ -45,6 +46,7 @@ struct manifest_file {
 
 struct manifest {
     struct model_info note;
+    struct buf notes;             /* lines "name: text" */
     uint64_t save;                /* as read; a new manifest gets its own */
     struct manifest_file **files; /* owned; entries do not move */
     int n, cap;
@@ -62,6 +64,11 @@ struct manifest_file *manifest_add(struct manifest *m, const char *name);
 struct manifest_file *manifest_find(const struct manifest *m, const char *name); /* or NULL */
 void manifest_drop(struct manifest *m, const char *name);
 
+/* A small part of the save that has no file: a name of letters, and a text without a line end.
+ * Replaces the part of that name. */
+void manifest_note(struct manifest *m, const char *name, const char *text);
+/* The text; caller's. NULL: there is none. */
+char *manifest_note_find(const struct manifest *m, const char *name);
 void manifest_encode(const struct manifest *m, struct buf *out);
 /* `what` names the file in messages. Refuses names that lead out of the folder. */
 enum skiff_status manifest_decode(const char *text, size_t n, const char *what,

@@ -52,6 +52,32 @@ static void round_trip(void **state)
     buf_deinit(&text);
 }
 
+/* Small parts are lines; those of a newer version are kept, too. */
+static void notes(void **state)
+{
+    struct manifest m = MANIFEST_INIT, back = MANIFEST_INIT;
+    struct buf text = BUF_INIT;
+    fill(&m);
+    manifest_note(&m, "position", "{epoch: 1}");
+    manifest_note(&m, "members", "{workers: 2}");
+    manifest_note(&m, "position", "{epoch: 2, text: \"a: b\"}");
+    manifest_encode(&m, &text);
+    assert_int_equal(manifest_decode(text.data, text.len, "m", &back, NULL), SKIFF_OK);
+    char *position = manifest_note_find(&back, "position");
+    char *members = manifest_note_find(&back, "members");
+    assert_string_equal(position, "{epoch: 2, text: \"a: b\"}");
+    assert_string_equal(members, "{workers: 2}");
+    assert_null(manifest_note_find(&back, "posit"));
+    assert_null(manifest_note_find(&back, "run"));
+    assert_int_equal(back.notes.len, m.notes.len);
+    assert_int_equal(back.n, m.n);
+    free(position);
+    free(members);
+    manifest_deinit(&m);
+    manifest_deinit(&back);
+    buf_deinit(&text);
+}
+
 /* Cut anywhere, or one bit other: found. */
 static void damage(void **state)
 {
@@ -159,8 +185,8 @@ static void named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip), cmocka_unit_test(damage), cmocka_unit_test(hostile),
-        cmocka_unit_test(many_files), cmocka_unit_test(named),
+        cmocka_unit_test(round_trip), cmocka_unit_test(notes),      cmocka_unit_test(damage),
+        cmocka_unit_test(hostile),    cmocka_unit_test(many_files), cmocka_unit_test(named),
     };
     return cmocka_run_group_tests(tests, NULL, temp_remove);
 }

@@ -279,8 +279,11 @@ static void manifest_merge(struct model_writer *w, const struct manifest *old)
             kept = true;
         }
     }
-    if (kept && !w->contents.note.known)
+    if (kept && !w->contents.note.known) {
         w->contents.note = old->note;
+        if (!w->contents.notes.len && old->notes.len)
+            buf_str(&w->contents.notes, old->notes.data);
+    }
 }
 
 /* Removes what this save replaces from other manifests in the folder. */

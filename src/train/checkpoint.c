@@ -15,6 +15,7 @@
 #include "passes/prune.h"
 #include "save/epochs.h"
 #include "save/runs.h"
+#include "save/sources.h"
 #include "store/file.h"
 #include "task/saved_tables.h"
 
@@ -81,14 +82,15 @@ enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const c
                                      const struct save_attempts *attempts, struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
-    struct save_source sources[] = {{write_inference, j}, {write_state, j}};
+    struct save_source sources[] = {
+        {write_inference, j}, {write_state, j}, {save_write_position, (void *)note}};
     bool inference = config_bool(j->config, KEY_RUNNER_USE_INFERENCE);
     buf_printf(&path, "%s/%s", folder, name);
     enum skiff_status status = save_write(&(struct save_plan){.path = path.data,
                                                               .layout = SAVE_LAYOUT_FOLDER,
                                                               .info = note,
                                                               .sources = sources + !inference,
-                                                              .nsources = 1 + inference,
+                                                              .nsources = 2 + inference,
                                                               .attempts = attempts},
                                           err);
     buf_deinit(&path);

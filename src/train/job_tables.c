@@ -18,7 +18,7 @@
 #include "save/contents.h"
 #include "store/file.h"
 #include "store/folder_save.h"
-#include "save/save.h"
+#include "save/sources.h"
 
 #define ASK_SECONDS 2
 
@@ -186,11 +186,15 @@ static enum skiff_status save(struct tables_saving *w, const char *dir,
                               const struct model_info *note, const struct save_attempts *attempts,
                               struct skiff_error *err)
 {
+    struct save_source sources[] = {{write_model, w},
+                                    {save_write_position, (void *)note},
+                                    {epochs_write_members, w->job->fleet},
+                                    {epochs_write_rpc, w->job->fleet}};
     return save_write(&(struct save_plan){.path = dir,
                                           .layout = SAVE_LAYOUT_TABLES,
                                           .info = note,
-                                          .sources = &(struct save_source){write_model, w},
-                                          .nsources = 1,
+                                          .sources = sources,
+                                          .nsources = note ? 4 : 1,
                                           .attempts = attempts},
                       err);
 }

@@ -1,0 +1,15 @@
+/* Providers of small parts that have no file: what a job needs to count every sample once when it
+ * resumes or heals. They are lines of the manifest, of the same instant as the values.
+ *
+ *   position: {epoch: 3, batches: 12, samples: 1200, complete: True}
+ *
+ * Those of a job, members and rpc, are the fleet's (fleet/epochs.h). */
+#ifndef SAVE_SOURCES_H
+#define SAVE_SOURCES_H
+
+#include "save/save.h"
+
+/* user: struct model_info. */
+enum skiff_status save_write_position(void *user, struct save *s, struct skiff_error *err);
+
+#endif
