@@ -1,6 +1,6 @@
 /* Writing and parsing the manifest's text (manifest.h). The last line is a checksum of the lines
- * before it, checked before anything else is believed. Lines without a meaning here are kept as notes:
- * small parts of a save, which a newer Skiff may add to. */
+ * before it, checked before anything else is believed. Lines without a meaning here are kept as
+ * notes: small parts of a save, to which a newer Skiff may add some. */
 #include "store/manifest.h"
 
 #include <ctype.h>
