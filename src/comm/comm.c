@@ -102,11 +102,13 @@ static void list_recvs(struct comm *c)
     }
 }
 
-void comm_pulls(struct comm *c, struct session_pull *out)
+static void make_pulls(struct comm *c)
 {
+    free(c->pulls);
+    c->pulls = mem_alloc_or_die((size_t)(c->nrecvs + 1) * sizeof *c->pulls);
     for (int i = 0; i < c->nrecvs; i++)
-        out[i] = (struct session_pull){.from = c->recvs[i].slices,
-                                       .out = scope_var(c->scope, c->recvs[i].origin)};
+        c->pulls[i] = (struct session_pull){.from = c->recvs[i].slices,
+                                            .out = scope_var(c->scope, c->recvs[i].origin)};
 }
 
 /* ---- numbers ---- */
@@ -328,6 +330,7 @@ enum skiff_status comm_start(struct job *j, struct skiff_scope *scope, struct sk
     if (status == SKIFF_OK && !atomic_load(&c->running)) {
         scope_destroy(c->scope);
         c->scope = scope_ref(scope);
+        make_pulls(c);
         if (c->mode->start)
             status = c->mode->start(c, err);
         if (status == SKIFF_OK)
@@ -488,6 +491,7 @@ void comm_job_destroy(struct job *j)
     for (int i = 0; i < c->nrecvs; i++)
         comm_var_deinit(&c->recvs[i]);
     free(c->recvs);
+    free(c->pulls);
     tables_destroy(c);
     job_plan_unref(c->options.plan);
     job_plan_unref(c->options.own);

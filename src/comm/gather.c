@@ -26,6 +26,7 @@ void gather_deinit(struct gather *g)
         free(v);
     }
     free(g->vars);
+    free(g->pushes);
     slots_destroy(g->slots);
     pthread_cond_destroy(&g->changed);
     pthread_mutex_destroy(&g->lock);
@@ -41,6 +42,7 @@ static enum skiff_status add_var(struct gather *g, const struct session *s,
     v->merge_add = merge_add;
     pthread_mutex_init(&v->lock, NULL);
     g->vars = mem_grow_or_die(g->vars, (size_t)(g->nvars + 1) * sizeof(struct gather_var *));
+    g->pushes = mem_grow_or_die(g->pushes, (size_t)(g->nvars + 1) * sizeof *g->pushes);
     g->vars[g->nvars++] = *out = v;
     return s ? comm_bind(s, &v->var, PS_PUSH_DENSE | PS_PUSH_ROWS, err) : SKIFF_OK;
 }
@@ -115,22 +117,20 @@ static enum skiff_status gather_run(struct gather *g, struct comm *c, gather_exc
                                     struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct session_push *pushes = mem_alloc_or_die((size_t)(g->nvars + 1) * sizeof *pushes);
     int n = 0;
     for (int i = 0; i < g->nvars; i++) {
         struct gather_var *v = g->vars[i];
         if (!v->n)
             continue;
-        TRY_OUT(finish(v, &pushes[n++], err));
+        TRY_OUT(finish(v, &g->pushes[n++], err));
     }
-    TRY_OUT(exchange(c, pushes, n, err));
+    TRY_OUT(exchange(c, g->pushes, n, err));
     if (!g->slots && c && c->session)
         make_slots(g, c);
 out:
     for (int i = 0; i < g->nvars; i++)
         g->vars[i]->n = 0;
     g->begun = false;
-    free(pushes);
     return status;
 }
 

@@ -64,9 +64,10 @@ struct comm {
     struct skiff_scope *scope; /* a reference, from start on */
     struct comm_var *recvs;    /* parameters that trainers hold; direct: slices, one by one */
     int nrecvs;
-    struct comm_table *tables; /* that were looked up; grows under lock, entries stay */
-    struct metrics *metrics;   /* of the session with the job's servers */
-    void *state;               /* the mode's */
+    struct session_pull *pulls; /* nrecvs: the parameters in the scope, from start on */
+    struct comm_table *tables;  /* that were looked up; grows under lock, entries stay */
+    struct metrics *metrics;    /* of the session with the job's servers */
+    void *state;                /* the mode's */
 };
 
 void slices_copy(struct comm_var *to, const struct job_slices *from);
@@ -95,9 +96,6 @@ enum skiff_status comm_lookup(struct comm *c, struct session *s, const struct jo
                               struct skiff_error *err);
 /* Fails when the communicator is not started (or stopped). */
 enum skiff_status comm_check_running(const struct comm *c, struct skiff_error *err);
-/* The parameters in the scope as pulls: recvs of them. Fills the caller's array. The session is
- * open. */
-void comm_pulls(struct comm *c, struct session_pull *out);
 
 /* ---- sums over threads or batches ---- */
 
@@ -122,6 +120,7 @@ struct gather {
     pthread_mutex_t lock; /* guards all below; a leaf */
     pthread_cond_t changed;
     struct gather_var **vars;
+    struct session_push *pushes; /* nvars */
     int nvars, next;             /* next: the one that is probably sent next */
     struct session_slots *slots; /* NULL: before the first exchange, or without a session */
     bool begun;                  /* slots are written in this step */

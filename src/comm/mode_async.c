@@ -36,7 +36,8 @@ struct async_state {
     pthread_mutex_t lock;   /* guards all but the values of slots that are being filled or sent */
     pthread_cond_t changed; /* a send is over: queues have space, or nothing is queued */
     pthread_cond_t wanted;  /* for the communicator's thread: a send may begin, or stop */
-    struct str_map queues;  /* origin -> queue, in order of first use */
+    struct queue **queues;  /* in order of first use */
+    int nqueues, next;      /* next: the one that is probably sent next */
     struct thread thread;
     bool stop, busy;
     int settling;     /* this many callers wait until nothing is queued */
@@ -52,7 +53,6 @@ static enum skiff_status async_create(struct comm *c, struct skiff_error *err)
     pthread_mutex_init(&s->lock, NULL);
     cond_init(&s->changed);
     cond_init(&s->wanted);
-    str_map_init(&s->queues);
     c->state = s;
     return SKIFF_OK;
 }
@@ -60,15 +60,15 @@ static enum skiff_status async_create(struct comm *c, struct skiff_error *err)
 static void async_destroy(struct comm *c)
 {
     struct async_state *s = c->state;
-    for (size_t i = 0; i < s->queues.count; i++) {
-        struct queue *q = s->queues.entries[i].value;
+    for (int i = 0; i < s->nqueues; i++) {
+        struct queue *q = s->queues[i];
         for (int k = 0; k < q->capacity; k++)
             value_deinit(&q->slots[k].value);
         free(q->slots);
         comm_var_deinit(&q->var);
         free(q);
     }
-    str_map_deinit(&s->queues);
+    free(s->queues);
     pthread_cond_destroy(&s->changed);
     pthread_cond_destroy(&s->wanted);
     pthread_mutex_destroy(&s->lock);
@@ -77,21 +77,32 @@ static void async_destroy(struct comm *c)
 
 /* ---- training threads ---- */
 
+static struct queue *queue_create(const struct comm *c, const struct job_slices *to, bool merge_add)
+{
+    struct queue *q = mem_alloc_or_die(sizeof *q);
+    slices_copy(&q->var, to);
+    q->merge_add = merge_add;
+    q->sparse_table = to->shards > 0;
+    q->capacity = q->sparse_table ? 2 * c->options.sparse_merge_num : c->options.send_queue_size;
+    q->slots = mem_alloc_or_die((size_t)q->capacity * sizeof *q->slots);
+    return q;
+}
+
+/* As gather_find: threads send in the same order in every batch. */
 static struct queue *queue_find(struct comm *c, const struct job_slices *to, bool merge_add)
 {
     struct async_state *s = c->state;
-    struct queue *q = str_map_get(&s->queues, to->origin);
-    if (!q) {
-        q = mem_alloc_or_die(sizeof *q);
-        slices_copy(&q->var, to);
-        q->merge_add = merge_add;
-        q->sparse_table = to->shards > 0;
-        q->capacity =
-            q->sparse_table ? 2 * c->options.sparse_merge_num : c->options.send_queue_size;
-        q->slots = mem_alloc_or_die((size_t)q->capacity * sizeof *q->slots);
-        str_map_put(&s->queues, q->var.origin, q);
+    int i = 0;
+    while (i < s->nqueues && strcmp(s->queues[(s->next + i) % s->nqueues]->var.origin, to->origin))
+        i++;
+    if (i < s->nqueues) {
+        struct queue *q = s->queues[(s->next + i) % s->nqueues];
+        s->next = (s->next + i + 1) % s->nqueues;
+        return q;
     }
-    return q;
+    s->queues = mem_grow_or_die(s->queues, (size_t)(s->nqueues + 1) * sizeof(struct queue *));
+    s->next = 0;
+    return s->queues[s->nqueues++] = queue_create(c, to, merge_add);
 }
 
 static int queue_ready(const struct queue *q)
@@ -159,8 +170,8 @@ static struct ready queues_ready(const struct comm *c)
     const struct async_state *s = c->state;
     struct ready r = {.least = c->options.send_queue_size};
     int plain = 0;
-    for (size_t i = 0; i < s->queues.count; i++) {
-        const struct queue *q = s->queues.entries[i].value;
+    for (int i = 0; i < s->nqueues; i++) {
+        const struct queue *q = s->queues[i];
         int n = queue_ready(q);
         if (q->sparse_table) {
             r.sparse_table = n > r.sparse_table ? n : r.sparse_table;
@@ -213,8 +224,8 @@ static int take(struct comm *c, struct taken *out)
     struct async_state *s = c->state;
     int ntaken = 0;
     bool more = false, counted = false;
-    for (size_t i = 0; i < s->queues.count; i++) {
-        struct queue *q = s->queues.entries[i].value;
+    for (int i = 0; i < s->nqueues; i++) {
+        struct queue *q = s->queues[i];
         int n = take_count(c, q);
         more |= !q->sparse_table && queue_ready(q) > n;
         if (!q->sparse_table && !counted) {
@@ -254,8 +265,7 @@ static enum skiff_status push(struct comm *c, const struct taken *taken, int n, 
 {
     enum skiff_status status = SKIFF_OK;
     struct session_push *pushes = mem_alloc_or_die((size_t)(n + 1) * sizeof *pushes);
-    struct session_pull *pulls = mem_alloc_or_die((size_t)(c->nrecvs + 1) * sizeof *pulls);
-    int npush = 0;
+    int npush = 0, npull = pull ? c->nrecvs : 0;
     for (int i = 0; i < n; i++) {
         struct skiff_tensor *sum;
         TRY_OUT(merge(c, &taken[i], &sum, err));
@@ -263,11 +273,9 @@ static enum skiff_status push(struct comm *c, const struct taken *taken, int n, 
         if (sum)
             pushes[npush++] = (struct session_push){.to = taken[i].q->var.slices, .x = sum};
     }
-    comm_pulls(c, pulls);
-    TRY_OUT(session_exchange(c->session, 0, 0, pushes, npush, pulls, pull ? c->nrecvs : 0, err));
+    TRY_OUT(session_exchange(c->session, 0, 0, pushes, npush, c->pulls, npull, err));
 out:
     free(pushes);
-    free(pulls);
     return status;
 }
 
@@ -290,7 +298,7 @@ static void *communicate(void *arg)
     struct skiff_error err;
     pthread_mutex_lock(&s->lock);
     while (!s->error.code && request_batch_begins(c)) {
-        struct taken *taken = mem_alloc_or_die((s->queues.count + 1) * sizeof *taken);
+        struct taken *taken = mem_alloc_or_die((size_t)(s->nqueues + 1) * sizeof *taken);
         int n = take(c, taken);
         bool pull = !c->options.independent_recv_thread ||
                     s->grads > c->options.min_send_grad_num_before_recv;
@@ -325,8 +333,8 @@ static enum skiff_status async_start(struct comm *c, struct skiff_error *err)
 static int queued(const struct async_state *s)
 {
     int n = 0;
-    for (size_t i = 0; i < s->queues.count; i++)
-        n += ((const struct queue *)s->queues.entries[i].value)->count;
+    for (int i = 0; i < s->nqueues; i++)
+        n += s->queues[i]->count;
     return n;
 }
 
@@ -362,8 +370,8 @@ static void async_end(struct comm *c)
     bool sparse_table = false;
     pthread_mutex_lock(&s->lock);
     bool last = s->threads > 0 && !--s->threads;
-    for (size_t i = 0; i < s->queues.count; i++)
-        sparse_table |= ((const struct queue *)s->queues.entries[i].value)->sparse_table;
+    for (int i = 0; i < s->nqueues; i++)
+        sparse_table |= s->queues[i]->sparse_table;
     pthread_mutex_unlock(&s->lock);
     if (last && sparse_table && atomic_load(&c->running))
         async_flush(c, NULL);

@@ -40,14 +40,9 @@ static enum skiff_status exchange(struct comm *c, const struct session_push *pus
                                   struct skiff_error *err)
 {
     struct step_state *s = c->state;
-    struct session_pull *pulls = mem_alloc_or_die((size_t)(c->nrecvs + 1) * sizeof *pulls);
-    comm_pulls(c, pulls);
-    enum skiff_status status =
-        session_exchange(c->session, s->step, PS_END_STEP, pushes, n, pulls, c->nrecvs, err);
-    if (status == SKIFF_OK)
-        s->step++;
-    free(pulls);
-    return status;
+    TRY(session_exchange(c->session, s->step, PS_END_STEP, pushes, n, c->pulls, c->nrecvs, err));
+    s->step++;
+    return SKIFF_OK;
 }
 
 enum skiff_status step_barrier(struct comm *c, struct skiff_error *err)

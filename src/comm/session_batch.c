@@ -20,12 +20,34 @@ struct request_batch *request_batch_create(struct session *s, int n)
     return r;
 }
 
+void request_batch_empty(struct request_batch *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        blob_unref(r->slots[i].reply);
+        r->slots[i].requests = NULL;
+        r->slots[i].reply = NULL;
+    }
+}
+
+struct request_batch *request_batch_again(struct request_batch *r, struct session *s, int n)
+{
+    if (!r || atomic_load(&r->refs) != 1) {
+        request_batch_unref(r);
+        return request_batch_create(s, n);
+    }
+    request_batch_empty(r);
+    r->open = 0;
+    r->status = SKIFF_OK;
+    r->error = (struct skiff_error){0};
+    r->joint = false;
+    return r;
+}
+
 void request_batch_unref(struct request_batch *r)
 {
     if (!r || atomic_fetch_sub(&r->refs, 1) != 1)
         return;
-    for (int i = 0; i < r->n; i++)
-        blob_unref(r->slots[i].reply);
+    request_batch_empty(r);
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
     free(r);

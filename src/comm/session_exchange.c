@@ -142,6 +142,7 @@ struct session_exchange {
     int ncuts, cuts_cap;
     struct ps_pieces *replies;   /* per message */
     struct session_slots *slots; /* NULL: no push is in a slot */
+    struct request_batch *batch; /* NULL: none yet */
 };
 
 static struct session_exchange *exchange_create(struct session *s)
@@ -164,6 +165,7 @@ static void exchange_destroy(struct session_exchange *x)
     }
     for (int i = 0; i < x->cuts_cap; i++)
         rows_cut_deinit(&x->cuts[i]);
+    request_batch_unref(x->batch);
     free(x->messages);
     free(x->replies);
     free(x->wants);
@@ -589,7 +591,7 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
     enum skiff_status status = SKIFF_OK;
     struct session_exchange *x = exchange_take(s);
     struct push_number number = {0};
-    struct request_batch *r = request_batch_create(s, s->nmessages);
+    struct request_batch *r = x->batch = request_batch_again(x->batch, s, s->nmessages);
     r->part = s->counts.wait_servers;
     for (int i = 0; i < npush; i++)
         TRY_OUT(add_push(x, &pushes[i], err));
@@ -606,10 +608,10 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
     for (int i = 0; i < npull; wants += pulls[i++].from.n)
         TRY_OUT(fill_pull(x, wants, &pulls[i], err));
     metric_add(s->counts.exchanges, 1);
+    request_batch_empty(r);
 out:
     if (number.push)
         number_give_back(s, &number);
-    request_batch_unref(r);
     exchange_give_back(x);
     return status;
 }

@@ -107,6 +107,11 @@ struct batch_request {
 };
 
 struct request_batch *request_batch_create(struct session *s, int n);
+/* All have been answered: drops the answers. */
+void request_batch_empty(struct request_batch *r);
+/* The same batch of n requests, empty, if none of its requests is under way; else (or NULL) another
+ * one. */
+struct request_batch *request_batch_again(struct request_batch *r, struct session *s, int n);
 /* Starts request `slot`. `what` is "push of step 3" and the like. */
 enum skiff_status request_batch_start(struct request_batch *r, int slot,
                                       const struct batch_request *ask, struct skiff_error *err,
