@@ -18,6 +18,12 @@ static void on_signal(int number)
     skiff_trainer_stop(trainer);
 }
 
+static void on_log(void *user, const char *line)
+{
+    (void)user;
+    fprintf(stderr, "%s\n", line);
+}
+
 static void on_line(void *user, const char *text)
 {
     (void)user;
@@ -55,7 +61,8 @@ int main(int argc, char **argv)
         &(struct skiff_trainer_config){.config = argv[1],
                                        .options = (const char *const *)argv + 2,
                                        .noptions = argc - 2,
-                                       .resume = true},
+                                       .resume = true,
+                                       .on_log = on_log},
         &err);
     if (trainer) {
         signal(SIGINT, on_signal);

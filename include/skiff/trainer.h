@@ -10,7 +10,7 @@
  *
  * The config is that of `skiff train` (docs/reference/configuration.md); options replace its keys.
  * The environment decides the role of the process, as for the command: alone, worker, server, rank.
- * Log lines go to standard error, as those of the command.
+ * Log lines go to on_log.
  *
  * Threads: one owner. skiff_trainer_stop may be called from any thread and from signal handlers. */
 #ifndef SKIFF_TRAINER_H
@@ -34,7 +34,10 @@ struct skiff_trainer_config {
     bool overwrite;   /* remove the epochs of earlier runs from that folder */
     const char *name; /* of the run: its epochs are in that folder below runner.model_save_path */
     const char *json; /* a file for the numbers of the run */
-    bool quiet;       /* log only warnings and errors, in the whole process */
+    bool quiet;       /* log only warnings and errors */
+    /* Lines about the run, from any thread, one at a time. NULL: nowhere. */
+    void (*on_log)(void *user, const char *line);
+    void *user;
     /* Instead of the model and the data that a config names: a network with an optimizer
      * (skiff_minimize), what its variables are, and its data. All three are borrowed until
      * skiff_trainer_destroy. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <sys/statvfs.h>
 
-#include "base/log.h"
 #include "io/io.h"
 
 #define MARGIN ((int64_t)1 << 20)
@@ -71,6 +70,7 @@ void disk_space_warn(struct task *j, const char *folder, int epoch)
 {
     struct skiff_error why = {0};
     if (disk_space_check(j, folder, epoch, &why) < 0)
-        log_warn("%s: free disk space before the epoch ends; otherwise it will not be saved",
-                 why.message);
+        logger_warn(&j->logger,
+                    "%s: free disk space before the epoch ends; otherwise it will not be saved",
+                    why.message);
 }

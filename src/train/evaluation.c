@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "config/values.h"
 #include "save/epochs.h"
@@ -77,7 +76,8 @@ static enum skiff_status no_model(const struct evaluation *t, int epoch, struct 
         return error_set(err, SKIFF_NOT_FOUND,
                          "%s/%d contains no saved model (rec_static.pdparams)", t->load_path,
                          epoch);
-    log_warn("%s/%d contains no saved model and is ignored", t->load_path, epoch);
+    logger_warn(&t->task.logger, "%s/%d contains no saved model and is ignored", t->load_path,
+                epoch);
     return SKIFF_OK;
 }
 
@@ -220,7 +220,7 @@ static enum skiff_status open_data(struct evaluation *t, struct skiff_error *err
     t->idle = !ranks_alone(&t->ranks) && !data.nfiles;
     if (t->idle) { /* other ranks evaluate; its own counts are not used */
         data = task_data_infer;
-        log_warn("more ranks than files: this rank evaluates nothing");
+        logger_warn(&t->task.logger, "more ranks than files: this rank evaluates nothing");
     }
     return task_dataset_open(&t->task, &data, &t->data, err);
 }

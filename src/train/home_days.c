@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "fleet/epochs.h"
 #include "save/epochs.h"
@@ -55,8 +54,8 @@ static enum skiff_status overwrite(struct train_run *run, struct skiff_error *er
                          "--overwrite: servers and workers of an online job resume from the newest "
                          "model in %s; move that folder away to start anew",
                          run->save_path);
-    log_info("removed %d models of earlier runs from %s", done_remove(run->save_path),
-             run->save_path);
+    logger_info(&run->task.logger, "removed %d models of earlier runs from %s",
+                done_remove(run->save_path), run->save_path);
     return SKIFF_OK;
 }
 
@@ -176,18 +175,21 @@ static void log_start(const struct online *o)
     const struct online_plan *p = &o->plan;
     if (!o->run->home.first)
         return;
-    log_info("%s: online, days %08d to %08d, %d passes a day, data in %s, models to %s",
-             o->run->task.model->name, p->days[0], p->days[p->ndays - 1], p->passes, p->data_dir,
-             o->run->save_path);
+    logger_info(&o->run->task.logger,
+                "%s: online, days %08d to %08d, %d passes a day, data in %s, models to %s",
+                o->run->task.model->name, p->days[0], p->days[p->ndays - 1], p->passes, p->data_dir,
+                o->run->save_path);
     if (online_minutes_left(p))
-        log_warn("the last %d minutes of every day are in no pass: a day is not a multiple of "
-                 "runner.split_interval x runner.split_per_pass minutes",
-                 online_minutes_left(p));
+        logger_warn(&o->run->task.logger,
+                    "the last %d minutes of every day are in no pass: a day is not a multiple of "
+                    "runner.split_interval x runner.split_per_pass minutes",
+                    online_minutes_left(p));
     if (o->from >= 0 && o->models.at[o->from].pass == DONE_DAY_BEGINS)
-        log_info("all days before %08d are trained", o->models.at[o->from].day);
+        logger_info(&o->run->task.logger, "all days before %08d are trained",
+                    o->models.at[o->from].day);
     else if (o->from >= 0)
-        log_info("day %08d is trained up to pass %d", o->models.at[o->from].day,
-                 o->models.at[o->from].pass);
+        logger_info(&o->run->task.logger, "day %08d is trained up to pass %d",
+                    o->models.at[o->from].day, o->models.at[o->from].pass);
 }
 
 bool online_is_due(const struct online *o, int day, int pass)
@@ -295,9 +297,10 @@ static enum skiff_status days_finish(struct train_run *run, struct skiff_error *
 {
     const struct online *o = online_of(run);
     if (!run->stopped && run->home.first)
-        log_info(o->passes_done ? "%d passes are trained, up to the end of %08d"
-                                : "%d passes to train: everything up to %08d is trained",
-                 o->passes_done, run->early ? o->day : o->plan.days[o->plan.ndays - 1]);
+        logger_info(&run->task.logger,
+                    o->passes_done ? "%d passes are trained, up to the end of %08d"
+                                   : "%d passes to train: everything up to %08d is trained",
+                    o->passes_done, run->early ? o->day : o->plan.days[o->plan.ndays - 1]);
     return skiff_fleet_stop_worker(o->job.fleet, err);
 }
 

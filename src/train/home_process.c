@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "fleet/report.h"
 #include "save/epochs.h"
@@ -57,7 +56,9 @@ static enum skiff_status log_tables(struct task *task, struct skiff_error *err)
     bool any;
     TRY(task_tables_any(task, &any, err));
     if (any)
-        log_info("table_parameters have no effect here: neither geo nor ranks have sparse tables");
+        logger_info(
+            &task->logger,
+            "table_parameters have no effect here: neither geo nor ranks have sparse tables");
     return SKIFF_OK;
 }
 
@@ -86,17 +87,18 @@ static enum skiff_status load_values(struct train_run *run, struct skiff_error *
         run->resumed = last;
         run->first = last.epoch + last.complete;
         if (last.complete)
-            log_info("resuming from %s/%d, saved after epoch %d", run->save_path, last.epoch,
-                     last.epoch);
+            logger_info(&run->task.logger, "resuming from %s/%d, saved after epoch %d",
+                        run->save_path, last.epoch, last.epoch);
         else
-            log_info("resuming from %s/%d, saved in the middle of epoch %d: the epoch restarts, "
-                     "and %lld samples are trained a second time",
-                     run->save_path, last.epoch, last.epoch, (long long)last.samples);
+            logger_info(&run->task.logger,
+                        "resuming from %s/%d, saved in the middle of epoch %d: the epoch restarts, "
+                        "and %lld samples are trained a second time",
+                        run->save_path, last.epoch, last.epoch, (long long)last.samples);
         checkpoint_print_run(&run->task.logger, &last);
         return SKIFF_OK;
     }
     if (run->args->resume)
-        log_info("no checkpoint in %s; starting at epoch 0", run->save_path);
+        logger_info(&run->task.logger, "no checkpoint in %s; starting at epoch 0", run->save_path);
     return init ? checkpoint_load(&run->task, init, err) : SKIFF_OK;
 }
 
@@ -118,10 +120,12 @@ static void warn_earlier(const struct train_run *run)
 {
     int last = save_epoch_before(run->save_path, INT_MAX);
     if (last >= 0)
-        log_warn("%s has epochs of an earlier run, up to %d; this run replaces them one by one "
-                 "(--resume continues that run, --overwrite removes them now, --name NAME saves to "
-                 "another folder)",
-                 run->save_path, last);
+        logger_warn(
+            &run->task.logger,
+            "%s has epochs of an earlier run, up to %d; this run replaces them one by one "
+            "(--resume continues that run, --overwrite removes them now, --name NAME saves to "
+            "another folder)",
+            run->save_path, last);
 }
 
 /* Nothing to train: removes stale temporary files, unless another run writes there. */
@@ -147,7 +151,8 @@ static enum skiff_status claim_folder(struct train_run *run, struct skiff_error 
     if (run->args->overwrite)
         valid_record_remove(run->save_path);
     if (removed)
-        log_info("removed %d epochs of earlier runs from %s", removed, run->save_path);
+        logger_info(&run->task.logger, "removed %d epochs of earlier runs from %s", removed,
+                    run->save_path);
     else if (!run->args->resume)
         warn_earlier(run);
     return SKIFF_OK;
@@ -163,14 +168,15 @@ static void log_start(struct train_run *run)
 {
     int files = (int)dataset_file_count(run->data), threads = run->options.threads;
     int used = dataset_usable_threads(run->data);
-    log_info("%s: %d file%s, %d thread%s, %d epoch%s, models to %s", run->task.model->name, files,
-             files == 1 ? "" : "s", threads, threads == 1 ? "" : "s", run->epochs,
-             run->epochs == 1 ? "" : "s", run->save_path);
+    logger_info(&run->task.logger, "%s: %d file%s, %d thread%s, %d epoch%s, models to %s",
+                run->task.model->name, files, files == 1 ? "" : "s", threads,
+                threads == 1 ? "" : "s", run->epochs, run->epochs == 1 ? "" : "s", run->save_path);
     if (used < threads)
-        log_warn("%d of %d threads are idle: a QueueDataset splits only plain files without "
-                 "pipe_command, header or cache, and there are %lld; use more files, or set "
-                 "runner.reader_type to InmemoryDataset",
-                 threads - used, threads, (long long)dataset_file_count(run->data));
+        logger_warn(&run->task.logger,
+                    "%d of %d threads are idle: a QueueDataset splits only plain files without "
+                    "pipe_command, header or cache, and there are %lld; use more files, or set "
+                    "runner.reader_type to InmemoryDataset",
+                    threads - used, threads, (long long)dataset_file_count(run->data));
 }
 
 static enum skiff_status process_ready(struct train_run *run, struct skiff_error *err)
@@ -180,8 +186,8 @@ static enum skiff_status process_ready(struct train_run *run, struct skiff_error
         return SKIFF_OK;
     double start = clock_seconds();
     TRY(dataset_load(run->data, err));
-    log_info("%lld samples in memory after %.1f s", (long long)dataset_memory_size(run->data),
-             clock_seconds() - start);
+    logger_info(&run->task.logger, "%lld samples in memory after %.1f s",
+                (long long)dataset_memory_size(run->data), clock_seconds() - start);
     return SKIFF_OK;
 }
 
@@ -215,8 +221,9 @@ static enum skiff_status process_reduce(struct train_run *run, struct home_count
     counts->complete = !r->stopped;
     counts->empty = !r->rows;
     if (counts->empty)
-        log_warn("stopped before the first sample of %s: nothing was saved, %s is unchanged",
-                 run->span.name, run->save_path);
+        logger_warn(&run->task.logger,
+                    "stopped before the first sample of %s: nothing was saved, %s is unchanged",
+                    run->span.name, run->save_path);
     else
         epoch_row_fill(row, &run->metrics, &counts->sum);
     return SKIFF_OK;
@@ -253,7 +260,7 @@ static enum skiff_status save_epoch(struct train_run *run, struct train_saved *s
             *err = p->not_saved;
         return status;
     }
-    log_warn("EPOCH %d NOT SAVED: %s", p->note.epoch, p->not_saved.message);
+    logger_warn(&run->task.logger, "EPOCH %d NOT SAVED: %s", p->note.epoch, p->not_saved.message);
     report_warning("epoch %d not saved: %s", p->note.epoch, p->not_saved.message);
     return SKIFF_OK;
 }
@@ -262,9 +269,10 @@ static void warn_data(const struct train_run *run)
 {
     const char *cache = dataset_cache_error(run->data);
     if (cache)
-        log_warn("no cache was written: %s", cache);
+        logger_warn(&run->task.logger, "no cache was written: %s", cache);
     if (dataset_bad_lines(run->data))
-        log_warn("%lld bad lines were skipped", (long long)dataset_bad_lines(run->data));
+        logger_warn(&run->task.logger, "%lld bad lines were skipped",
+                    (long long)dataset_bad_lines(run->data));
 }
 
 static enum skiff_status process_keep(struct train_run *run, const struct home_counts *counts,
@@ -309,8 +317,9 @@ static enum skiff_status process_await_saved(struct train_run *run, struct skiff
 {
     (void)err;
     if (run->home.first && !run->nrows && !run->early && !run->stopped)
-        log_info("epoch %d is already trained, and runner.epochs is %d: nothing to do",
-                 run->first - 1, run->epochs);
+        logger_info(&run->task.logger,
+                    "epoch %d is already trained, and runner.epochs is %d: nothing to do",
+                    run->first - 1, run->epochs);
     return SKIFF_OK;
 }
 

@@ -17,7 +17,6 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "fleet/report.h"
 #include "fleet/role.h"
@@ -77,7 +76,7 @@ static enum skiff_status read_identity(const struct train_run *run, const char *
         has->sum = hash_bytes(text.data, text.len);
     if (status == SKIFF_OK && note.known) {
         snprintf(has->run, sizeof(has->run), "%s", note.run);
-        log_info("resuming from %s", dir);
+        logger_info(&run->task.logger, "resuming from %s", dir);
         checkpoint_print_run(&run->task.logger, &note);
     }
     buf_deinit(&path);
@@ -106,9 +105,11 @@ static enum skiff_status find_start(struct train_run *run, struct skiff_error *e
     buf_printf(&s->start_text, "%s/%d", run->save_path, last.epoch);
     s->start_path = s->start_text.data;
     if (!last.complete)
-        log_warn("%s was saved in the middle of its epoch, or without files of a worker; the epoch "
-                 "restarts: some samples are trained a second time",
-                 s->start_path);
+        logger_warn(
+            &run->task.logger,
+            "%s was saved in the middle of its epoch, or without files of a worker; the epoch "
+            "restarts: some samples are trained a second time",
+            s->start_path);
     return read_identity(run, s->start_path, &s->has, err);
 }
 
@@ -126,12 +127,14 @@ static enum skiff_status servers_serve(struct train_run *run, struct skiff_error
 static void log_files(const struct train_run *run, int total, bool share)
 {
     int workers = run->home.size;
-    log_info("%d of %d files are this worker's", run->files.count, total);
+    logger_info(&run->task.logger, "%d of %d files are this worker's", run->files.count, total);
     if (!share && workers > 1 && run->home.first)
-        log_info("each of %d workers reads all %d files in its folder: if the folders are the "
-                 "same, a row is trained %d times an epoch; runner.split_file_list: True divides "
-                 "the files among workers",
-                 workers, total, workers);
+        logger_info(
+            &run->task.logger,
+            "each of %d workers reads all %d files in its folder: if the folders are the "
+            "same, a row is trained %d times an epoch; runner.split_file_list: True divides "
+            "the files among workers",
+            workers, total, workers);
 }
 
 /* All files, or this worker's share of them. */
@@ -222,9 +225,10 @@ static enum skiff_status begin(struct train_run *run, struct skiff_error *err)
     if (!job.late)
         TRY(job_tables_begin(&s->job, &run->task, s->start_path, err));
     if (job.late)
-        log_info("the job is running: this worker joins in epoch %d", run->first);
+        logger_info(&run->task.logger, "the job is running: this worker joins in epoch %d",
+                    run->first);
     else if (run->first)
-        log_info("the job continues with epoch %d", run->first);
+        logger_info(&run->task.logger, "the job continues with epoch %d", run->first);
     return SKIFF_OK;
 }
 
@@ -239,10 +243,12 @@ static enum skiff_status claim_folder(struct train_run *run, struct skiff_error 
     if (args->overwrite && anew)
         valid_record_remove(run->save_path);
     if (removed)
-        log_info("removed %d epochs of earlier runs from %s", removed, run->save_path);
+        logger_info(&run->task.logger, "removed %d epochs of earlier runs from %s", removed,
+                    run->save_path);
     else if (!args->resume && anew && save_epoch_before(run->save_path, INT_MAX) >= 0)
-        log_warn("%s has epochs of an earlier run, up to %d; this run replaces them one by one",
-                 run->save_path, save_epoch_before(run->save_path, INT_MAX));
+        logger_warn(&run->task.logger,
+                    "%s has epochs of an earlier run, up to %d; this run replaces them one by one",
+                    run->save_path, save_epoch_before(run->save_path, INT_MAX));
     return SKIFF_OK;
 }
 
@@ -255,7 +261,7 @@ static enum skiff_status servers_join(struct train_run *run, struct skiff_error 
         TRY(dataset_load(run->data, err));
     run->home.records = run->data != NULL;
     if (!run->data)
-        log_warn("more workers than files: this worker is idle");
+        logger_warn(&run->task.logger, "more workers than files: this worker is idle");
     TRY(job_init_worker(&s->job, &run->task, err));
     control_ready(run->control); /* a signal before ends a worker that waits for servers */
     TRY(job_startup(&s->job, &run->task, err));
@@ -342,13 +348,15 @@ static void take_account(struct train_run *run, const struct ps_account *a, stru
     s->save.steps = (int64_t)a->batches;
     s->save.complete &= !a->nlost;
     if (a->twice && s->at_end)
-        WARN_ALL("epoch %d: %llu samples were trained twice, by a worker that died and by its "
+        WARN_ALL(run,
+                 "epoch %d: %llu samples were trained twice, by a worker that died and by its "
                  "replacement",
                  epoch, (unsigned long long)a->twice);
     if (!a->nlost || !s->at_end) /* a worker that was stopped has lost nothing */
         return;
     snprintf(row->lost, sizeof row->lost, "%.47s", a->lost);
-    WARN_ALL("epoch %d is incomplete: worker %s has not trained all of its files; %llu samples "
+    WARN_ALL(run,
+             "epoch %d is incomplete: worker %s has not trained all of its files; %llu samples "
              "were trained in all",
              epoch, a->lost, (unsigned long long)a->samples);
 }
@@ -365,8 +373,9 @@ static enum skiff_status servers_reduce(struct train_run *run, struct home_count
     run->stopped = r->stopped;
     counts->empty = !r->rows;
     if (counts->empty) {
-        log_warn("stopped before the first sample of %s on this worker: nothing to save",
-                 run->span.name);
+        logger_warn(&run->task.logger,
+                    "stopped before the first sample of %s on this worker: nothing to save",
+                    run->span.name);
         return SKIFF_OK;
     }
     eval_metrics_read(&run->metrics, &counts->sum);
@@ -388,7 +397,7 @@ static enum skiff_status servers_reduce(struct train_run *run, struct home_count
 static enum skiff_status servers_finish(struct train_run *run, struct skiff_error *err)
 {
     if (run->early && !run->wants_end)
-        log_info("early stop: validation found no improvement");
+        logger_info(&run->task.logger, "early stop: validation found no improvement");
     return skiff_fleet_stop_worker(servers_of(run)->job.fleet, err);
 }
 

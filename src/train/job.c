@@ -22,8 +22,7 @@
 
 static void on_log(void *user, enum log_level level, const char *line)
 {
-    (void)user;
-    log_line(level, "%s", line);
+    logger_line(user, level, "%s", line);
 }
 
 bool job_wanted(void)
@@ -155,18 +154,19 @@ enum skiff_status job_open(struct train_job *j, struct task *task, const struct 
     struct skiff_strategy strategy;
     TRY(read_strategy(j, task, args, &strategy, err)); /* may add to the environment */
     j->fleet = skiff_fleet_create();
-    fleet_on_log(j->fleet, on_log, NULL);
+    fleet_on_log(j->fleet, on_log, &task->logger);
     TRY(skiff_fleet_init_env(j->fleet, SKIFF_ROLE_ENV_AUTO, err));
     print_role(j->fleet);
     j->seed = task_seed(task);
     TRY(skiff_fleet_split(j->fleet, task->main, task->startup, &strategy, err));
     for (const char *n = skiff_fleet_warnings(j->fleet); *n; n += strcspn(n, "\n") + 1)
-        log_warn("%.*s", (int)strcspn(n, "\n"), n);
+        logger_warn(&task->logger, "%.*s", (int)strcspn(n, "\n"), n);
     if (skiff_fleet_server_num(j->fleet))
-        log_info("%s, %d server%s (%s), %d worker%s, %s", task->model->name,
-                 skiff_fleet_server_num(j->fleet), skiff_fleet_server_num(j->fleet) == 1 ? "" : "s",
-                 skiff_fleet_server_endpoints(j->fleet), skiff_fleet_worker_num(j->fleet),
-                 skiff_fleet_worker_num(j->fleet) == 1 ? "" : "s", strategy.mode);
+        logger_info(&task->logger, "%s, %d server%s (%s), %d worker%s, %s", task->model->name,
+                    skiff_fleet_server_num(j->fleet),
+                    skiff_fleet_server_num(j->fleet) == 1 ? "" : "s",
+                    skiff_fleet_server_endpoints(j->fleet), skiff_fleet_worker_num(j->fleet),
+                    skiff_fleet_worker_num(j->fleet) == 1 ? "" : "s", strategy.mode);
     return SKIFF_OK;
 }
 
@@ -188,13 +188,14 @@ enum skiff_status job_serve(struct train_job *j, struct task *task, const struct
     reader_config_deinit(&dc.reader);
     TRY(task_check(task, err));
     if (start_path)
-        log_info("parameters are loaded from %s", start_path);
+        logger_info(&task->logger, "parameters are loaded from %s", start_path);
     TRY(epochs_server_has(j->fleet, has, err));
     TRY(skiff_fleet_init_server(j->fleet, start_path, err));
     if (c && c->serving)
         c->serving(c->user, j->fleet);
     TRY(skiff_fleet_run_server(j->fleet, err));
-    log_info(control_wants_stop(c) ? "stopped by a signal" : "the job is complete");
+    logger_info(&task->logger,
+                control_wants_stop(c) ? "stopped by a signal" : "the job is complete");
     return SKIFF_OK;
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "train/checkpoint.h"
 #include "fleet/epochs.h"
@@ -69,13 +68,13 @@ void job_tables_look(struct skiff_fleet *f, struct job_tables_line *line)
     buf_deinit(&text);
 }
 
-void job_tables_print(struct skiff_fleet *f)
+void job_tables_print(struct skiff_fleet *f, const struct logger *log)
 {
     struct ps_table_state state;
     for (int i = 0; i < skiff_fleet_tables(f) && ask(f, i, &state, NULL) == SKIFF_OK; i++) {
         struct buf text = BUF_INIT;
         ps_table_state_text(&state, false, &text);
-        log_info("table %s: %s", skiff_fleet_table_name(f, i), text.data);
+        logger_info(log, "table %s: %s", skiff_fleet_table_name(f, i), text.data);
         buf_deinit(&text);
     }
 }

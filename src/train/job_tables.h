@@ -13,7 +13,7 @@ struct job_tables_line {
 };
 void job_tables_look(struct skiff_fleet *f, struct job_tables_line *line);
 /* Says once how they are: rows, bytes, admitted, refused, expired, hit rate. */
-void job_tables_print(struct skiff_fleet *f);
+void job_tables_print(struct skiff_fleet *f, const struct logger *log);
 
 /* What is saved: all of the job as a checkpoint (mode 0, or 3 at the end of a day), or, for those
  * who serve, tables (mode 1: what has changed, 2: all that is worth it) and the network behind them

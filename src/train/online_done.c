@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "train/online_plan.h"
 #include "fs/fs.h"
@@ -173,7 +172,8 @@ static enum skiff_status take_lines(struct done_list *l, const char *path, enum 
             keep_line(l, &one, line);
         else if (last && *line) {
             l->dropped = true;
-            log_warn("%s:%d: the last line is incomplete and is ignored: \"%.80s\"", path, number,
+            snprintf(l->warning, sizeof l->warning,
+                     "%s:%d: the last line is incomplete and is ignored: \"%.80s\"", path, number,
                      line);
         } else if (*line)
             return error_set(err, SKIFF_FORMAT,

@@ -30,8 +30,9 @@ struct done_line {
 struct done_list {
     struct done_line *at;
     int n;
-    struct buf text; /* complete lines, as they are in the file */
-    bool dropped;    /* the file has a last line that is incomplete */
+    struct buf text;   /* complete lines, as they are in the file */
+    bool dropped;      /* the file has a last line that is incomplete */
+    char warning[400]; /* what is to be said of that; "": nothing */
 };
 
 /* What is in the folder's file of that kind; none there: an empty list. FORMAT: a line other

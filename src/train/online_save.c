@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "train/checkpoint.h"
 #include "train/job_tables.h"
@@ -71,7 +70,8 @@ static enum skiff_status find_model(struct online *o, const struct done_line *li
         return status;
     }
     if (status < 0)
-        log_warn("%s is incomplete and is ignored: %s", o->start_path.data, why.message);
+        logger_warn(&o->run->task.logger, "%s is incomplete and is ignored: %s", o->start_path.data,
+                    why.message);
     return SKIFF_OK;
 }
 
@@ -91,11 +91,20 @@ static enum skiff_status find_newest(struct online *o, int n, struct skiff_error
     return SKIFF_OK;
 }
 
+static enum skiff_status read_list(struct online *o, struct done_list *l, enum done_kind kind,
+                                   struct skiff_error *err)
+{
+    enum skiff_status status = done_list_read(l, o->run->save_path, kind, err);
+    if (l->warning[0])
+        logger_warn(&o->run->task.logger, "%s", l->warning);
+    return status;
+}
+
 enum skiff_status online_find(struct online *o, struct skiff_error *err)
 {
-    TRY(done_list_read(&o->models, o->run->save_path, DONE_MODEL, err));
-    TRY(done_list_read(&o->bases, o->run->save_path, DONE_BASE, err));
-    TRY(done_list_read(&o->patches, o->run->save_path, DONE_PATCH, err));
+    TRY(read_list(o, &o->models, DONE_MODEL, err));
+    TRY(read_list(o, &o->bases, DONE_BASE, err));
+    TRY(read_list(o, &o->patches, DONE_PATCH, err));
     return find_newest(o, o->models.n, err);
 }
 
@@ -125,8 +134,8 @@ static enum skiff_status load_newest(struct online *o, struct skiff_error *err)
         struct skiff_error damage = *err;
         status = find_newest(o, o->from, err);
         if (status == SKIFF_OK && o->from >= 0)
-            log_warn("%s is damaged and is ignored, trying %s: %s", left_out, o->start_path.data,
-                     damage.message);
+            logger_warn(&o->run->task.logger, "%s is damaged and is ignored, trying %s: %s",
+                        left_out, o->start_path.data, damage.message);
         free(left_out);
         TRY(status);
         if (o->from < 0) {
@@ -166,7 +175,7 @@ enum skiff_status online_load(struct online *o, struct skiff_error *err)
     if (sparse_table && first && o->from >= 0 && o->models.at[o->from].pass == DONE_DAY_BEGINS)
         TRY(epochs_pass_day(o->job.fleet, err));
     if (path && first)
-        log_info("resuming from %s", path);
+        logger_info(&o->run->task.logger, "resuming from %s", path);
     return SKIFF_OK;
 }
 
@@ -264,7 +273,8 @@ static enum skiff_status save(struct online *o, enum done_kind kind, int day, in
         o->save_seconds = clock_seconds() - start;
     }
     if (status == SKIFF_OK)
-        log_info("saved %s in %.1f s", s.dir.data, clock_seconds() - start);
+        logger_info(&o->run->task.logger, "saved %s in %.1f s", s.dir.data,
+                    clock_seconds() - start);
     else
         error_prefix(err, status, "%s", s.dir.data);
     buf_deinit(&s.dir);
@@ -274,7 +284,8 @@ static enum skiff_status save(struct online *o, enum done_kind kind, int day, in
 static void log_layout(struct online *o)
 {
     if (!has_features(o) && !o->layout_logged && skiff_fleet_is_first_worker(o->job.fleet))
-        log_info("no sparse table: base and delta saves are complete models");
+        logger_info(&o->run->task.logger,
+                    "no sparse table: base and delta saves are complete models");
     o->layout_logged = true;
 }
 
@@ -359,7 +370,7 @@ enum skiff_status online_end_day(struct online *o, struct skiff_error *err)
         if (first)
             TRY(skiff_fleet_shrink(o->job.fleet, -1, err));
         if (first)
-            job_tables_print(o->job.fleet);
+            job_tables_print(o->job.fleet, &o->run->task.logger);
     }
     TRY(begin_saves(o, err));
     if (first) {

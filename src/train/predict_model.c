@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/log.h"
 #include "save/contents.h"
 #include "save/epochs.h"
 #include "save/runs.h"
@@ -52,7 +51,8 @@ static enum skiff_status check_predicts(const struct choice *t, struct skiff_err
                          "its parameters are in the saved epochs",
                          t->task->model->name);
     if (net->not_probability)
-        log_warn("%s predicts scores that order rows, not probabilities", t->task->model->name);
+        logger_warn(&t->task->logger, "%s predicts scores that order rows, not probabilities",
+                    t->task->model->name);
     return SKIFF_OK;
 }
 
@@ -91,17 +91,18 @@ static void find_best(struct choice *t, const char *folder, const struct run_lis
     struct skiff_error why = {0};
     buf_reset(t->path);
     if (valid_best_read(folder, &best, &why) < 0)
-        log_warn("the best epoch is not known: %s", why.message);
+        logger_warn(&t->task->logger, "the best epoch is not known: %s", why.message);
     else if (best.epoch >= 0 && !strcmp(best.run, runs->run))
         buf_printf(t->path, "%s/%s", folder, best.model);
 }
 
 static void print_model(const struct choice *t, bool best, const struct model_info *note)
 {
-    log_info("predicting with %s%s%s", t->path->data, best ? ", the best of the run" : "",
-             note->known && !note->complete
-                 ? ", which was interrupted and has only part of the epoch"
-                 : "");
+    logger_info(&t->task->logger, "predicting with %s%s%s", t->path->data,
+                best ? ", the best of the run" : "",
+                note->known && !note->complete
+                    ? ", which was interrupted and has only part of the epoch"
+                    : "");
     checkpoint_print_run(&t->task->logger, note);
 }
 
@@ -118,7 +119,8 @@ static enum skiff_status load_newest(struct choice *t, const char *folder,
             print_model(t, true, &note);
             return SKIFF_OK;
         }
-        log_warn("%s, the best of the run, is ignored: %s", t->path->data, why.message);
+        logger_warn(&t->task->logger, "%s, the best of the run, is ignored: %s", t->path->data,
+                    why.message);
     }
     TRY(checkpoint_load_newest(t->task, folder, runs, &note, err));
     if (note.epoch < 0)
@@ -138,7 +140,7 @@ static enum skiff_status choose(struct choice *t, struct skiff_error *err)
     struct run_list runs;
     if (t->wish->model) {
         TRY(load_path(t, t->wish->model, err));
-        log_info("predicting with %s", t->path->data);
+        logger_info(&t->task->logger, "predicting with %s", t->path->data);
         return SKIFF_OK;
     }
     if (t->wish->has_epoch) {
@@ -150,7 +152,7 @@ static enum skiff_status choose(struct choice *t, struct skiff_error *err)
         else
             status = load_path(t, path.data, err);
         if (status == SKIFF_OK)
-            log_info("predicting with %s", t->path->data);
+            logger_info(&t->task->logger, "predicting with %s", t->path->data);
         buf_deinit(&path);
         return status;
     }

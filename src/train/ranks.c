@@ -30,16 +30,16 @@ static enum skiff_status one_thread(const struct ranks *r, struct task *t, struc
 {
     int threads = task_threads(t);
     if (threads > 1 && ranks_first(r))
-        log_info("runner.thread_num is %d: a rank of a collective job has one thread; "
-                 "--nproc_per_node starts more ranks",
-                 threads);
+        logger_info(&t->logger,
+                    "runner.thread_num is %d: a rank of a collective job has one thread; "
+                    "--nproc_per_node starts more ranks",
+                    threads);
     return config_set(t->config, KEY_RUNNER_THREAD_NUM, "1", err);
 }
 
 static void on_log(void *user, const char *line)
 {
-    (void)user;
-    log_warn("%s", line);
+    logger_warn((const struct logger *)user, "%s", line);
 }
 
 static enum skiff_status open_world(struct task *t, const struct task_args *args,
@@ -49,7 +49,8 @@ static enum skiff_status open_world(struct task *t, const struct task_args *args
     task_security(args, t->config, &security);
     return skiff_world_open(&(struct skiff_world_options){.secret_file = security.secret_file,
                                                           .insecure = security.insecure,
-                                                          .on_log = on_log},
+                                                          .on_log = on_log,
+                                                          .user = &t->logger},
                             err);
 }
 
@@ -120,15 +121,16 @@ enum skiff_status ranks_refuse(struct config *c, struct skiff_error *err)
 
 /* Readers, training and sums of a rank are threads: one core for all of them is slow, most of all
  * when another program uses it, because every step waits for the slowest rank. */
-static void print_cores(const struct ranks *r)
+static void print_cores(const struct ranks *r, const struct task *t)
 {
     cpu_set_t mine;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (ranks_first(r) && cores > 1 && !sched_getaffinity(0, sizeof mine, &mine) &&
         CPU_COUNT(&mine) == 1)
-        log_warn("this rank is bound to 1 of %ld cores, which its threads share; use mpirun "
-                 "--bind-to none or srun --cpus-per-task=2",
-                 cores);
+        logger_warn(&t->logger,
+                    "this rank is bound to 1 of %ld cores, which its threads share; use mpirun "
+                    "--bind-to none or srun --cpus-per-task=2",
+                    cores);
 }
 
 enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_args *args,
@@ -151,9 +153,10 @@ enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_
     TRY(one_thread(r, t, err));
     if (train)
         TRY(add_up_over_ranks(t, err));
-    log_info("%s, %d ranks, collective (%s%s)", t->model->name, r->size, skiff_world_engine(),
-             collective_shares_memory(rings_get(0)) ? ", shared memory" : "");
-    print_cores(r);
+    logger_info(&t->logger, "%s, %d ranks, collective (%s%s)", t->model->name, r->size,
+                skiff_world_engine(),
+                collective_shares_memory(rings_get(0)) ? ", shared memory" : "");
+    print_cores(r, t);
     if (!ranks_first(r) && !args->verbose)
         log_set_level(LOG_WARN);
     return SKIFF_OK;
@@ -182,13 +185,15 @@ static enum skiff_status take_share(const struct ranks *r, const struct file_lis
     return SKIFF_OK;
 }
 
-static void print_files(const struct ranks *r, int total, bool share)
+static void print_files(const struct ranks *r, const struct task *t, int total, bool share)
 {
     if (!share && ranks_first(r))
-        log_info("each of %d ranks reads all %d files in its folder: if the folders are the same, "
-                 "a row is trained %d times an epoch; runner.split_file_list: True divides the "
-                 "files among ranks",
-                 r->size, total, r->size);
+        logger_info(
+            &t->logger,
+            "each of %d ranks reads all %d files in its folder: if the folders are the same, "
+            "a row is trained %d times an epoch; runner.split_file_list: True divides the "
+            "files among ranks",
+            r->size, total, r->size);
 }
 
 enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always,
@@ -206,7 +211,7 @@ enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always
     for (int i = 0; status == SKIFF_OK && !share && i < all.count; i++)
         file_list_add(files, all.paths[i]);
     if (status == SKIFF_OK) {
-        print_files(r, all.count, share);
+        print_files(r, t, all.count, share);
         data->files = (const char *const *)files->paths;
         data->nfiles = files->count;
     }

@@ -29,6 +29,7 @@ struct run_recorder {
     pthread_mutex_t lock; /* of the report and all that follows */
     struct run_report report;
     struct recorder_plan plan;
+    struct logger log;
     struct eval_metrics *accumulator;
     struct eval_metrics_sum *now, *before; /* before: at the last point */
     double started, offset;                /* offset: what the run took before it was resumed */
@@ -81,6 +82,7 @@ struct run_recorder *recorder_open(struct task *task, struct eval_metrics *accum
     struct run_report *report = &r->report;
     pthread_mutex_init(&r->lock, NULL);
     r->plan = *plan;
+    r->log = task->logger;
     r->accumulator = accumulator;
     r->now = mem_alloc_or_die(sizeof(*r->now));
     r->before = mem_alloc_or_die(sizeof(*r->before));
@@ -371,7 +373,7 @@ static void write_files(struct run_recorder *r, const struct buf *json, const st
     if (status == SKIFF_OK)
         status = write_text(r->plan.folder, REPORT_HTML, html, &err);
     if (status < 0 && !r->reported)
-        log_warn("the report of the run could not be written: %s", err.message);
+        logger_warn(&r->log, "the report of the run could not be written: %s", err.message);
     r->reported |= status < 0;
 }
 

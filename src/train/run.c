@@ -293,7 +293,7 @@ static void log_counts(const struct train_run *run)
     train_run_snapshot(run, &now);
     snapshot_add_memory(&now);
     snapshot_text(&now, &text);
-    log_debug("counted: %s", text.data ? text.data : "nothing");
+    logger_debug(&run->task.logger, "counted: %s", text.data ? text.data : "nothing");
     snapshot_deinit(&now);
     buf_deinit(&text);
 }

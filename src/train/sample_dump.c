@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "store/file.h"
 
@@ -21,8 +20,8 @@ static int add_names(struct sample_dump *d, struct task *j, enum config_key key,
     int n = config_list(j->config, key, &names), added = 0;
     for (int i = 0; i < n; i++) {
         if (test && strstr(names[i], "@GRAD")) {
-            log_warn("%s: %s is ignored: there are no gradients without training", key_name(key),
-                     names[i]);
+            logger_warn(&j->logger, "%s: %s is ignored: there are no gradients without training",
+                        key_name(key), names[i]);
             continue;
         }
         if (!block_find_var(program_root(j->main), names[i]))

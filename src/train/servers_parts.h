@@ -27,7 +27,8 @@ static inline struct servers *servers_of(const struct train_run *run)
 }
 
 /* In the log, and on the launcher's screen. */
-#define WARN_ALL(...) (log_warn(__VA_ARGS__), report_warning(__VA_ARGS__))
+#define WARN_ALL(run, ...) \
+    (logger_warn(&(run)->task.logger, __VA_ARGS__), report_warning(__VA_ARGS__))
 
 /* ---- servers_save.c ---- */
 

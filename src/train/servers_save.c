@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "store/file.h"
 #include "train/checkpoint.h"
 #include "train/disk_space.h"
@@ -61,7 +60,7 @@ static enum skiff_status save_epoch(struct train_run *run, struct skiff_error *e
             ? job_tables_save_epoch(&s->job, &run->task, dir.data, &s->save, &attempts, err)
             : save_dense(run, dir.data, &s->save, s->at_end, &attempts, err);
     if (status == SKIFF_OK)
-        log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
+        logger_info(&run->task.logger, "saved %s in %.1f s", dir.data, clock_seconds() - start);
     s->part_saved = status == SKIFF_OK && !s->at_end;
     buf_deinit(&dir);
     return status;
@@ -102,7 +101,7 @@ static enum skiff_status ask_and_save(struct train_run *run, enum ps_saving_stat
     bool failed = save_epoch(run, &why) < 0;
     double seconds = clock_seconds() - start;
     if (failed)
-        WARN_ALL("this worker did not save epoch %d: %s", epoch, why.message);
+        WARN_ALL(run, "this worker did not save epoch %d: %s", epoch, why.message);
     TRY(epochs_saved(s->job.fleet, epoch, complete, failed ? &why : NULL, err));
     TRY(show_saved(run, !failed, seconds, err));
     bool others = skiff_fleet_server_num(s->job.fleet) > 0;
@@ -154,7 +153,8 @@ static enum skiff_status wait_until_saved(struct train_run *run, struct skiff_er
         return SKIFF_OK;
     TRY(epochs_report_unsaved(s->job.fleet, reason, err));
     run->lost = true;
-    log_error("no process saved the last epoch of the job, %d: %s", s->save.epoch, reason);
+    logger_error(&run->task.logger, "no process saved the last epoch of the job, %d: %s",
+                 s->save.epoch, reason);
     return SKIFF_OK;
 }
 
@@ -162,6 +162,6 @@ enum skiff_status servers_await_saved(struct train_run *run, struct skiff_error 
 {
     TRY(wait_until_saved(run, err));
     if (run->home.first)
-        job_tables_print(servers_of(run)->job.fleet);
+        job_tables_print(servers_of(run)->job.fleet, &run->task.logger);
     return SKIFF_OK;
 }

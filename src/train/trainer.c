@@ -3,6 +3,7 @@
 #include <skiff/trainer.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,10 @@ struct skiff_trainer {
     int nwatchers;
     atomic_bool stop;
     _Atomic(struct skiff_fleet *) serving;
-    bool has_run;
+    bool has_run, quiet;
+    void (*on_log)(void *user, const char *line);
+    void *user;
+    pthread_mutex_t log_lock; /* of on_log */
 };
 
 /* ---- what the run asks ---- */
@@ -59,16 +63,23 @@ static void print(void *user, const char *line)
             t->watchers[i].o.line(t->watchers[i].o.user, line);
 }
 
-static void log_unknown(void *user, const char *text)
-{
-    (void)user;
-    log_warn("%s", text);
-}
-
+/* Warnings are events of the report, too. */
 static void log_text(void *user, enum log_level level, const char *text)
 {
-    (void)user;
-    log_line(level, "%s", text);
+    struct skiff_trainer *t = user;
+    if (level >= LOG_WARN)
+        recorder_event(t->run.record.recorder, level == LOG_WARN ? RUN_WARNING : RUN_ERROR, "%s",
+                       text);
+    if (!t->on_log || level < (t->quiet ? LOG_WARN : LOG_INFO))
+        return;
+    pthread_mutex_lock(&t->log_lock);
+    t->on_log(t->user, text);
+    pthread_mutex_unlock(&t->log_lock);
+}
+
+static void log_unknown(void *user, const char *text)
+{
+    log_text(user, LOG_WARN, text);
 }
 
 /* ---- create, destroy ---- */
@@ -92,8 +103,13 @@ static void set_args(struct skiff_trainer *t, const struct skiff_trainer_config 
                                  .json = keep_text(t, c->json),
                                  .net = c->net,
                                  .net_vars = c->vars,
-                                 .logger = {.write = log_text},
-                                 .on_unknown = log_unknown};
+                                 .logger = {.write = log_text, .user = t},
+                                 .on_unknown = log_unknown,
+                                 .on_unknown_user = t};
+    pthread_mutex_init(&t->log_lock, NULL);
+    t->quiet = c->quiet;
+    t->on_log = c->on_log;
+    t->user = c->user;
 }
 
 static enum skiff_status check(const struct skiff_trainer_config *c, struct skiff_error *err)
@@ -122,7 +138,6 @@ struct skiff_trainer *skiff_trainer_create(const struct skiff_trainer_config *c,
     set_args(t, c);
     t->control = (struct train_control){
         .wants_stop = wants_stop, .print = print, .serving = serving, .user = t};
-    log_set_level(c->quiet ? LOG_WARN : LOG_INFO);
     struct skiff_error why; /* of attempts that do not matter, too */
     enum skiff_status status = train_run_open(&t->run, &t->args, &t->control, &why);
     if (status == SKIFF_OK && c->dataset)
@@ -144,6 +159,7 @@ void skiff_trainer_destroy(struct skiff_trainer *t)
         free(t->texts[i]);
     free(t->texts);
     free(t->args.overrides.at);
+    pthread_mutex_destroy(&t->log_lock);
     free(t);
 }
 

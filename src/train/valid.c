@@ -188,8 +188,9 @@ void valid_warn(const struct valid *v)
         control_print(v->control, "best: %s (valid %s %.4f): %s/" VALID_MODEL, where_text(p, where),
                       valid_metric_name(v->metric), value, v->folder);
     if (v->top != v->best)
-        log_info("better, but not saved: %s (valid %s %.4f)", where_text(&v->points[v->top], where),
-                 valid_metric_name(v->metric), valid_value(&v->points[v->top], v->metric));
+        logger_info(&v->task->logger, "better, but not saved: %s (valid %s %.4f)",
+                    where_text(&v->points[v->top], where), valid_metric_name(v->metric),
+                    valid_value(&v->points[v->top], v->metric));
 }
 
 /* ---- evaluation ---- */
@@ -212,9 +213,10 @@ static enum skiff_status one_class(struct valid *v, int64_t pos, int64_t neg,
                          "of " DIR_KEY " have label %d; use log_loss, or other data",
                          (long long)(pos + neg), pos > 0);
     if (v->metric == VALID_AUTO)
-        log_warn("all %lld samples of " DIR_KEY " have label %d: auc is undefined, %s is compared",
-                 (long long)(pos + neg), pos > 0,
-                 v->accumulator.is_probability ? "log_loss" : "loss");
+        logger_warn(
+            &v->task->logger,
+            "all %lld samples of " DIR_KEY " have label %d: auc is undefined, %s is compared",
+            (long long)(pos + neg), pos > 0, v->accumulator.is_probability ? "log_loss" : "loss");
     return SKIFF_OK;
 }
 
@@ -266,7 +268,8 @@ static void write_record(struct valid *v)
 {
     struct skiff_error why;
     if (valid_record_write(v, &why) < 0)
-        log_warn("the results of validation could not be saved: %s", why.message);
+        logger_warn(&v->task->logger, "the results of validation could not be saved: %s",
+                    why.message);
 }
 
 static void take_point(struct valid *v, const struct valid_point *p)
@@ -323,7 +326,7 @@ static void keep_copy(struct valid *v, struct valid_point *p)
     memcpy(note.run, v->run, sizeof(note.run));
     p->kept = checkpoint_save_to(&copy, v->folder, VALID_MODEL, &note, NULL, &why) == SKIFF_OK;
     if (!p->kept)
-        log_warn("the best model so far could not be saved: %s", why.message);
+        logger_warn(&v->task->logger, "the best model so far could not be saved: %s", why.message);
     for (int i = 0; p->kept && i < v->n; i++) /* its place is taken */
         v->points[i].kept &= v->points[i].end;
 }

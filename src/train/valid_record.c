@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "save/epochs.h"
 #include "train/checkpoint.h"
@@ -301,7 +300,8 @@ static void remove_epoch(const struct valid *v, const char *name, struct buf *pa
     struct buf away = BUF_INIT;
     recorder_path(v->folder, name, path);
     buf_printf(&away, "%s/.%s" STALE_FILE_MARK "old", v->folder, name);
-    log_info("removed %s: runner.keep_epochs is %d", path->data, v->keep_epochs);
+    logger_info(&v->task->logger, "removed %s: runner.keep_epochs is %d", path->data,
+                v->keep_epochs);
     file_remove_tree(rename(path->data, away.data) ? path->data : away.data);
     buf_deinit(&away);
 }

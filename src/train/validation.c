@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/log.h"
 #include "fs/fs.h"
 #include "store/model_dir.h"
 #include "task/saved_tables.h"
@@ -175,8 +174,8 @@ static void pause_remote(struct validation *v, int64_t batches, int64_t rows)
         .epoch = v->run->span.number, .steps = batches, .samples = rows, .known = true};
     memcpy(note.run, v->run->id, sizeof note.run);
     if (evaluate_now(v, &note, &why) < 0)
-        log_warn("epoch %d, batch %lld was not validated: %s", note.epoch, (long long)batches,
-                 why.message);
+        logger_warn(&v->run->task.logger, "epoch %d, batch %lld was not validated: %s", note.epoch,
+                    (long long)batches, why.message);
 }
 
 /* ---- the observer ---- */
@@ -203,7 +202,8 @@ static enum skiff_status saved(struct validation *v, const struct train_saved *s
     if (!v->run->home.remote)
         TRY(valid_epoch(&v->valid, note->epoch, note->steps, note->samples, s->saved, err));
     else if (v->wanted && evaluate_remote(v, s, &why) < 0)
-        log_warn("epoch %d was not validated: %s", note->epoch, why.message);
+        logger_warn(&v->run->task.logger, "epoch %d was not validated: %s", note->epoch,
+                    why.message);
     take_decision(v);
     show_point(v, note->epoch);
     return SKIFF_OK;

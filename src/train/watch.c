@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "train/run.h"
 
@@ -104,7 +103,7 @@ static void record_end(void *self, enum run_status how, const char *why)
     struct record_watch *w = self;
     struct skiff_error err;
     if (recorder_close(w->recorder, how, why, &err) < 0)
-        log_warn("--json: %s", err.message);
+        logger_warn(&w->run->task.logger, "--json: %s", err.message);
     w->recorder = NULL;
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "fleet/epochs.h"
 #include "fs/fs.h"
@@ -37,8 +36,8 @@ static void print_wait(const struct online *o, const char *path, double now, dou
 {
     if (now < *next)
         return;
-    log_info("day %08d, pass %d: waiting for %s, checking every %g s", o->day, o->pass, path,
-             o->plan.sleep);
+    logger_info(&o->run->task.logger, "day %08d, pass %d: waiting for %s, checking every %g s",
+                o->day, o->pass, path, o->plan.sleep);
     *next = now + REMIND_SECONDS;
 }
 
@@ -139,7 +138,7 @@ static enum skiff_status get_data(struct online *o, struct skiff_error *err)
     if (status == SKIFF_OK && !wants_stop(o))
         status = open_data(o, &all, err);
     if (status == SKIFF_OK && !wants_stop(o) && !all.count && o->run->home.first)
-        log_warn("day %08d, pass %d: no files", o->day, o->pass);
+        logger_warn(&o->run->task.logger, "day %08d, pass %d: no files", o->day, o->pass);
     file_list_deinit(&all);
     return status;
 }
