@@ -10,7 +10,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/bind.h"
+#include "server/hashed.h"
+#include "server/members.h"
 #include "server/server_parts.h"
+#include "server/shard.h"
+#include "server/slice.h"
+#include "server/snapshot.h"
 #include "tensor/math.h"
 
 /* ---- numbers in a message ---- */

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/bind.h"
+#include "server/exchange.h"
 #include "server/server_parts.h"
+#include "server/slice.h"
 
 static void add(struct server *s, const struct bound_var *v)
 {

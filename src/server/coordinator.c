@@ -22,7 +22,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "server/coordinator.h"
+#include "server/exchange.h"
+#include "server/members.h"
+#include "server/reduce.h"
 #include "server/server_parts.h"
+#include "server/status.h"
 
 struct starter { /* a process that is ready to start; request NULL: not yet */
     struct rpc_request *request;

@@ -20,7 +20,15 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/bind.h"
+#include "server/exchange.h"
+#include "server/members.h"
+#include "server/quiesce.h"
 #include "server/server_parts.h"
+#include "server/shard.h"
+#include "server/slice.h"
+#include "server/snapshot.h"
+#include "server/status.h"
 
 /* ---- wanted values ---- */
 

@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/hashed.h"
 #include "server/server_parts.h"
+#include "server/slice.h"
+#include "server/snapshot.h"
 
 #define AHEAD 8 /* records are prefetched this many rows ahead */
 

@@ -8,6 +8,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/coordinator.h"
+#include "server/exchange.h"
+#include "server/ledger.h"
+#include "server/reduce.h"
 #include "server/server_parts.h"
 
 struct ledger_entry { /* one process in one epoch */

@@ -12,9 +12,11 @@
 
 #include "base/mem.h"
 #include "save/contents.h"
+#include "server/hashed.h"
 #include "server/load_staging.h"
 #include "server/saved.h"
 #include "server/server_parts.h"
+#include "server/slice.h"
 #include "sparse/waiting_files.h"
 #include "store/file.h"
 #include "store/model_dir.h"

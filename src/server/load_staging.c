@@ -14,8 +14,12 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/exchange.h"
 #include "server/load_staging.h"
 #include "server/maintenance.h"
+#include "server/members.h"
+#include "server/shard.h"
+#include "server/slice.h"
 
 #define ASK_MS 2000 /* then the question is repeated, until this server ends */
 

@@ -11,8 +11,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "server/exchange.h"
 #include "server/load_staging.h"
 #include "server/maintenance.h"
+#include "server/members.h"
+#include "server/shard.h"
+#include "server/slice.h"
 
 struct table_command {
     struct rpc_request *request;

@@ -17,7 +17,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/exchange.h"
 #include "server/maintenance.h"
+#include "server/members.h"
+#include "server/quiesce.h"
+#include "server/reduce.h"
+#include "server/slice.h"
+#include "server/snapshot.h"
 
 #define NEWS_MS 2500    /* two heartbeats and a margin */
 #define JOIN_TRY_MS 500 /* between checks of server_stop while server 0 is not reachable */

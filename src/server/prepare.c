@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "server/prepare.h"
 #include "server/server_parts.h"
+#include "server/slice.h"
 
 #define SHORTEST 1 /* ms between two checks */
 #define LONGEST 16

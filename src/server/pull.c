@@ -13,7 +13,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/bind.h"
+#include "server/exchange.h"
+#include "server/hashed.h"
 #include "server/maintenance.h"
+#include "server/shard.h"
+#include "server/slice.h"
+#include "server/snapshot.h"
 #include "store/model_dir.h"
 #include "store/tensor_file.h"
 

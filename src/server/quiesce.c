@@ -13,7 +13,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/exchange.h"
+#include "server/members.h"
+#include "server/quiesce.h"
 #include "server/server_parts.h"
+#include "server/shard.h"
 
 #define QUIESCE_MS 5000
 

@@ -13,7 +13,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/coordinator.h"
+#include "server/members.h"
+#include "server/reduce.h"
 #include "server/server_parts.h"
+#include "server/status.h"
 
 #define MESSAGE_MAX (UINT64_C(8) << 30) /* bytes of messages that may lie here unfetched */
 

@@ -6,6 +6,7 @@
  * has deferred are sent between the end of the handlers and the end of the network thread, which
  * still sends them. */
 #include "server/server.h"
+#include "server/snapshot.h"
 
 #include <malloc.h>
 #include <stdarg.h>
@@ -18,6 +19,15 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "server/maintenance.h"
+#include "server/bind.h"
+#include "server/coordinator.h"
+#include "server/exchange.h"
+#include "server/ledger.h"
+#include "server/members.h"
+#include "server/prepare.h"
+#include "server/reduce.h"
+#include "server/slice.h"
+#include "server/status.h"
 #include "server/server_parts.h"
 
 static void on_log(struct server *s, enum log_level level, const char *format, va_list args)

@@ -1,8 +1,11 @@
 /* Numbers of variables (PS_BIND): what each side does with messages of the other side that do not
  * fit them. Every refusal names the variable and the server, and changes nothing. */
 #include "comm/session_parts.h"
+#include "server/bind.h"
 #include "server/server_fixture_test.h"
 #include "server/server_parts.h"
+#include "server/shard.h"
+#include "server/slice.h"
 
 static void open_one(struct server_fixture *k, int shards)
 {

@@ -1,4 +1,5 @@
 /* Loads whose worker dies in between: all servers take over what was read, or none does. */
+#include "server/members.h"
 #include "server/sparse_fixture_test.h"
 
 #include "base/clock.h"

@@ -1,8 +1,11 @@
 /* The modes without barriers, one formula at a time; and hash-backed embeddings. */
 #include <math.h>
 
+#include "server/members.h"
 #include "server/server_fixture_test.h"
 #include "server/server_parts.h"
+#include "server/shard.h"
+#include "server/slice.h"
 #include "store/tensor_file.h"
 
 static float at(const struct skiff_tensor *v, int i)

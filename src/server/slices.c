@@ -10,7 +10,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/hashed.h"
+#include "server/quiesce.h"
 #include "server/server_parts.h"
+#include "server/shard.h"
+#include "server/slice.h"
 
 bool slice_owns(const struct server *s, const struct param_slice *u, int64_t id)
 {

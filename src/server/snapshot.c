@@ -20,6 +20,11 @@
 
 #include "base/mem.h"
 #include "rules/rule.h"
+#include "server/hashed.h"
+#include "server/members.h"
+#include "server/quiesce.h"
+#include "server/shard.h"
+#include "server/slice.h"
 #include "server/server_parts.h"
 
 /* ---- lifecycle ---- */

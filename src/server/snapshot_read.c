@@ -6,7 +6,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/exchange.h"
+#include "server/hashed.h"
+#include "server/quiesce.h"
 #include "server/server_parts.h"
+#include "server/shard.h"
+#include "server/slice.h"
 #include "server/snapshot.h"
 
 #define LOST "%s ran out of memory for copies of the values of snapshot \"%s\""

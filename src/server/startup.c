@@ -10,7 +10,9 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "executor/executor.h"
+#include "server/hashed.h"
 #include "server/server_parts.h"
+#include "server/slice.h"
 
 /* ---- rows of hash-backed embeddings ---- */
 

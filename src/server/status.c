@@ -6,7 +6,12 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/exchange.h"
+#include "server/ledger.h"
+#include "server/members.h"
+#include "server/reduce.h"
 #include "server/server_parts.h"
+#include "server/status.h"
 
 bool status_wait_begin(struct ps_status *x, const char *what, int64_t since)
 {
