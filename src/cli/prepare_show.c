@@ -3,6 +3,7 @@
  * of their column. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -201,6 +202,16 @@ static void print_label(const struct prepare_plan *p, struct buf *out)
 
 #define COLUMNS_SHOWN 200
 
+/* The most frequent value that is no number, if it is known. */
+static const char *text_of(const struct look_column *c)
+{
+    char *end;
+    for (int i = 0; i < c->nvalues; i++)
+        if (strtod(c->values[i].text, &end) == 0 && *end)
+            return c->values[i].text;
+    return "";
+}
+
 /* The first value with a mark in it. */
 static const char *ambiguous_value(const struct look_column *c)
 {
@@ -222,6 +233,36 @@ static void print_too_many(const struct prepare_plan *p, struct buf *out)
                    "note: networks have at most %d slots of categories; %d columns, from \"%s\" "
                    "on, are not used: remove uninformative columns from the table\n",
                    p->nslots, n, p->look->columns[first].name);
+}
+
+/* Numbers but for a few texts: they are used as texts, or not at all. */
+static void print_mostly_numbers(const struct prepare_plan *p, struct buf *out)
+{
+    for (int i = 0; i < p->look->ncolumns; i++) {
+        const struct look_column *c = &p->look->columns[i];
+        int64_t numbers = c->whole + c->real;
+        if (i == p->label || !c->text || numbers < 9 * c->text || c->times)
+            continue;
+        buf_printf(out,
+                   "note: column \"%s\": %.3g %% of its values are numbers, %" PRId64
+                   " are not%s%s%s: "
+                   "it is %s; if they mean that a value is missing, write NA for them\n",
+                   c->name, 100.0 * (double)numbers / (double)(numbers + c->text), c->text,
+                   *text_of(c) ? " (\"" : "", text_of(c), *text_of(c) ? "\")" : "",
+                   prepare_is_feature(p->columns[i].role) ? "used as text" : "not used");
+    }
+}
+
+static void print_titles(const struct look *l, const struct file_list *files, struct buf *out)
+{
+    if (l->form.titles)
+        buf_printf(out, "note: %d line%s above the header %s skipped\n", l->form.titles,
+                   l->form.titles == 1 ? "" : "s", l->form.titles == 1 ? "is" : "are");
+    if (l->odd_line)
+        buf_printf(out,
+                   "note: %s:%" PRId64 ": the text is not UTF-8; its bytes are used as they are "
+                   "(`iconv -f latin1 -t utf8` converts files in Latin-1)\n",
+                   files->paths[l->odd_file], l->odd_line);
 }
 
 /* What may have been understood in a wrong way. */
@@ -265,6 +306,8 @@ void prepare_show_table(const struct prepare_plan *p, const struct file_list *fi
     if (csv && l->ncolumns > COLUMNS_SHOWN)
         buf_printf(&out, "  ... and %d further columns\n", l->ncolumns - COLUMNS_SHOWN);
     print_too_many(p, &out);
+    print_titles(l, files, &out);
+    print_mostly_numbers(p, &out);
     print_ambiguous(l, &out);
     if (!csv && l->tokens)
         print_svm(p, &out);

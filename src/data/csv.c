@@ -127,6 +127,40 @@ enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, cons
     return SKIFF_OK;
 }
 
+char *csv_next_assignment(char **at)
+{
+    char *line = *at, *end, *from;
+    if (!line)
+        return NULL;
+    end = strchr(line, '\n');
+    from = memchr(line, '=', end ? (size_t)(end - line) : strlen(line));
+    while (from && end &&
+           csv_scan(CSV_BEGIN, from + 1, (size_t)(end - from - 1), ',') == CSV_QUOTED)
+        end = strchr(end + 1, '\n');
+    *at = end ? end + 1 : NULL;
+    if (end)
+        *end = '\0';
+    return line;
+}
+
+bool csv_is_title(struct csv *c, const char *line, const char *end, const char **title, size_t *n)
+{
+    const char *at = line, *cell;
+    size_t length;
+    int filled = 0;
+    *n = 0;
+    while (at && filled < 2) {
+        if (csv_cell(c, &at, end, &cell, &length, NULL) < 0)
+            return false;
+        if (length == 0)
+            continue;
+        filled++;
+        *title = cell;
+        *n = length;
+    }
+    return filled < 2;
+}
+
 void csv_quote(struct buf *out, const char *text, size_t n, char separator)
 {
     bool plain = n > 0 && !text_blank(text[0]) && !text_blank(text[n - 1]);

@@ -8,6 +8,7 @@
 #include "data/text.h"
 
 #define CSV_COLUMNS_MAX 100000
+#define CSV_TITLES 10 /* lines above a header, at most */
 
 struct csv {
     char separator;
@@ -34,6 +35,12 @@ void csv_deinit(struct csv *c);
  * the cell is not part of a number, and TEXT_PAD bytes may be read. Valid until the next call. */
 enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, const char **cell,
                            size_t *n, struct skiff_error *err);
+/* Cuts the next line `slot = cell, cell` off *at, NULL behind the last; cells may hold line ends
+ * within quotes. */
+char *csv_next_assignment(char **at);
+/* True for a line with one cell that is not empty, or none: such lines above a header are titles.
+ * That cell's place and length to *title. */
+bool csv_is_title(struct csv *c, const char *line, const char *end, const char **title, size_t *n);
 /* True for a number with a decimal comma: 3,5 or -,25 */
 bool csv_has_decimal_comma(const char *text, size_t n);
 /* Prints the text as a cell, quoted where necessary. */

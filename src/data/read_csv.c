@@ -250,23 +250,6 @@ static enum skiff_status csv_assignment(struct reader_csv *r, char *line, struct
     return status;
 }
 
-/* Cuts the next line off; the name of a column may hold line ends within quotes. */
-static char *csv_next_assignment(char **at)
-{
-    char *line = *at, *end, *from;
-    if (!line)
-        return NULL;
-    end = strchr(line, '\n');
-    from = memchr(line, '=', end ? (size_t)(end - line) : strlen(line));
-    while (from && end &&
-           csv_scan(CSV_BEGIN, from + 1, (size_t)(end - from - 1), ',') == CSV_QUOTED)
-        end = strchr(end + 1, '\n');
-    *at = end ? end + 1 : NULL;
-    if (end)
-        *end = '\0';
-    return line;
-}
-
 /* weekday(NAME) is made from the column NAME. */
 static void csv_made_from(struct wanted_column *w)
 {
@@ -466,12 +449,28 @@ static bool csv_is_comment(const struct reader_csv *r, const char *text, size_t 
     return r->comment && n && text[0] == r->comment;
 }
 
+/* A line above the header that has one text, and no column is called so. */
+static bool csv_is_above(struct reader_csv *r, const char *line, size_t n)
+{
+    const char *title = NULL;
+    if (r->base.schema->count < 2 || !csv_is_title(&r->csv, line, line + n, &title, &n))
+        return false;
+    for (int i = 0; i < r->nwanted; i++)
+        if (same_text(r->wanted[i].name, title, n))
+            return false;
+    for (int i = 0; i < r->base.schema->count; i++)
+        if (same_text(r->base.schema->slots[i].name, title, n))
+            return false;
+    return true;
+}
+
 static enum skiff_status csv_begin(struct reader *base, struct source *s, struct skiff_error *err)
 {
     struct reader_csv *r = (struct reader_csv *)base;
     const char *line;
     size_t n;
     enum skiff_status status;
+    int above = 0;
     if (r->nwanted)
         r->bound = false;
     source_quotes(s, r->csv.separator, r->comment);
@@ -479,7 +478,8 @@ static enum skiff_status csv_begin(struct reader *base, struct source *s, struct
         return SKIFF_OK;
     do
         status = source_line(s, &line, &n, err);
-    while (status == SKIFF_OK && (n == 0 || csv_is_comment(r, line, n)));
+    while (status == SKIFF_OK && (n == 0 || csv_is_comment(r, line, n) ||
+                                  (++above <= CSV_TITLES && csv_is_above(r, line, n))));
     if (status != SKIFF_OK)
         return status < 0 ? status : SKIFF_OK;
     if (r->id_name)

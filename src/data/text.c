@@ -250,3 +250,22 @@ const char *text_quote(const char *p, size_t n, char out[static 64])
     snprintf(out + at, 64 - at, i < n ? "...\"" : "\"");
     return out;
 }
+
+bool text_is_utf8(const char *p, size_t n)
+{
+    const unsigned char *at = (const unsigned char *)p, *end = at + n;
+    while (at < end) {
+        if (end - at >= 8 && (text_load64((const char *)at) & 0x8080808080808080ull) == 0) {
+            at += 8;
+            continue;
+        }
+        unsigned char c = *at++;
+        int more = c < 0x80 ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc2 ? 1 : -1;
+        if (more < 0 || c > 0xf4 || end - at < more)
+            return false;
+        for (; more > 0; more--)
+            if ((*at++ & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}

@@ -97,6 +97,9 @@ const char *text_f32(const char *p, float *out);
  * more than max: only max are stored). */
 size_t text_find_all(const char *p, size_t n, char separator, uint32_t *out, size_t max);
 
+/* True for UTF-8; zero bytes count as such. */
+bool text_is_utf8(const char *p, size_t n);
+
 /* The text for an error message: printable, cut to 40 characters, in quotes. Returns out. */
 const char *text_quote(const char *p, size_t n, char out[static 64]);
 

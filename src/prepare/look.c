@@ -405,6 +405,10 @@ static enum skiff_status look_all(struct look *l, const struct look_config *conf
         status = add_row(l, &csv, &row, &why);
         if (status == SKIFF_OK)
             l->rows++;
+        if (!l->odd_line && !text_is_utf8(row.line, row.n)) {
+            l->odd_file = rows.file - 1;
+            l->odd_line = row.number;
+        }
         if (status < 0) {
             why.code = status;
             status = bad_row(l, config, &rows, &row, &why, err);

@@ -24,6 +24,7 @@ struct look_form {
     enum look_format format;
     char separator;
     bool header;
+    int titles;         /* lines above the header in the first file */
     bool decimal_comma; /* csv: numbers are written 3,5 */
     char comment;       /* comment lines begin with it; 0: none */
 };
@@ -70,6 +71,8 @@ struct look_column {
 struct look {
     struct look_form form;
     int64_t rows, bad, bytes;
+    int odd_file;                /* with bytes that are not UTF-8 */
+    int64_t odd_line;            /* its first such line; 0: none */
     struct look_column *columns; /* csv: all; libsvm, libffm: the label alone; lines: none */
     int ncolumns;
     bool marks[LOOK_MARKS]; /* which of look_marks were found */
@@ -125,6 +128,7 @@ struct look_rows {
     struct source *source;
     int file; /* the next one */
     bool begun;
+    int above; /* titles of the file so far */
     int64_t bytes_before;
     int64_t reported;
 };

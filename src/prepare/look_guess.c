@@ -267,6 +267,25 @@ static bool guess_decimal_comma(const struct head_lines *l, char separator, int 
     return found && !formed;
 }
 
+/* Takes the titles above a header out of the lines; returns how many there are. */
+static int drop_titles(struct head_lines *l, char separator, int cells)
+{
+    struct csv csv = {.separator = separator};
+    const char *title;
+    size_t n;
+    int titles = 0, from = l->hashes;
+    while (cells > 1 && titles < CSV_TITLES && from + titles + 1 < l->count &&
+           csv_is_title(&csv, line_at(l, from + titles),
+                        line_at(l, from + titles) + l->n[from + titles], &title, &n))
+        titles++;
+    l->count -= titles;
+    memmove(l->start + from, l->start + from + titles,
+            (size_t)(l->count - from) * sizeof *l->start);
+    memmove(l->n + from, l->n + from + titles, (size_t)(l->count - from) * sizeof *l->n);
+    csv_deinit(&csv);
+    return titles;
+}
+
 static void guess_csv(struct head_lines *l, const struct look_config *config, struct look_form *out)
 {
     int cells;
@@ -282,8 +301,10 @@ static void guess_csv(struct head_lines *l, const struct look_config *config, st
     if (l->hashes == 1 && cells > 1 && cells_of(l, 0, out->separator) == cells)
         l->hashes = 0;
     out->comment = l->hashes ? '#' : 0;
+    int titles = drop_titles(l, out->separator, cells);
     out->header = config->has_header ? config->form.header
                                      : cells > 0 && guess_header(l, out->separator, cells);
+    out->titles = out->header ? titles : 0;
     out->decimal_comma = cells > 0 && guess_decimal_comma(l, out->separator, cells);
 }
 

@@ -51,6 +51,7 @@ static enum skiff_status next_file(struct look_rows *r, struct skiff_error *err)
         source_quotes(r->source, r->form.separator, r->form.comment);
     r->file++;
     r->begun = false;
+    r->above = 0;
     return SKIFF_OK;
 }
 
@@ -61,6 +62,20 @@ static void report(struct look_rows *r)
         r->reported = bytes;
         r->config->on_progress(r->config->arg, bytes);
     }
+}
+
+/* A title above the header. */
+static bool is_above(struct look_rows *r, const struct look_row *row)
+{
+    struct csv csv = {.separator = r->form.separator};
+    const char *title;
+    size_t n;
+    if (r->begun || !r->form.titles || r->above == CSV_TITLES)
+        return false;
+    bool above = csv_is_title(&csv, row->line, row->line + row->n, &title, &n);
+    csv_deinit(&csv);
+    r->above += above;
+    return above;
 }
 
 enum skiff_status look_rows_next(struct look_rows *r, struct look_row *out, struct skiff_error *err)
@@ -81,6 +96,8 @@ enum skiff_status look_rows_next(struct look_rows *r, struct look_row *out, stru
             return error_set(err, SKIFF_STATE, "%s: reading was stopped", look_rows_file(r));
         report(r);
         if (out->n == 0 || (r->form.comment && out->line[0] == r->form.comment))
+            continue;
+        if (is_above(r, out))
             continue;
         out->number = r->source->line;
         out->header = !r->begun && r->form.header && r->form.format == LOOK_CSV;

@@ -71,19 +71,6 @@ static const char *const label_names[] = {
     "churned",   "default",    "fraud",   "is_fraud", "survived", "subscribed", "deposit",
     "install",   "like",       "rating",  NULL};
 
-static bool is_utf8(const char *text)
-{
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        int more = *p < 0x80 ? 0 : *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc2 ? 1 : -1;
-        if (more < 0 || *p > 0xf4)
-            return false;
-        for (; more > 0; more--)
-            if ((*++p & 0xc0) != 0x80)
-                return false;
-    }
-    return true;
-}
-
 /* ---- the label ---- */
 
 /* The values of a label, those that mean the same (">50K" and ">50K.", 1 and 1.0) once; texts are
@@ -196,6 +183,14 @@ static enum skiff_status wrong_classes(const struct look_column *c, struct skiff
                            "label \"%s\": the only value is %s: nothing can be learned from it; "
                            "name another column with --label COLUMN",
                            c->name, values.data);
+    else if (c->text == 0 && (c->more || c->distinct > LOOK_VALUES))
+        status = error_set(
+            err, SKIFF_INVALID,
+            "label \"%s\": there are %" PRId64
+            "%s different numbers, %g to %g: Skiff learns 0 and 1, "
+            "not quantities; add a column that says whether the number is above a bound that "
+            "matters to you, and name it with --label, or name one value with --positive VALUE",
+            c->name, c->distinct, c->more ? " or more" : "", c->min, c->max);
     else
         status =
             error_set(err, SKIFF_INVALID,
@@ -252,7 +247,7 @@ static enum skiff_status choose_positive(struct prepare_plan *p, const char *pos
     if (!positive)
         at = likely_positive(classes);
     for (int i = 0; n <= LOOK_VALUES && i < n; i++)
-        if (!is_utf8(classes[i].text))
+        if (!text_is_utf8(classes[i].text, strlen(classes[i].text)))
             return error_set(err, SKIFF_FORMAT, "label \"%s\": its values are not UTF-8 text",
                              c->name);
     p->positives = n <= LOOK_VALUES ? classes[at].count : -1;
@@ -576,7 +571,7 @@ static enum skiff_status check_names(const struct look *l, struct skiff_error *e
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < l->ncolumns; i++) {
         names[i] = l->columns[i].name;
-        if (status == SKIFF_OK && !is_utf8(names[i]))
+        if (status == SKIFF_OK && !text_is_utf8(names[i], strlen(names[i])))
             status = error_set(err, SKIFF_FORMAT,
                                "the name of column %d is not UTF-8 text; `iconv -f latin1 -t utf8` "
                                "converts files in Latin-1",

@@ -225,6 +225,34 @@ cp epoch.seen log
 says "hour of the day C1, weekday C2, days, buckets C3" "hour of the day C4, weekday C5"
 check "columns that are made" grep -qF '"C2 = days(signup_date)"' iso/config.yaml
 
+# ---- a title above the header, Latin-1, a few texts among numbers ----
+python3 - <<'PY'
+import random
+rng = random.Random(2)
+with open("title.csv", "w", encoding="latin1") as f:
+    f.write("Sales of 2024;;;\n\nnr;preis;ort;gekauft\n")
+    for i in range(900):
+        v = rng.random() * 100
+        price = rng.choice(["ask", "none yet"]) if rng.random() < 0.03 else "%.0f" % v
+        f.write("%d;%s;%s;%d\n" % (i, price, rng.choice(["K\xf6ln", "Bonn"]), rng.random() < v / 100))
+PY
+run 0 init --data title.csv --out title
+says 'with a header line, 900 rows, 4 columns' "note: 1 line above the header is skipped"
+says 'note: title.csv:4: the text is not UTF-8; its bytes are used as they are'
+says 'of its values are numbers' 'it is used as text; if they mean that a value is missing, write NA for them'
+run 0 train -m title/config.yaml
+run 0 predict -m title/config.yaml --input title.csv --output title.txt
+tail -n +3 title.csv >plain_title.csv
+run 0 predict -m title/config.yaml --input plain_title.csv --output plain_title.txt
+check "with the title and without it" cmp -s title.txt plain_title.txt
+check "every row" test "$(wc -l <title.txt)" = 900
+
+# ---- few positives: by label, and said ----
+{ echo 'a,b,label'; rows 3000 | awk -F, -v OFS=, '{ $3 = NR % 40 == 7; print }'; } >rare.csv
+run 0 init --data rare.csv --out rare
+says '(split at random, by label)' 'note: only 75 rows are positive, '
+check "a tenth of the positives" bash -c '[ "$(cat rare/test/* | grep -c ",1$")" -ge 7 ] && [ "$(cat rare/valid/* | grep -c ",1$")" -ge 7 ]'
+
 # ---- mistakes: nothing is left behind ----
 wrong() { # TEXT FLAG...: init fails with it
     local text=$1
@@ -246,6 +274,8 @@ printf 'a,b,label\n1,2,1\n2,3,1\n' >one_class
 wrong 'label "label": the only value is "1" (2): nothing can be learned from it' --data one_class
 wrong 'label "kind": there are 3 values: "k0" (200), "k1" (200), "k2" (200); models learn 0 and 1: choose the value that means 1 with --positive VALUE' \
     --data three.csv --label kind
+awk 'BEGIN { print "a,price"; for (i = 0; i < 300; i++) print i % 7 "," i * 3 ".5" }' >quantity
+wrong 'label "price": there are 300 different numbers, 0.5 to 897.5: Skiff learns 0 and 1, not quantities; add a column' --data quantity --label price
 wrong '--positive: label "kind" has no value "k7"; it has: "k0" (200)' --data three.csv --label kind --positive k7
 wrong '--label: no column "kindd" (did you mean "kind"?); columns are: a, b, kind' --data three.csv --label kindd
 wrong 'cannot tell which column is the label: name it with --label COLUMN; no column has two values' --data three.csv
