@@ -155,7 +155,13 @@ static void print_use(struct buf *out, const struct prepare_column *c)
                                                    : "");
     if (c->slot)
         buf_printf(out, "%s%s C%d", c->dense >= 0 ? ", " : "",
-                   c->learn.buckets ? "buckets" : "values", c->slot);
+                   c->learn.buckets       ? "buckets"
+                   : c->learn.list == '[' ? "values of lists (JSON)"
+                   : c->learn.list == '|' ? "values of lists (a|b)"
+                   : c->learn.list == ';' ? "values of lists (a;b)"
+                   : c->learn.list        ? "values of lists (a,b)"
+                                          : "values",
+                   c->slot);
 }
 
 static void print_column(const struct look *l, const struct prepare_column *use,

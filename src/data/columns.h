@@ -20,7 +20,8 @@
  * A column may stand there twice: as a number, and with ids of another kind. As a number it lies
  * between 0 and 1: knot i of n is i/n, straight lines between knots, the largest value is 1; a
  * missing one is 0. form= says how its cells are written (number.h); of
- * times (moment.h), the number is that of days since 1970. The columns weekday(NAME) and days(NAME)
+ * times (moment.h), the number is that of days since 1970. list= says that a cell
+ * holds several values (list.h). The columns weekday(NAME) and days(NAME)
  * are made from the table's column NAME. Names and
  * values are quoted as in CSV. Many threads may read it. */
 #ifndef DATA_COLUMNS_H
@@ -56,6 +57,8 @@ struct column_stats {
     enum number_form number_form;
     double *knots; /* rising, owned */
     int nknots;
+    /* values, hashed */
+    char list; /* cells are lists of values (list.h); 0: they are values */
     /* values */
     struct column_value *values; /* owned, frequent ones first */
     int64_t nvalues;

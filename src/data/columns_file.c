@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "data/columns.h"
 #include "data/csv.h"
+#include "data/list.h"
 #include "data/source.h"
 #include "fs/fs.h"
 
@@ -42,6 +43,8 @@ static void print_column(const struct column_stats *s, struct buf *out)
     if (s->form != TIMESTAMP_NONE || s->number_form != NUMBER_PLAIN)
         buf_printf(out, " form=%s",
                    s->form ? timestamp_form_name(s->form) : number_form_name(s->number_form));
+    if (s->list)
+        buf_printf(out, " list=%c", s->list);
     if (s->kind == COLUMN_NUMBER)
         buf_printf(out, " min=%.9g max=%.9g mean=%.6g", s->min, s->max, s->mean);
     else if (s->kind == COLUMN_VALUES || s->kind == COLUMN_HASHED)
@@ -148,6 +151,16 @@ static bool take_form(const char **at, const char *end, struct column_stats *s)
     return s->form != TIMESTAMP_NONE;
 }
 
+static bool take_list(const char **at, const char *end, struct column_stats *s)
+{
+    const char *p = text_skip_blanks(*at, end);
+    if (end - p < 6 || memcmp(p, "list=", 5) != 0)
+        return true;
+    s->list = p[5];
+    *at = p + 6;
+    return s->list && strchr(list_kinds, s->list);
+}
+
 static int64_t least_size(enum column_kind kind)
 {
     return kind == COLUMN_HOUR ? 25 : kind == COLUMN_WEEKDAY ? 8 : 2;
@@ -165,7 +178,7 @@ static bool take_rest(const char *p, const char *end, struct column_stats *s)
          !take_real(&p, end, "mean=", &s->mean)))
         return false;
     if (s->kind == COLUMN_VALUES || s->kind == COLUMN_HASHED) {
-        if (!take_count(&p, end, "distinct=", &s->distinct))
+        if (!take_list(&p, end, s) || !take_count(&p, end, "distinct=", &s->distinct))
             return false;
         s->more = p < end && *p == '+';
         p += s->more;

@@ -29,6 +29,7 @@
 #include "data/columns.h"
 #include "data/csv.h"
 #include "data/label.h"
+#include "data/list.h"
 #include "data/reader.h"
 #include "data/tokens.h"
 
@@ -606,18 +607,13 @@ static enum skiff_status csv_put(struct reader_csv *r, struct batch *b, const st
         return csv_put_label(r, b, t, p, n, err);
     if (csv_is_missing(r, p, n))
         return csv_put_missing(r, b, t, err);
-    if (!b->columns[t->slot].ragged || !r->multi)
+    bool list = t->stats && t->stats->list, any = false;
+    char kind = list ? t->stats->list : r->multi;
+    if (!b->columns[t->slot].ragged || !kind)
         return csv_value(r, b, t, p, n, err);
-    for (const char *end = p + n;;) {
-        const char *stop = memchr(p, r->multi, (size_t)(end - p));
-        if (!stop)
-            stop = end;
-        if (stop > p)
-            TRY(csv_value(r, b, t, p, (size_t)(stop - p), err));
-        if (stop == end)
-            return SKIFF_OK;
-        p = stop + 1;
-    }
+    for (const char *item, *end = p + n; list_next(kind, list, &p, end, &item, &n); any = true)
+        TRY(csv_value(r, b, t, item, n, err));
+    return any || !list ? SKIFF_OK : csv_put_missing(r, b, t, err);
 }
 
 /* The column of the label, or -1. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/list.h"
 
 #define COUNTERS ((size_t)8 << 20) /* of all columns together */
 
@@ -80,7 +81,11 @@ enum skiff_status learn_cell(struct learn *l, int column, const char *text, size
         learn_number(l, column, (double)t.day);
     if (want->number && number_read(want->form, text, n, &x))
         learn_number(l, column, (double)x);
-    return want->values ? value_counts_add(&c->values, text, n, err) : SKIFF_OK;
+    if (!want->list)
+        return want->values ? value_counts_add(&c->values, text, n, err) : SKIFF_OK;
+    for (const char *item, *end = text + n; list_next(want->list, true, &text, end, &item, &n);)
+        TRY(value_counts_add(&c->values, item, n, err));
+    return SKIFF_OK;
 }
 
 /* Zeros of rows that do not name the column, as many as they are among what was kept. */
@@ -166,6 +171,7 @@ static void finish_values(struct learn *l, int i, struct columns *out)
     s->missing = c->missing;
     s->distinct = (int64_t)c->values.distinct;
     s->more = c->values.full;
+    s->list = want->list;
     if (s->kind == COLUMN_HASHED)
         s->size = 1 + LEARN_HASHED;
     else

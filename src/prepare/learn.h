@@ -14,6 +14,7 @@ struct learn_column {
     enum number_form form;    /* of the numbers */
     bool buckets;             /* and ids for its buckets */
     bool values;              /* ids for its values */
+    char list;                /* cells are lists of them (data/list.h) */
     enum timestamp_form time; /* of the times; TIMESTAMP_NONE: they are none */
     bool hour, weekday;       /* ids for the hour of the day, for the day of the week */
     bool days;                /* knots and ids for the days since 1970 */

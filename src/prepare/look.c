@@ -13,9 +13,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/list.h"
 #include "data/svm.h"
 
 #define TIMES 20000
+#define LIST_ITEMS 4096 /* different ones; columns with more are texts */
 #define DATES (1u << TIMESTAMP_DMY | 1u << TIMESTAMP_MDY)
 #define COUNTERS ((size_t)8 << 20) /* of all columns together */
 
@@ -158,6 +160,43 @@ static void add_times(struct look_column *c, const char *p, size_t n)
     }
 }
 
+/* What a text would be as a list of each kind; a kind that no text has so far costs nothing. */
+static enum skiff_status add_lists(const struct look *l, struct look_column *c, const char *p,
+                                   size_t n, struct skiff_error *err)
+{
+    for (int k = 0; k < LOOK_LISTS; k++) {
+        struct look_list *list = &c->lists[k];
+        char kind = list_kinds[k];
+        bool json = kind == LIST_JSON, may = json ? *p == '[' && p[n - 1] == ']' : *p != '[';
+        if (kind == l->form.separator || !may || (!list->cells && !json && !memchr(p, kind, n)))
+            continue;
+        const char *at = p, *item;
+        int64_t items = 0;
+        for (size_t m; list_next(kind, true, &at, p + n, &item, &m); items++)
+            TRY(value_counts_add(&list->seen, item, m, err));
+        list->items += items;
+        list->cells += items > 1;
+    }
+    return SKIFF_OK;
+}
+
+/* A column of lists: a fifth of the cells have several items, most items come again, and there are
+ * fewer different items than different cells. */
+static void choose_list(struct look_column *c)
+{
+    int64_t most = c->text / 5;
+    for (int k = 0; k < LOOK_LISTS; k++) {
+        struct look_list *list = &c->lists[k];
+        int64_t distinct = (int64_t)list->seen.distinct;
+        if (c->text && c->whole + c->real == 0 && list->cells > most && !list->seen.full &&
+            distinct * 5 <= list->items && distinct * 5 < c->distinct * 4) {
+            c->list = list_kinds[k];
+            most = list->cells;
+        }
+        value_counts_deinit(&list->seen);
+    }
+}
+
 static enum skiff_status add_cell(struct look *l, struct look_column *c, const char *p, size_t n,
                                   struct skiff_error *err)
 {
@@ -175,8 +214,8 @@ static enum skiff_status add_cell(struct look *l, struct look_column *c, const c
     bool number = look_number(p, n, &x, &whole);
     if (number)
         add_number(c, x, whole, c->whole + c->real == 0);
-    else
-        c->text++;
+    else if (c->text++, c->times == 0)
+        TRY(add_lists(l, c, p, n, err));
     if (c->forms)
         add_forms(c, p, n, number && whole && is_digits(p, n) ? &x : NULL);
     if (n > c->longest)
@@ -197,6 +236,8 @@ static void make_columns(struct look *l, int n)
         c->seen.texts = LOOK_VALUES;
         for (int f = 0; f < TIMESTAMP_FORMS; f++)
             c->when[f].most = TIMES;
+        for (int k = 0; k < LOOK_LISTS; k++)
+            c->lists[k].seen.most = LIST_ITEMS;
     }
 }
 
@@ -368,6 +409,7 @@ static void finish(struct look *l)
         if (c->whole + c->real + c->text == 0)
             c->times = 0;
         choose_dates(c, dates);
+        choose_list(c);
         for (int f = 0; f < TIMESTAMP_FORMS; f++)
             number_sample_sort(&c->when[f]);
         free(sorted);
@@ -444,6 +486,8 @@ void look_deinit(struct look *l)
         for (int k = 0; k < c->nvalues; k++)
             free(c->values[k].text);
         value_counts_deinit(&c->seen);
+        for (int k = 0; k < LOOK_LISTS; k++)
+            value_counts_deinit(&c->lists[k].seen);
         for (int f = 0; f < TIMESTAMP_FORMS; f++)
             number_sample_deinit(&c->when[f]);
         free(c->name);

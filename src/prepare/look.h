@@ -35,6 +35,7 @@ struct look_numbers {
     double min, max;
 };
 
+#define LOOK_LISTS 4
 #define LOOK_VALUES 12 /* of a column, kept with their texts */
 
 struct look_value {
@@ -59,6 +60,11 @@ struct look_column {
     bool ambiguous;                       /* two forms read all cells, and differently */
     struct look_numbers as[NUMBER_FORMS]; /* while counting: not of NUMBER_PLAIN */
     unsigned forms;                       /* bit f: all cells can be read in form f */
+    char list; /* cells are lists of values that come again (data/list.h); 0: they are not */
+    struct look_list {
+        int64_t cells, items; /* cells with two items at least; items of all cells */
+        struct value_counts seen;
+    } lists[LOOK_LISTS]; /* while counting, by list_kinds */
     struct value_counts seen;
     struct number_sample when[TIMESTAMP_FORMS]; /* by bits of `times`: seconds since 1970 */
     bool dates_ambiguous; /* day and month could change places in all of them */

@@ -316,6 +316,8 @@ static enum prepare_role role_of(const struct look *l, const struct look_column 
         return PREPARE_CONSTANT;
     if (is_time(c))
         return PREPARE_TIME;
+    if (c->list)
+        return PREPARE_CATEGORY;
     if (is_id(c))
         return PREPARE_ID;
     return is_number(c) && !is_code(c) ? PREPARE_NUMBER : PREPARE_CATEGORY;
@@ -401,6 +403,9 @@ static void choose_features(struct prepare_plan *p)
         if (c->role == PREPARE_NUMBER)
             learn_number_as(l, &l->columns[i], &c->learn);
         c->learn.values |= c->role == PREPARE_CATEGORY;
+        if (c->role == PREPARE_CATEGORY)
+            c->learn.list = l->columns[i].list;
+        p->multi_value |= c->learn.list != 0;
         if (c->role == PREPARE_TIME)
             learn_time_as(&l->columns[i], i == p->time, c);
         if (c->role == PREPARE_TIME)

@@ -235,7 +235,7 @@ static const char stats_text[] =
     "values \"a \"\"b\"\"\" missing=2 distinct=3 ids=5 size=4\n"
     " \"x, y\" 4\n"
     " \"z\" 3\n"
-    "hashed \"ip\" missing=0 distinct=9+ ids=9 size=10\n"
+    "hashed \"ip\" missing=0 list=| distinct=9+ ids=9 size=10\n"
     "hour \"t\" missing=0 form=yymmddhh ids=19 size=25\n"
     "number \"paid\" missing=0 form=comma min=1000 max=3000 mean=2000 ids=44 size=3 knots "
     "1000 2000\n"

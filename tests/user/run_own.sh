@@ -253,6 +253,34 @@ run 0 init --data rare.csv --out rare
 says '(split at random, by label)' 'note: only 75 rows are positive, '
 check "a tenth of the positives" bash -c '[ "$(cat rare/test/* | grep -c ",1$")" -ge 7 ] && [ "$(cat rare/valid/* | grep -c ",1$")" -ge 7 ]'
 
+# ---- lists in a cell: the same model from each form; texts with commas are no lists ----
+python3 - <<'PY'
+import json, random
+rng = random.Random(4)
+tags = ["t%d" % i for i in range(12)]
+out = {k: open(k + ".csv", "w") for k in ("pipe", "semi", "json")}
+for f in out.values():
+    f.write("user\ttags\tplace\tprice\tlabel\n")
+for i in range(3000):
+    some = rng.sample(tags, rng.randrange(0, 5))
+    y = int(rng.random() < (0.85 if "t3" in some or "t7" in some else 0.2))
+    rest = "\tTown %d, Land %d\t%d\t%d\n" % (i % 30, i % 30 // 10, rng.randrange(50), y)
+    for k, text in (("pipe", "|".join(some)), ("semi", "; ".join(some)), ("json", json.dumps(some))):
+        out[k].write("u%d\t%s%s" % (i % 7, text, rest))
+PY
+for f in pipe semi json; do
+    run 0 init --data $f.csv --out $f
+    cp log $f.seen
+    run 0 train -m $f/config.yaml
+    run 0 predict -m $f/config.yaml --input $f.csv --output $f.txt
+    check "$f: lists are seen" grep -qE '^  tags .*values of lists' $f.seen
+    check "$f: places are no lists" grep -qE '^  place .* values C3$' $f.seen
+    check "$f: the same predictions" cmp -s pipe.txt $f.txt
+done
+run 0 infer -m pipe/config.yaml
+check "lists are learnt: auc $(auc_of)" awk -v a="$(auc_of)" 'BEGIN { exit !(a > 0.75) }'
+check "several values in a slot" grep -q 'multi_value: True' pipe/config.yaml
+
 # ---- mistakes: nothing is left behind ----
 wrong() { # TEXT FLAG...: init fails with it
     local text=$1
