@@ -27,7 +27,7 @@ expect() {
 
 expect 0 '^usage: skiff inspect program' --help
 expect 0 '^usage: skiff inspect tensor' tensor --help
-expect 2 'expected program, model, ops, layers, functions, tensor or table'
+expect 2 'expected program, model, ops, layers, functions, tensor, table or metrics'
 expect 2 'found nonsense' nonsense
 expect 2 'expected a file' program
 expect 2 'unknown flag --summary' tensor --summary "$data/saved/save_op/int64"
