@@ -150,7 +150,9 @@ static void old_epochs_go_and_the_best_stays(void **state)
     char folder[] = "/tmp/skiff-valid-XXXXXX";
     static const char *const names[] = {"0", "1", "2", "3", "4"};
     assert_non_null(mkdtemp(folder));
-    struct valid v = {.folder = folder, .run = "5c0f", .keep_best = true, .keep_epochs = 2};
+    struct task task = {.name = NULL}; /* it logs to nobody */
+    struct valid v = {
+        .task = &task, .folder = folder, .run = "5c0f", .keep_best = true, .keep_epochs = 2};
     for (int i = 0; i < 5; i++) {
         save_epoch(folder, names[i], i == 0 ? "another" : "5c0f");
         add(&v, i, true, i == 1 ? 0.9 : 0.5, 0.5);
