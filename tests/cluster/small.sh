@@ -17,6 +17,6 @@ slot_files() { # N: 300 rows, as pipe commands print them, in slots/part-*
     mkdir slots
     awk 'BEGIN { srand(1); for (i = 0; i < 300; i++) { printf "13"; for (d = 0; d < 13; d++) printf " %g", rand()
         for (s = 0; s < 26; s++) printf " 1 %d", int(rand() * 5000); print " 1 " i % 2 } }' >rows
-    split -n "l/$1" -d rows slots/part-
+    split -l $((300 / $1)) -d rows slots/part- # -n l/N cuts by bytes, and the numbers of awk differ
 }
 epochs() { sed -n 's/^Epoch: \([0-9]\),.*/\1/p' "$1" | tr -d '\n'; } # LOG: the numbers of those that were trained
