@@ -426,11 +426,6 @@ double dataset_progress(const struct dataset *d)
     return done < d->files.bytes ? (double)done / (double)d->files.bytes : 1;
 }
 
-struct metrics *dataset_metrics(const struct dataset *d)
-{
-    return d->config.metrics;
-}
-
 int64_t dataset_bad_lines(const struct dataset *d)
 {
     return atomic_load(&d->bad.count);

@@ -110,8 +110,6 @@ dataset_bad_lines(const struct dataset *d); /* bad lines skipped so far in this 
 int64_t dataset_file_count(const struct dataset *d); /* after expansion */
 const struct file_list *dataset_files(const struct dataset *d);
 const struct schema *dataset_schema(const struct dataset *d);
-/* What it has read in all epochs. */
-struct metrics *dataset_metrics(const struct dataset *d);
 /* Why a cache could not be written, or NULL. */
 const char *dataset_cache_error(const struct dataset *d);
 
