@@ -335,16 +335,6 @@ static enum skiff_status manifest_find_read(const char *dir, struct manifest *ou
     return status;
 }
 
-enum skiff_status model_view_info(const struct folder_view *v, struct model_info *out,
-                                  struct skiff_error *err)
-{
-    struct manifest m = MANIFEST_INIT;
-    TRY(folder_view_read(v, folder_view_manifest(v), &m, err));
-    *out = m.note;
-    manifest_deinit(&m);
-    return SKIFF_OK;
-}
-
 enum skiff_status model_info_read(const char *dir, struct model_info *out, struct skiff_error *err)
 {
     struct manifest m = MANIFEST_INIT;
@@ -523,11 +513,6 @@ enum skiff_status model_reader_sum(const struct model_reader *r, const char *fil
     const struct manifest_file *f = manifest_find(&r->files, file);
     *out = f ? &f->sum : NULL;
     return listed_check(&r->view, file, *out, err);
-}
-
-enum skiff_status model_reader_check_sizes(const struct model_reader *r, struct skiff_error *err)
-{
-    return model_view_check(&r->view, &r->files, false, err);
 }
 
 bool model_reader_close(struct model_reader *r, enum skiff_status status)

@@ -91,10 +91,6 @@ enum skiff_status model_recover(const char *dir, struct skiff_error *err);
  * exist, or is a file, gives an empty one. */
 enum skiff_status model_view_open(const char *dir, struct folder_view *out,
                                   struct skiff_error *err);
-/* model_info_read of a folder that is listed already. */
-enum skiff_status model_view_info(const struct folder_view *v, struct model_info *out,
-                                  struct skiff_error *err);
-
 /* model_check (sums) or model_check_sizes of a folder that is listed, with a manifest that is read
  * already. */
 enum skiff_status model_view_check(const struct folder_view *v, const struct manifest *m, bool sums,
@@ -142,8 +138,6 @@ enum skiff_status model_reader_open(struct model_reader *r, const char *dir, con
  * NOT_FOUND when it is listed but missing. */
 enum skiff_status model_reader_sum(const struct model_reader *r, const char *file,
                                    const struct file_sum **out, struct skiff_error *err);
-/* model_check_sizes of the listed files. */
-enum skiff_status model_reader_check_sizes(const struct model_reader *r, struct skiff_error *err);
 /* True: loading failed, and another save was committed meanwhile. */
 bool model_reader_close(struct model_reader *r, enum skiff_status status);
 
