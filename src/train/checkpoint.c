@@ -216,16 +216,6 @@ enum skiff_status checkpoint_load(struct task *j, const char *path, struct skiff
     return status;
 }
 
-enum skiff_status checkpoint_load_epoch(struct task *j, const char *folder, int epoch,
-                                        struct skiff_error *err)
-{
-    struct buf path = BUF_INIT;
-    join(&path, folder, epoch);
-    enum skiff_status status = load_path(j, path.data, err);
-    buf_deinit(&path);
-    return status;
-}
-
 /* Loading failed: because files are damaged or missing, or because this model does not fit the
  * program? No manifest lists the files of tables. */
 static bool is_incomplete(const char *folder, int epoch, enum skiff_status status)

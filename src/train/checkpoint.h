@@ -45,10 +45,8 @@ void checkpoint_inference(struct task *j, struct checkpoint_names *out);
  * named in a warning. */
 enum skiff_status checkpoint_find(const struct logger *log, const char *folder,
                                   struct checkpoint_state *out, struct skiff_error *err);
-/* Loads <folder>/<epoch>, or what lies at `path` itself (a folder with rec_static.*, a prefix, or a
- * folder of parameters). */
-enum skiff_status checkpoint_load_epoch(struct task *j, const char *folder, int epoch,
-                                        struct skiff_error *err);
+/* Loads what lies at `path` itself (a folder with rec_static.*, a prefix, or a folder of
+ * parameters). */
 enum skiff_status checkpoint_load(struct task *j, const char *path, struct skiff_error *err);
 /* Loads an epoch. One whose files are damaged or missing is named in a warning: *incomplete,
  * nothing was loaded, no error. */
