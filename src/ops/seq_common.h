@@ -15,14 +15,6 @@
     {                                                              \
         .name = n, .type = ATTR_INT, .flags = fl, .def = {.i = v } \
     }
-#define AF_LONG(n, v, fl)                                           \
-    {                                                               \
-        .name = n, .type = ATTR_LONG, .flags = fl, .def = {.l = v } \
-    }
-#define AF_FLOAT(n, v, fl)                                           \
-    {                                                                \
-        .name = n, .type = ATTR_FLOAT, .flags = fl, .def = {.f = v } \
-    }
 #define AF_BOOL(n, v, fl)                                              \
     {                                                                  \
         .name = n, .type = ATTR_BOOLEAN, .flags = fl, .def = {.b = v } \

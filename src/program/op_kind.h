@@ -75,10 +75,6 @@ struct op_attr_spec {
     {                                   \
         .name = n, .type = ATTR_STRINGS \
     }
-#define A_BOOLS(n)                       \
-    {                                    \
-        .name = n, .type = ATTR_BOOLEANS \
-    }
 #define A_BLOCK(n)                                            \
     {                                                         \
         .name = n, .type = ATTR_BLOCK, .flags = ATTR_REQUIRED \
