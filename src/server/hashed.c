@@ -15,6 +15,7 @@
 #include "server/server_parts.h"
 #include "server/slice.h"
 #include "server/snapshot.h"
+#include "table/table_snapshot.h"
 
 #define AHEAD 8 /* records are prefetched this many rows ahead */
 

@@ -4,8 +4,8 @@
 #define SERVER_HASHED_H
 
 #include "base/map.h"
+#include "table/accessor.h"
 #include "table/fill.h"
-#include "table/table_snapshot.h"
 
 struct deferred_state;
 struct param_slice;

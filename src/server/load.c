@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "save/contents.h"
 #include "server/hashed.h"
-#include "server/load_staging.h"
 #include "server/saved.h"
 #include "server/server_parts.h"
 #include "server/slice.h"

@@ -18,6 +18,7 @@
 #include "server/load_staging.h"
 #include "server/maintenance.h"
 #include "server/members.h"
+#include "server/server_parts.h"
 #include "server/shard.h"
 #include "server/slice.h"
 

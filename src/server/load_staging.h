@@ -3,7 +3,13 @@
 #ifndef SERVER_LOAD_STAGING_H
 #define SERVER_LOAD_STAGING_H
 
-#include "server/server_parts.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct rpc_request;
+struct server;
 
 /* q's sender begins a load. */
 enum skiff_status staging_begin(struct server *s, const struct rpc_request *q, uint64_t token,

@@ -3,7 +3,11 @@
 #ifndef SERVER_MAINTENANCE_H
 #define SERVER_MAINTENANCE_H
 
-#include "server/server_parts.h"
+#include "net/ps.h"
+
+struct param_slice;
+struct rpc_request;
+struct server;
 
 struct rpc_owner { /* a worker, and which of its processes */
     uint32_t worker;

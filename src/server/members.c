@@ -22,6 +22,7 @@
 #include "server/members.h"
 #include "server/quiesce.h"
 #include "server/reduce.h"
+#include "server/server_parts.h"
 #include "server/slice.h"
 #include "server/snapshot.h"
 

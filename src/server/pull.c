@@ -17,6 +17,7 @@
 #include "server/exchange.h"
 #include "server/hashed.h"
 #include "server/maintenance.h"
+#include "server/server_parts.h"
 #include "server/shard.h"
 #include "server/slice.h"
 #include "server/snapshot.h"

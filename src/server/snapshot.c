@@ -26,6 +26,7 @@
 #include "server/shard.h"
 #include "server/slice.h"
 #include "server/server_parts.h"
+#include "table/table_snapshot.h"
 
 /* ---- lifecycle ---- */
 

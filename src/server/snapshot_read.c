@@ -13,6 +13,7 @@
 #include "server/shard.h"
 #include "server/slice.h"
 #include "server/snapshot.h"
+#include "table/table_snapshot.h"
 
 #define LOST "%s ran out of memory for copies of the values of snapshot \"%s\""
 
