@@ -13,7 +13,6 @@
 
 #include "metrics/metrics.h"
 #include "table/accessor.h"
-#include "table/admission.h"
 #include "table/table.h"
 #include "table/table_config.h"
 

@@ -15,7 +15,6 @@
 #include "task/task.h"
 #include "io/io.h"
 #include "save/save.h"
-#include "store/model_dir.h"
 
 struct checkpoint_state {
     int epoch;

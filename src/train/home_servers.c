@@ -18,8 +18,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "fleet/report.h"
-#include "fleet/role.h"
 #include "save/epochs.h"
 #include "save/runs.h"
 #include "store/file.h"

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "train/checkpoint.h"
 #include "train/job_tables.h"

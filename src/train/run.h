@@ -26,6 +26,7 @@
 #include "train/home.h"
 #include "train/job_tables.h"
 #include "train/observer.h"
+#include "train/sample_dump.h"
 #include "train/validation.h"
 #include "train/watch.h"
 #include "train/work.h"

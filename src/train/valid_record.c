@@ -20,7 +20,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "save/epochs.h"
-#include "train/checkpoint.h"
 #include "train/valid.h"
 #include "config/values.h"
 #include "store/file.h"

@@ -6,7 +6,6 @@
 #include "fleet/report.h"
 #include "train/observer.h"
 #include "train/recorder.h"
-#include "train/sample_dump.h"
 
 struct record_watch {
     struct train_run *run;
