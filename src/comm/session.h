@@ -3,7 +3,7 @@
  * (mode.h) decide when and what is exchanged.
  *
  * Any start order: session_open waits until all servers are up (and logs every few seconds, by
- * `say`, which are not), checks that they belong to this job - mode, counts, placement - and joins.
+ * on_log, which are not), checks that they belong to this job (mode, counts, placement), and joins.
  * Threads: all calls may come from any thread but the network thread, and block until their
  * deadline at most. When a server dies, all calls fail at once, with its name. */
 #ifndef COMM_SESSION_H
@@ -96,7 +96,7 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
                                    const struct session_pull *pulls, int npull,
                                    struct skiff_error *err);
 /* Rows of distinct ids, in their order: out[i * width ..] = row of ids[i]. Asked for now, taken
- * later; take and drop destroy the object that ask returned. ahead: for a later batch; servers
+ * later; take and drop destroy the object that ask returned. prefetch: for a later batch; servers
  * answer when they have finished `after` steps of this trainer (exchanges with PS_END_STEP); 0: at
  * once. */
 struct session_rows;
@@ -136,8 +136,8 @@ enum skiff_status session_reduce_int64(struct session *s, const char *tag, const
                                        int64_t *v, size_t n, struct skiff_error *err);
 enum skiff_status session_message_put(struct session *s, int to, const char *tag, const void *data,
                                       size_t bytes, struct skiff_error *err);
+/* The caller frees *out. */
 enum skiff_status session_message_take(struct session *s, int from, const char *tag, void **out,
-                                       /* the caller frees it */
                                        size_t *out_bytes, struct skiff_error *err);
 
 /* Every server writes its part of a table under dir. */
@@ -202,11 +202,12 @@ bool session_is_lowest(struct session *s); /* are all workers of lower rank dead
 /* All servers tag their current values with a name, under which they can be read while training
  * continues. A tag that exists already keeps its values. */
 enum skiff_status session_tag(struct session *s, const char *tag, struct skiff_error *err);
-/* The same while others push: of a push that goes to several servers all is in the snapshot, or
- * nothing. */
-/* session_quiesce is its first half: pushes that have not begun wait until the tag. */
+/* The first half of session_tag_now: pushes that have not begun wait until the tag. */
 enum skiff_status session_quiesce(struct session *s, const char *tag, struct skiff_error *err);
+/* As session_tag, while others push: of a push that goes to several servers all is in the snapshot,
+ * or nothing. */
 enum skiff_status session_tag_now(struct session *s, const char *tag, struct skiff_error *err);
+/* Drops the snapshot, and lifts this worker's fence. */
 enum skiff_status session_unmark(struct session *s, const char *tag, struct skiff_error *err);
 /* As session_pull_part and session_pull_rows, of a snapshot. */
 enum skiff_status session_pull_snapshot(struct session *s, const char *tag, int server,

@@ -70,8 +70,8 @@ void hashed_find_home(struct param_slice *u, const struct skiff_block *b);
  * updated. */
 enum skiff_status hashed_open(struct server *s, struct param_slice *u, struct skiff_error *err);
 void hashed_close(struct param_slice *u, bool updated);
-/* Rows of the table's snapshot; moment: the point to which deferred updates are applied, NULL:
- * there were none. */
+/* Rows of the table's snapshot; deferred_state: the point to which deferred updates are applied,
+ * NULL: there were none. */
 enum skiff_status hashed_read_kept(struct param_slice *u, const struct row_var *var,
                                    const struct deferred_state *deferred_state, const uint8_t *ids,
                                    size_t n, float *out, struct skiff_error *err);

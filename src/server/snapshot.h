@@ -32,8 +32,8 @@ static inline float *copy_slot(const struct var_copy *v, size_t slot, size_t wid
 
 struct table_snapshot;
 
-/* For a hash-backed table the table itself copies rows (table/table_snapshot.h); vars, moment: as
- * here. */
+/* A hash-backed table copies its rows itself (table/table_snapshot.h); vars and deferred_state
+ * are as for other slices. */
 struct slice_copy {
     bool tabled;                  /* a hash-backed table: its running snapshot is this one's */
     struct table_snapshot *ended; /* of a hash-backed table: detached from it, to be freed */
@@ -83,7 +83,7 @@ void snapshot_destroy(struct snapshot *n); /* NULL is a no-op */
 bool slice_moves_rows_only(const struct server *s, const struct param_slice *u);
 
 /* ---- before a change; the shard's lock is held; a no-op without a snapshot ---- */
-/* The unit's block is about to be run with the gradient that it has. */
+/* The slice's block is about to be run with the gradient that it has. */
 void slice_cow(struct server *s, const struct param_slice *u);
 void slice_cow_rows(struct server *s, const struct param_slice *u, const int64_t *rows, size_t n);
 void slice_cow_all(struct server *s, const struct param_slice *u);

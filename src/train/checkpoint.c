@@ -1,6 +1,6 @@
-/* Epochs on disk (checkpoint.h). Layouts are known to the module
- * save; here values come from them into a task, and back. The newest epoch is the highest number
- * that holds a complete model; an incomplete one is reported and skipped, never removed. */
+/* Epochs on disk (checkpoint.h). src/save knows their layouts; here values come from them into a
+ * task, and back. The newest epoch is the highest number that holds a complete model; an incomplete
+ * one is reported and skipped, never removed. */
 #include "train/checkpoint.h"
 
 #include <limits.h>

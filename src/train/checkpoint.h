@@ -7,7 +7,7 @@
  *                             __skiff_manifest__    files, checksums, epoch, whether it was
  *                             finished, samples, run
  *
- * All of an epoch is one save (store/model_dir.h): it is there whole or not at all. Epochs of an
+ * All of an epoch is one save (save/save.h): it is there complete or not at all. Epochs of an
  * older Skiff have a skiff_state.yaml: epoch, whether it was finished, samples. */
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H

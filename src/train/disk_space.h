@@ -1,4 +1,4 @@
-/* Room on the disk for an epoch: what its save takes, and what is free. */
+/* Disk space for an epoch: what its save takes, and what is free. */
 #ifndef TRAIN_DISK_SPACE_H
 #define TRAIN_DISK_SPACE_H
 

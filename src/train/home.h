@@ -73,7 +73,7 @@ struct home_slots {
     enum skiff_status (*finish)(struct train_run *run, struct skiff_error *err);
     /* This process has failed: others shall know at once. */
     void (*abort)(struct train_run *run, const char *reason);
-    /* Where a run that was stopped is, and what goes on with it. */
+    /* Where a run that was stopped is, and the command that resumes it. */
     void (*print_stopped)(const struct train_run *run, struct buf *out);
     void (*close)(struct train_run *run);
 };

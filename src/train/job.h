@@ -1,5 +1,5 @@
-/* Job: this process as a part of a job with servers: what a run by epochs
- * (home_servers.c) and one by days do in the same way.
+/* Job: this process as a part of a job with servers: what a run by epochs (home_servers.c) and one
+ * by days (home_days.c) do in the same way.
  *
  *     job_open      role, strategy, the program split; one process alone is a job, too
  *     job_serve     of a server: until the job is over

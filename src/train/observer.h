@@ -7,6 +7,7 @@
  *     batch        behind every batch, on the thread that ran it; must not block
  *     tick         every fraction of a second, on the monitor thread
  *     pause        between two batches, while all training threads wait
+ *     profile      the time of each step of the plan, when all threads have ended
  *     data_end     all threads have ended; ok: without a failure
  *     span_end     the counts of all processes are added up
  *     saved        a span is saved, or could not be

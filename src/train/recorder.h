@@ -1,5 +1,5 @@
-/* Record: keeps a run report (report/run_report.h) while a model trains or is evaluated, and leaves
- * it as report.json and report.html next to the models.
+/* Run recorder: keeps a run report (report/run_report.h) while a model trains or is evaluated, and
+ * leaves it as report.json and report.html next to the models.
  *
  * It costs next to nothing: a point takes one reading of the metrics accumulator, ten times a
  * second at most and more rarely the longer the run; slots are looked at in some batches of one
@@ -31,7 +31,7 @@ struct recorder_plan {
 /* From here on warnings and errors that are logged are events of the run. */
 struct run_recorder *recorder_open(struct task *task, struct eval_metrics *accumulator,
                                    const struct recorder_plan *plan);
-/* Goes on with what is kept in the folder, if it is of the same run: epochs before `first`. */
+/* Resumes from what is kept in the folder, if it is of the same run: epochs before `first`. */
 void recorder_resume(struct run_recorder *r, int first);
 void recorder_event(struct run_recorder *r, enum run_event_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -39,8 +39,8 @@ void recorder_event(struct run_recorder *r, enum run_event_kind kind, const char
 /* The report is there from now on, so that one of an earlier run is not taken for this one's. */
 void recorder_begin(struct run_recorder *r, int first);
 void recorder_begin_epoch(struct run_recorder *r, int epoch, struct dataset *data);
-void recorder_batch(struct run_recorder *r, int thread); /* in trainer_options.on_batch */
-void recorder_tick(struct run_recorder *r);              /* in trainer_options.on_tick */
+void recorder_batch(struct run_recorder *r, int thread);
+void recorder_tick(struct run_recorder *r);
 void recorder_profile(struct run_recorder *r, const struct profile *profile);
 /* What this process has counted since the last tick; before others' are added. */
 void recorder_last_window(struct run_recorder *r);
