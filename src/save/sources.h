@@ -1,5 +1,5 @@
-/* Providers of small parts that have no file: what a job needs to count every sample once when it
- * resumes or heals. They are lines of the manifest, of the same instant as the values.
+/* Providers of small parts that have no file: where a job was and who was in it, for readers; no
+ * load uses them so far. They are lines of the manifest, of the same instant as the values.
  *
  *   position: {epoch: 3, batches: 12, samples: 1200, complete: True}
  *

@@ -30,8 +30,9 @@ static enum skiff_status open_remote(struct validation *v, struct skiff_error *e
     v->valid.best = v->valid.top = -1;
     if (config_int(c, KEY_RUNNER_VALID_INTERVAL) && tables)
         return error_set(err, SKIFF_UNSUPPORTED,
-                         "%s: runner.valid_interval: a job is validated only after each epoch; "
-                         "remove it, or train in one process without table_parameters",
+                         "%s: runner.valid_interval: a job with sparse tables is validated only "
+                         "after each epoch; remove it, or train in one process without "
+                         "table_parameters",
                          config_name(c));
     v->wanted = config_has(c, KEY_RUNNER_VALID_DATA_DIR) || config_has(c, KEY_RUNNER_EARLY_STOP) ||
                 config_has(c, KEY_RUNNER_KEEP_EPOCHS);

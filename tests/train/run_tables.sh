@@ -169,7 +169,7 @@ touch alone/3
 refuses train -m epochs.yaml -o runner.epochs=4 runner.model_save_path=alone --resume
 says "no process saved the last epoch of the job, 3: " "alone/3 cannot be saved: there is a file of that name"
 refuses train -m epochs.yaml -o runner.valid_interval=3
-says "a job is validated only after each epoch; remove it, or train in one process without table_parameters"
+says "a job with sparse tables is validated only after each epoch; remove it, or train in one process without table_parameters"
 refuses train -m epochs.yaml -o runner.sync_mode=geo runner.model_save_path=geo # a table of 100 rows
 says "table_parameters have no effect here: neither geo nor ranks have sparse tables"
 
