@@ -1,7 +1,7 @@
 /* Epochs of a job: what workers that train epoch by epoch do together (skiff train). Saving belongs
  * to the job: every worker asks whether it shall save, server 0 says who does, and another one is
  * asked for when that one dies or fails. What is saved are the servers' values at the end of the
- * epoch, whoever saves and whenever: all workers have marked them before any of them trained on.
+ * epoch, whoever saves and whenever: all workers have tagged them before any of them trained on.
  *
  *     epochs_begin      all begin with the same epoch; one that is started again joins the others
  *     ... train ...     epochs_trained, once a second and at the end: what dies is counted, too
@@ -49,7 +49,7 @@ enum skiff_status epochs_report_unsaved(struct skiff_fleet *f, const char *reaso
 struct epochs_save {
     const char *dir;
     struct model_info note;
-    bool marked; /* the values that were marked at the end of the epoch; otherwise those of now */
+    bool marked; /* the values that were tagged at the end of the epoch; otherwise those of now */
     const char *const *feeds, *const *targets;
     int nfeeds, ntargets;
     const struct save_attempts *attempts; /* NULL: one */
