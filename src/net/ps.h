@@ -294,13 +294,13 @@ void ps_write_message(struct wire_writer *w, const struct ps_message *m);
 enum skiff_status ps_read_message(const struct blob *b, struct ps_message *out,
                                   struct skiff_error *err);
 
-/* SNAPSHOT: the reply of HOLD lists recently applied pushes (ps_write_applied), the others' is
+/* SNAPSHOT: the reply of QUIESCE lists recently applied pushes (ps_write_applied), the others' is
  * empty. */
 enum ps_snapshot_call {
     PS_TAG,     /* the current values get the name; they are the job's */
     PS_DROP,    /* drops the snapshot and lifts the sender's push fence */
     PS_QUIESCE, /* pushes that have not begun wait, except those that are listed */
-    PS_TAG_OWN, /* as MARK; lifts the fence; the values are dropped when the sender goes */
+    PS_TAG_OWN, /* as PS_TAG; lifts the fence; the values are dropped when the sender goes */
 };
 /* A push, and how many of its messages were applied here. */
 struct ps_applied {
@@ -310,7 +310,7 @@ struct ps_applied {
 struct ps_snapshot {
     uint32_t call;
     char tag[PS_NAME];
-    struct ps_applied *pushes; /* HOLD: may begin; read: the caller frees it */
+    struct ps_applied *pushes; /* QUIESCE: may begin; read: the caller frees it */
     uint32_t npushes;
 };
 void ps_write_snapshot(struct wire_writer *w, const struct ps_snapshot *s);
