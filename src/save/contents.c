@@ -129,8 +129,9 @@ static bool has_shards(const struct save_contents *c, const char *table)
     return found;
 }
 
-/* Its version, which is 0, and the number of LoD levels. */
-bool save_begins_like_tensors(const char *path)
+/* Does a local file begin as a stream of tensors does: with its version, which is 0, and the number
+ * of LoD levels? No program, pickle or text begins so. */
+static bool begins_like_tensors(const char *path)
 {
     struct tensor_source s;
     uint8_t head[12];
@@ -154,7 +155,7 @@ const struct save_part *save_part_combined(const struct save_contents *c)
         if (p->kind != SAVE_PART_FILE && p->kind != SAVE_PART_COMBINED)
             continue;
         char *path = path_join(c->dir, p->name);
-        bool tensors = save_begins_like_tensors(path);
+        bool tensors = begins_like_tensors(path);
         free(path);
         if (tensors && p->kind == SAVE_PART_COMBINED) {
             named = p;
@@ -176,7 +177,7 @@ static bool has_variables(const struct save_contents *c)
             continue;
         looked++;
         char *path = path_join(c->dir, c->parts[i].name);
-        found = !fs_is_remote(path) && save_begins_like_tensors(path);
+        found = !fs_is_remote(path) && begins_like_tensors(path);
         free(path);
     }
     return found;
@@ -238,7 +239,7 @@ static enum save_layout layout_of_prefix(const struct save_contents *c, const ch
     if (layout == SAVE_LAYOUT_NONE && save_names(c, name.data))
         layout = SAVE_LAYOUT_STATE;
     buf_deinit(&name);
-    if (layout == SAVE_LAYOUT_NONE && !fs_is_remote(path) && save_begins_like_tensors(path))
+    if (layout == SAVE_LAYOUT_NONE && !fs_is_remote(path) && begins_like_tensors(path))
         layout = SAVE_LAYOUT_COMBINED;
     return layout;
 }

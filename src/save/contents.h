@@ -89,8 +89,6 @@ const struct save_part *save_part_combined(const struct save_contents *c);
 int save_part_count(const struct save_contents *c, enum save_part_kind kind);
 /* Is the file there, or ought it to be? */
 bool save_names(const struct save_contents *c, const char *file);
-/* Does a local file begin as a stream of tensors does? No program, pickle or text begins so. */
-bool save_begins_like_tensors(const char *path);
 /* For messages: "a model of Paddle 1.x". */
 const char *save_layout_text(enum save_layout layout);
 /* For bindings: "state", "optimizer", "program" and so on. */

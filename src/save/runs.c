@@ -137,7 +137,9 @@ static void print_others(const struct run_list *l, int i, int end, struct buf *o
     buf_printf(out, " (%.*s, saved %s)", SHORT_ID, note->run, l->epochs[end - 1].note.time);
 }
 
-void run_list_others(const struct run_list *l, struct buf *out)
+/* "epochs 3 to 9 are of another run (5c0f1234, saved 2026-...)", of all other runs; nothing when
+ * there are none. */
+static void list_others(const struct run_list *l, struct buf *out)
 {
     for (int i = 0, end; i < l->n; i = end) {
         for (end = i + 1; end < l->n && !strcmp(l->epochs[end].note.run, l->epochs[i].note.run) &&
@@ -152,7 +154,7 @@ void run_list_warn(const struct run_list *l, const struct logger *log, const cha
                    const char *how)
 {
     struct buf text = BUF_INIT;
-    run_list_others(l, &text);
+    list_others(l, &text);
     if (text.len)
         logger_warn(log, "%s: %s: ignored%s%s", folder, text.data, how ? "; " : "", how ? how : "");
     buf_deinit(&text);

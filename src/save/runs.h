@@ -34,10 +34,8 @@ void run_list_deinit(struct run_list *l);
 const struct listed_epoch *run_list_find(const struct run_list *l, int epoch);
 /* The highest epoch of the chosen run below `epoch`; -1: none. */
 int run_list_before(const struct run_list *l, int epoch);
-/* "epochs 3 to 9 are of another run (5c0f1234, saved 2026-...)", of all other runs; nothing when
- * there are none. */
-void run_list_others(const struct run_list *l, struct buf *out);
-/* The same as a warning: they are left out, and how to take them (NULL: no way is named). */
+/* Warns of epochs of other runs: they are left out, and how to take them (NULL: no way is
+ * named). */
 void run_list_warn(const struct run_list *l, const struct logger *log, const char *folder,
                    const char *how);
 

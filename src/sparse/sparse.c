@@ -30,7 +30,8 @@ static void name_counts(struct sparse_table *t)
             metrics_get(t->host->metrics, (enum metric_id)(METRIC_TABLE_ROWS + i), t->name);
 }
 
-void sparse_describe(struct sparse_table *t)
+/* The metrics that are known in memory. */
+static void describe(struct sparse_table *t)
 {
     const struct table_counts *c = &t->table->counts; /* table_stats would ask the disk, too */
     const uint64_t now[] = {table_count(t->table),
@@ -293,7 +294,7 @@ enum skiff_status sparse_push(struct sparse_table *t, const uint8_t *ids, const 
         if (status < 0)
             return error_prefix(err, status, "update of %s", t->name);
     }
-    sparse_describe(t);
+    describe(t);
     return SKIFF_OK;
 }
 

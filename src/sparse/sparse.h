@@ -62,8 +62,7 @@ enum skiff_status sparse_pull(struct sparse_table *t, const uint8_t *ids, size_t
 /* n rows of unaligned floats, as the accessor takes them. */
 enum skiff_status sparse_push(struct sparse_table *t, const uint8_t *ids, const uint8_t *rows,
                               size_t n, struct skiff_error *err);
-/* Brings the metrics up to date with the table: those that are known in memory, or all. */
-void sparse_describe(struct sparse_table *t);
+/* Brings all metrics up to date; pushes do it with those that are known in memory. */
 void sparse_describe_all(struct sparse_table *t, const struct table_stats *now);
 
 /* Numbers of a record in our own saves: its stamp, its values. */

@@ -8,7 +8,8 @@
 
 #define MARGIN ((int64_t)1 << 20)
 
-const char *bytes_text(int64_t bytes, char out[static 32])
+/* "12.3 MB" */
+static const char *bytes_text(int64_t bytes, char out[static 32])
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
     double v = (double)bytes;
@@ -34,7 +35,9 @@ static int64_t group_bytes(const struct task *j, enum io_group group)
     return sum;
 }
 
-int64_t disk_space_needed(struct task *j)
+/* Bytes of one epoch of the task's model: parameters and the optimizer's state, with
+ * runner.use_inference the parameters twice, and a little for programs and manifest. */
+static int64_t needed(struct task *j)
 {
     bool inference = config_bool(j->config, KEY_RUNNER_USE_INFERENCE);
     int64_t bytes = group_bytes(j, IO_PERSISTABLES);
@@ -43,7 +46,8 @@ int64_t disk_space_needed(struct task *j)
     return bytes + MARGIN;
 }
 
-int64_t disk_space_available(const char *folder)
+/* Bytes that may be written below the folder; -1: not known. */
+static int64_t available(const char *folder)
 {
     struct statvfs fs;
     if (statvfs(folder, &fs) < 0 || fs.f_blocks == 0) /* some tell nothing */
@@ -55,7 +59,7 @@ enum skiff_status disk_space_check(struct task *j, const char *folder, int epoch
                                    struct skiff_error *err)
 {
     char need_text[32], free_text[32];
-    int64_t need = disk_space_needed(j), there = disk_space_available(folder);
+    int64_t need = needed(j), there = available(folder);
     if (there < 0 || there >= need)
         return SKIFF_OK;
     enum skiff_status status =
