@@ -201,7 +201,7 @@ static double save(struct bench *b, int i)
     double marked = clock_seconds();
     read_all(b, tag);
     double end = clock_seconds();
-    check(session_unmark(b->workers[1], tag, &err), &err);
+    check(session_untag(b->workers[1], tag, &err), &err);
     describe(b, quiet, start, &quiet_longest, &quiet_mean);
     describe(b, start, end, &longest, &mean);
     printf("save %d: held %.2f ms (goal: %.0f); read in %.1f s; a push of %d rows takes %.2f ms "

@@ -208,7 +208,7 @@ enum skiff_status session_quiesce(struct session *s, const char *tag, struct ski
  * or nothing. */
 enum skiff_status session_tag_now(struct session *s, const char *tag, struct skiff_error *err);
 /* Drops the snapshot, and lifts this worker's fence. */
-enum skiff_status session_unmark(struct session *s, const char *tag, struct skiff_error *err);
+enum skiff_status session_untag(struct session *s, const char *tag, struct skiff_error *err);
 /* As session_pull_part and session_pull_rows, of a snapshot. */
 enum skiff_status session_pull_snapshot(struct session *s, const char *tag, int server,
                                         const char *name, int64_t first, int64_t n,

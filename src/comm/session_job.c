@@ -260,7 +260,8 @@ enum skiff_status session_quiesce(struct session *s, const char *tag, struct ski
     return status;
 }
 
-static enum skiff_status hold_and_mark(struct session *s, const char *tag, struct skiff_error *err)
+static enum skiff_status quiesce_and_tag(struct session *s, const char *tag,
+                                         struct skiff_error *err)
 {
     TRY(session_quiesce(s, tag, err));
     return call_snapshot(s, PS_TAG_OWN, tag, "tag of a snapshot", err);
@@ -274,18 +275,18 @@ enum skiff_status session_tag_now(struct session *s, const char *tag, struct ski
         return call_snapshot(s, PS_TAG_OWN, tag, "tag of a snapshot", err);
     int64_t until = clock_after(clock_now(), s->request_ms < TRIES_MS ? s->request_ms : TRIES_MS);
     for (;;) {
-        enum skiff_status status = hold_and_mark(s, tag, err);
+        enum skiff_status status = quiesce_and_tag(s, tag, err);
         if (status == SKIFF_OK)
             return status;
         /* lifts the fence: pushes shall not wait for a save that failed */
-        (void)session_unmark(s, tag, NULL);
+        (void)session_untag(s, tag, NULL);
         if (status != SKIFF_STATE || clock_now() >= until)
             return status;
         clock_sleep(PAUSE_MS * CLOCK_MS);
     }
 }
 
-enum skiff_status session_unmark(struct session *s, const char *tag, struct skiff_error *err)
+enum skiff_status session_untag(struct session *s, const char *tag, struct skiff_error *err)
 {
     return call_snapshot(s, PS_DROP, tag, "end of a snapshot", err);
 }

@@ -73,12 +73,12 @@ struct session {
     struct session_metrics counts;
 };
 
-#define ROUND_WHAT 320
+#define BATCH_WHAT 320
 
 struct batch_slot {
     struct request_batch *requests;
     struct blob *reply;
-    char what[ROUND_WHAT]; /* for messages */
+    char what[BATCH_WHAT]; /* for messages */
     int server;
 };
 

@@ -279,7 +279,7 @@ static enum skiff_status gather(struct dense *d, struct skiff_error *err)
     for (int i = 0; i < d->n; i++)
         for (int k = 0; k < d->params[i].ncolumns && status == SKIFF_OK; k++)
             status = each_column(d, &d->params[i], &d->params[i].columns[k], tag, pull_slice, err);
-    enum skiff_status end = session_unmark(d->session, tag, status < 0 ? NULL : err);
+    enum skiff_status end = session_untag(d->session, tag, status < 0 ? NULL : err);
     return status < 0 ? status : end;
 }
 

@@ -118,7 +118,7 @@ enum skiff_status epochs_look(struct skiff_fleet *f, struct skiff_error *err)
     if (fleet_is_alone(f))
         return SKIFF_OK;
     TRY(fleet_need_session(f, "reading the state of the servers", &s, err));
-    return session_unmark(s, "look", err);
+    return session_untag(s, "look", err);
 }
 
 /* ---- saving ---- */
@@ -155,7 +155,7 @@ enum skiff_status epochs_saved(struct skiff_fleet *f, int epoch, bool complete,
     snprintf(x.reason, sizeof(x.reason), "%.511s", failure ? failure->message : "");
     TRY(session_saving(s, &x, err));
     mark_name(epoch, tag);
-    return failure || !complete ? SKIFF_OK : session_unmark(s, tag, err);
+    return failure || !complete ? SKIFF_OK : session_untag(s, tag, err);
 }
 
 enum skiff_status epochs_report_unsaved(struct skiff_fleet *f, const char *reason,

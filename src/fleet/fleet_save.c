@@ -172,7 +172,7 @@ static enum skiff_status save_now(struct skiff_fleet *f, struct session *s,
     TRY(comm_flush(f->job, err));
     TRY(session_tag_now(s, tag, err));
     enum skiff_status status = save_tagged(f, s, scope, tag, what, err);
-    enum skiff_status end = session_unmark(s, tag, status < 0 ? NULL : err);
+    enum skiff_status end = session_untag(s, tag, status < 0 ? NULL : err);
     return status < 0 ? status : end;
 }
 
@@ -219,7 +219,7 @@ enum skiff_status epochs_save_waiting(struct skiff_fleet *f, const char *dir,
     snprintf(tag, sizeof(tag), "waiting %u of worker %d", f->saves++, f->role.id);
     TRY(session_tag_now(s, tag, err));
     enum skiff_status status = save_waiting(f, s, tag, dir, err);
-    enum skiff_status end = session_unmark(s, tag, status < 0 ? NULL : err);
+    enum skiff_status end = session_untag(s, tag, status < 0 ? NULL : err);
     status = status < 0 ? status : end;
     return status < 0 ? error_prefix(err, status, "saving ids that wait, %s", dir) : status;
 }

@@ -390,7 +390,7 @@ void coordinator_arrival(struct server *s)
     s->coordinator->reduction_state |= s->coordinator->begun;
 }
 
-void coordinator_meeting_over(struct server *s, const char *tag)
+void coordinator_reduction_over(struct server *s, const char *tag)
 {
     const char *end = is_of_epoch(tag) ? strstr(tag, ": back") : NULL;
     if (!end)

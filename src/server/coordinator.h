@@ -17,7 +17,7 @@ bool coordinator_awaits(struct server *s, int worker);
 enum skiff_status coordinator_check_waiter(struct server *s, const struct rpc_request *q,
                                            const char *tag, struct skiff_error *err);
 void coordinator_arrival(struct server *s); /* a worker has joined a reduction */
-void coordinator_meeting_over(struct server *s, const char *tag);
+void coordinator_reduction_over(struct server *s, const char *tag);
 void coordinator_review(struct server *s);
 void coordinator_end(struct server *s, const struct skiff_error *reason);
 void on_begin(void *self, struct rpc_request *q);

@@ -192,7 +192,7 @@ static bool reduction_try(struct server *s, struct reduction *r)
     s->reduce->met |= first != NULL;
     reduction_remove(s->reduce, r);
     if (first)
-        coordinator_meeting_over(s, tag);
+        coordinator_reduction_over(s, tag);
     return true;
 }
 

@@ -209,7 +209,7 @@ static void gone_ones_are_named(void **state)
     assert_non_null(strstr(err.message, "no variable nothing in its snapshot \"two\""));
     assert_int_equal(session_pull_snapshot(s, "two", 0, p->slice, 0, 1 << 30, &v, &err),
                      SKIFF_RANGE);
-    assert_ok(session_unmark(s, "two", &err), err);
+    assert_ok(session_untag(s, "two", &err), err);
     assert_int_equal(session_pull_snapshot(s, "two", 0, p->slice, 0, 1, &v, &err), SKIFF_STATE);
     value_deinit(&v);
     session_close(s);
@@ -473,7 +473,7 @@ static void one_holds_at_a_time(void **state)
     assert_ok(session_quiesce(s, "one", &err), err);
     assert_int_equal(session_quiesce(other, "two", &err), SKIFF_STATE);
     assert_non_null(strstr(err.message, "worker 0 is about to save"));
-    assert_ok(session_unmark(other, "two", &err), err); /* the fence of another worker stays */
+    assert_ok(session_untag(other, "two", &err), err); /* the fence of another worker stays */
     assert_int_equal(mark_own(other, "two", &err), SKIFF_STATE);
     assert_ok(mark_own(s, "one", &err), err);
     assert_int_equal(mark_own(s, "again", &err), SKIFF_STATE);

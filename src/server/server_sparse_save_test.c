@@ -509,13 +509,13 @@ static void saves_wait_for_snapshots(void **state)
     struct skiff_tensor rows = {0};
     uint64_t cursor = 0;
     assert_ok(session_pull_records(s, "mark", 0, "emb", &cursor, 100, &rows, &err), err);
-    assert_ok(session_unmark(s, "mark", &err), err);
+    assert_ok(session_untag(s, "mark", &err), err);
     pthread_join(v.thread, NULL);
     assert_ok(v.status, v.err);
     assert_file(&k, "a" GZ, "1 7 0 0.2 2 0 -2 -1 -1\n");
     value_deinit(&rows);
     assert_ok(session_tag(s, "again", &err), err);
-    assert_ok(session_unmark(s, "again", &err), err);
+    assert_ok(session_untag(s, "again", &err), err);
     session_close(s);
     fk_close(&k);
 }

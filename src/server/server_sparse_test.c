@@ -402,7 +402,7 @@ static void snapshots_have_whole_records(void **state)
         assert_true(rows[i][3] == -0.5f && rows[i][4] == 0 && rows[i][5] == 0);
         assert_true(rows[i][6] == 7 && rows[i][7] == 0 && delta == (float)ids[i] * 0.1f);
     }
-    assert_ok(session_unmark(s, "mark", &err), err);
+    assert_ok(session_untag(s, "mark", &err), err);
     session_close(s);
     fk_close(&k);
 }
