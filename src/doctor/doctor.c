@@ -126,6 +126,8 @@ static void check_transport(struct doctor *d, const struct task_args *args, stru
 
 /* ---- the config ---- */
 
+#define CONFIG_ADVICE "docs/reference/configuration.md lists the keys"
+
 static void check_data(struct doctor *d, struct task *j, const struct role *role)
 {
     int workers = role->workers > 0 ? role->workers : 1;
@@ -184,16 +186,44 @@ static void check_save(struct doctor *d, struct task *j)
     buf_deinit(&at);
 }
 
+static void check_valid_data(struct doctor *d, struct task *j)
+{
+    struct task_data valid = {.dir_key = KEY_RUNNER_VALID_DATA_DIR,
+                              .batch_key = KEY_RUNNER_VALID_BATCH_SIZE};
+    struct file_list list;
+    struct skiff_error err = {0};
+    if (!config_has(j->config, KEY_RUNNER_VALID_DATA_DIR))
+        return;
+    file_list_init(&list);
+    if (task_file_list(j, &valid, &list, &err) < 0)
+        doctor_wrong(d, "correct runner.valid_data_dir, or remove it to train without validation",
+                     "%s", err.message);
+    else
+        doctor_ok(d, "validation data: %d file%s", list.count, list.count == 1 ? "" : "s");
+    file_list_deinit(&list);
+}
+
+/* Values of all keys, also of those that training reads later. */
+static enum skiff_status check_values(struct config *c, struct skiff_error *err)
+{
+    config_read_all(c);
+    return config_check(c, err);
+}
+
 static void check_config(struct doctor *d, const struct task_args *args, const struct role *role)
 {
     struct task j;
     struct skiff_error err = {0};
     if (task_open(&j, args, true, &err) < 0) {
-        doctor_wrong(d, "docs/reference/configuration.md lists the keys", "%s", err.message);
+        doctor_wrong(d, CONFIG_ADVICE, "%s", err.message);
         return;
     }
-    doctor_ok(d, "%s: model %s", args->config, j.model->name);
+    if (check_values(j.config, &err) == SKIFF_OK)
+        doctor_ok(d, "%s: model %s", args->config, j.model->name);
+    else
+        doctor_wrong(d, CONFIG_ADVICE, "%s", err.message);
     check_data(d, &j, role);
+    check_valid_data(d, &j);
     check_save(d, &j);
     task_close(&j);
 }

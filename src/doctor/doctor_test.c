@@ -1,10 +1,12 @@
-/* Findings for lists of servers that are wrong, not started yet, or something else's ports. */
+/* Findings for lists of servers that are wrong, not started yet, or something else's ports; for a
+ * config whose values only training reads. */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 
 #include "base/buf.h"
 #include "doctor/doctor.h"
+#include "store/file.h"
 
 static void add(void *arg, const struct doctor_finding *f)
 {
@@ -78,11 +81,59 @@ static void names_are_looked_up(void **state)
     buf_deinit(&text);
 }
 
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static struct doctor_result examine_config(const char *folder, const char *keys, struct buf *text)
+{
+    struct buf path = BUF_INIT, config = BUF_INIT;
+    buf_printf(&path, "%s/config.yaml", folder);
+    buf_printf(&config,
+               "runner:\n  model: rank/dnn\n  train_data_dir: part\n  model_save_path: out\n%s"
+               "hyper_parameters:\n  sparse_feature_number: 100\n",
+               keys);
+    write_file(path.data, config.data);
+    struct task_args args = {.config = path.data};
+    struct doctor_options o = {.task = &args, .timeout_ms = 200};
+    buf_reset(text);
+    struct doctor_result r = doctor_run(&o, add, text);
+    buf_deinit(&path);
+    buf_deinit(&config);
+    return r;
+}
+
+static void values_that_only_training_reads_are_checked(void **state)
+{
+    char folder[] = "/tmp/skiff-doctor-XXXXXX";
+    struct buf text = BUF_INIT, path = BUF_INIT;
+    assert_non_null(mkdtemp(folder));
+    buf_printf(&path, "%s/part", folder);
+    write_file(path.data, "click:0\n");
+    struct doctor_result r = examine_config(folder, "  valid_data_dir: part\n", &text);
+    assert_int_equal(r.count[DOCTOR_FAULT], 0);
+    expect(&text, "0 validation data: 1 file ->");
+    r = examine_config(folder, "  epochs: many\n", &text);
+    assert_int_equal(r.count[DOCTOR_FAULT], 1);
+    expect(&text, "config.yaml:5: runner.epochs must be an integer, found \"many\" -> docs/");
+    r = examine_config(folder, "  valid_data_dir: nowhere\n", &text);
+    assert_int_equal(r.count[DOCTOR_FAULT], 1);
+    expect(&text, "/nowhere: there is no such file or folder -> correct runner.valid_data_dir");
+    file_remove_tree(folder);
+    buf_deinit(&path);
+    buf_deinit(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ports_are_tried),
         cmocka_unit_test(names_are_looked_up),
+        cmocka_unit_test(values_that_only_training_reads_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
