@@ -68,7 +68,8 @@ struct skiff_trainer_observer {
     void (*batch)(void *user, int thread, int64_t samples);
     /* Several times a second, on a thread of its own. */
     void (*tick)(void *user);
-    /* *stop true: training ends here, as by early stopping; a job ends one epoch later. */
+    /* *stop true: training ends here, as by early stopping; a job and online training end one
+     * epoch or pass later, which is saved. */
     void (*end)(void *user, const struct skiff_trainer_epoch *epoch, bool *stop);
     /* The epoch is in `folder`; in a job sometimes from the thread of tick. */
     void (*saved)(void *user, int epoch, const char *folder);

@@ -293,14 +293,25 @@ static enum skiff_status days_keep(struct train_run *run, const struct home_coun
 
 /* ---- the end ---- */
 
+static void log_end(const struct online *o)
+{
+    struct logger *log = &o->run->task.logger;
+    int last = o->plan.days[o->plan.ndays - 1];
+    if (!o->passes_done)
+        logger_info(log, "0 passes to train: everything up to %08d is trained", last);
+    else if (o->run->early && o->pass < o->plan.passes)
+        logger_info(log, "%d passes are trained, up to pass %d of %08d", o->passes_done, o->pass,
+                    o->day);
+    else
+        logger_info(log, "%d passes are trained, up to the end of %08d", o->passes_done,
+                    o->run->early ? o->day : last);
+}
+
 static enum skiff_status days_finish(struct train_run *run, struct skiff_error *err)
 {
     const struct online *o = online_of(run);
     if (!run->stopped && run->home.first)
-        logger_info(&run->task.logger,
-                    o->passes_done ? "%d passes are trained, up to the end of %08d"
-                                   : "%d passes to train: everything up to %08d is trained",
-                    o->passes_done, run->early ? o->day : o->plan.days[o->plan.ndays - 1]);
+        log_end(o);
     return skiff_fleet_stop_worker(o->job.fleet, err);
 }
 

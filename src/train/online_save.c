@@ -346,7 +346,8 @@ enum skiff_status online_first_base(struct online *o, struct skiff_error *err)
 
 enum skiff_status online_save_pass(struct online *o, struct skiff_error *err)
 {
-    bool checkpoint = o->pass % o->plan.checkpoint == 0 && o->pass != o->plan.passes;
+    bool last = o->run->early; /* nothing of a run that ends early is trained again */
+    bool checkpoint = (last || o->pass % o->plan.checkpoint == 0) && o->pass != o->plan.passes;
     bool delta = o->pass % o->plan.delta == 0;
     if (!checkpoint && !delta)
         return SKIFF_OK;

@@ -225,8 +225,10 @@ static enum skiff_status days_next(struct train_run *run, bool *more, struct ski
 {
     struct online *o = online_of(run);
     *more = false;
-    if (run->stopped || run->early)
+    if (run->stopped)
         return SKIFF_OK;
+    if (run->early) /* the model of a day that is through is saved at its end */
+        return o->pass == o->plan.passes ? online_end_day(o, err) : SKIFF_OK;
     TRY(find_pass(o, more, err));
     if (*more)
         TRY(open_pass(o, err));

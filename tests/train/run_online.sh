@@ -195,6 +195,21 @@ rm -r valid
 train -o runner.model_save_path=valid runner.valid_data_dir=d/test runner.early_stop=1 runner.early_stop_delta=10 || fault "ended with $?"
 says "early stop: 2 validations in a row without an improvement"
 [ "$(grep -c "^Day.*Train Global" log)" = 3 ] || fault "an early stop trains on"
+says "3 passes are trained, up to pass 1 of 20190721"
+
+name="an early stop saves the last pass"
+rm -r valid
+train -o runner.model_save_path=valid runner.valid_data_dir=d/test runner.early_stop=2 runner.early_stop_delta=10 \
+    || fault "ended with $?"
+says "4 passes are trained, up to the end of 20190721" "early stop: "
+[ "$(tail -n 1 valid/donefile.txt | cut -f 1,4)" = $'20190722\t-1' ] || fault "not listed: $(tail -n 1 valid/donefile.txt)"
+rm -r valid
+cp -r data four
+for day in 20190720 20190721; do cp -r four/$day/0000 four/$day/0600 && cp -r four/$day/1200 four/$day/1800; done
+train -o runner.train_data_dir=four runner.split_interval=360 runner.checkpoint_per_pass=3 runner.model_save_path=valid \
+    runner.valid_data_dir=d/test runner.early_stop=1 runner.early_stop_delta=10 || fault "ended with $?"
+says "5 passes are trained, up to pass 1 of 20190721"
+[ "$(tail -n 1 valid/donefile.txt | cut -f 1,4)" = $'20190721\t1' ] || fault "not listed: $(tail -n 1 valid/donefile.txt)"
 
 name="wrong days"
 train -o runner.end_day=20190719 && fault "takes it"
