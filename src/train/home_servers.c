@@ -61,8 +61,8 @@ static void fill_where(const struct train_run *run, struct ps_begin *has)
 }
 
 /* Which run has saved it, and a checksum of its manifest. */
-static enum skiff_status read_identity(const struct train_run *run, const char *dir,
-                                       struct ps_begin *has, struct skiff_error *err)
+static enum skiff_status read_identity(struct train_run *run, const char *dir, struct ps_begin *has,
+                                       struct skiff_error *err)
 {
     struct model_info note = {0};
     struct buf path = BUF_INIT, text = BUF_INIT;
@@ -74,6 +74,7 @@ static enum skiff_status read_identity(const struct train_run *run, const char *
         has->sum = hash_bytes(text.data, text.len);
     if (status == SKIFF_OK && note.known) {
         snprintf(has->run, sizeof(has->run), "%s", note.run);
+        run->resumed = note;
         logger_info(&run->task.logger, "resuming from %s", dir);
         checkpoint_print_run(&run->task.logger, &note);
     }

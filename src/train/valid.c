@@ -397,19 +397,26 @@ enum skiff_status valid_check(struct valid *v, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+/* Points of models that the run comes from. Those of an epoch that is trained again from its
+ * beginning are found again; behind a part that was saved the others of that epoch stay. */
+static void keep_behind(struct valid *v, const struct model_info *last)
+{
+    int n = 0, end = last->epoch + (last->complete || last->steps > 0);
+    for (int i = 0; i < v->n; i++)
+        if (v->points[i].epoch < end)
+            v->points[n++] = v->points[i];
+    v->n = n;
+}
+
 static enum skiff_status go_on(struct valid *v, const struct model_info *last,
                                struct skiff_error *err)
 {
-    int n = 0;
     TRY(valid_record_read(v, err));
     valid_look_for_models(v);
     valid_replay(v);
     if (v->stop) /* it has ended already, perhaps within an epoch */
         return SKIFF_OK;
-    for (int i = 0; i < v->n; i++)
-        if (v->points[i].epoch < last->epoch + last->complete)
-            v->points[n++] = v->points[i];
-    v->n = n;
+    keep_behind(v, last);
     valid_replay(v);
     valid_remove_stale(v);
     if (!last->complete || valid_of_epoch(v, last->epoch))

@@ -133,8 +133,11 @@ static enum skiff_status begin_remote(struct validation *v, const struct model_i
                                       struct skiff_error *err)
 {
     struct model_info before = {.epoch = note->epoch}; /* what was found of earlier epochs counts */
+    const struct model_info *part = &v->run->resumed;
     if (v->begun)
         return SKIFF_OK;
+    if (part->known && !part->complete && part->epoch == note->epoch)
+        before.steps = part->steps;
     TRY(open_own(v, err));
     TRY(valid_begin(&v->valid, v->run->save_path, note->run, &before, err));
     v->begun = true;

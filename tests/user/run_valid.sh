@@ -122,6 +122,14 @@ train 0 runner.model_save_path=midst runner.epochs=50 runner.early_stop=3 runner
     runner.valid_metric=log_loss hyper_parameters.optimizer.learning_rate=0.05
 says "early stop: 3 validations in a row without an improvement over log loss"
 check "the epoch that was cut is saved as such" grep -qE '^complete: False' "$out/midst/0/__skiff_manifest__"
+# the best model of the part that was trained stays, though the epoch begins again
+best=$(grep '^value: ' "$out/midst/best.yaml")
+early=$(grep -c '  - {epoch: 0,' "$out/midst/best.yaml")
+run 0 train -m "$config" --resume -o runner.model_save_path=midst runner.epochs=1 runner.valid_interval=20 \
+    runner.valid_metric=log_loss hyper_parameters.optimizer.learning_rate=10
+check "$best stays" grep -qx "$best" "$out/midst/best.yaml"
+check "the points before stay" test "$(grep -c '  - {epoch: 0,' "$out/midst/best.yaml")" = $((early + 3))
+check "and its model" grep -qx "steps: $(sed -n 's/^batch: //p' "$out/midst/best.yaml")" "$out/midst/best/__skiff_manifest__"
 
 # old epochs go, the best and the newest stay
 train 0 runner.model_save_path=keep runner.epochs=6 runner.keep_epochs=2 hyper_parameters.optimizer.learning_rate=0.03
