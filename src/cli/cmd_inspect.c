@@ -224,7 +224,7 @@ static const struct command parts[] = {
      .text = "Prints the inputs and outputs, the ops, and the parameters with type, shape and "
              "size. PATH is a folder of Paddle 1.x (__model__ and one file for each parameter), "
              "the prefix of x.pdmodel and x.pdiparams (or x.pdparams), or a folder that skiff "
-             "train has saved: of one epoch, or of all of them, which are then listed.",
+             "train has saved: of one epoch or pass, or of all of them, which are then listed.",
      TAKES(model_rows),
      PART(model)},
     {.name = "ops",

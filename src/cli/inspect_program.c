@@ -5,6 +5,7 @@
 
 #include "cli/inspect.h"
 #include "inspect/programs.h"
+#include "train/online_done.h"
 
 static void print_counts(const struct op_counts *c)
 {
@@ -156,6 +157,26 @@ static void print_parts(const struct save_contents *c, enum save_part_kind kind,
             printf("%s %s/%s\n", title, c->dir, c->parts[i].name);
 }
 
+/* What the donefiles of online training list. */
+static enum skiff_status print_passes(const char *dir, struct skiff_error *err)
+{
+    static const char *const titles[] = {
+        [DONE_MODEL] = "model      ", [DONE_BASE] = "base       ", [DONE_PATCH] = "delta      "};
+    enum skiff_status status = SKIFF_OK;
+    struct buf path = BUF_INIT;
+    for (enum done_kind kind = DONE_MODEL; status == SKIFF_OK && kind <= DONE_PATCH; kind++) {
+        struct done_list list;
+        status = done_list_read(&list, dir, kind, err);
+        for (int i = 0; status == SKIFF_OK && i < list.n; i++) {
+            done_path(dir, kind, list.at[i].day, list.at[i].pass, &path);
+            printf("%s %s\n", titles[kind], path.data);
+        }
+        done_list_deinit(&list);
+    }
+    buf_deinit(&path);
+    return status;
+}
+
 static enum skiff_status print_found(const char *path, const struct save_contents *c,
                                      const struct inspect_options *o, struct skiff_error *err)
 {
@@ -164,12 +185,15 @@ static enum skiff_status print_found(const char *path, const struct save_content
     if (c->layout == SAVE_LAYOUT_EPOCHS || c->layout == SAVE_LAYOUT_PASSES) {
         print_saved(c);
         print_parts(c, SAVE_PART_EPOCH, "epoch      ");
-        return SKIFF_OK;
+        return c->layout == SAVE_LAYOUT_PASSES ? print_passes(c->dir, err) : SKIFF_OK;
     }
     if (!files) {
         print_saved(c);
         print_parts(c, SAVE_PART_TABLE, "table      ");
     }
+    /* checkpoints of online training: the dense parameters are behind the last table */
+    if (!files && c->layout == SAVE_LAYOUT_TABLES && !save_part(c, SAVE_PART_NETWORK))
+        return SKIFF_OK;
     enum skiff_status status = files ? network_values_open_files(&m, path, o->model, o->params, err)
                                      : network_values_open(&m, c, err);
     if (status == SKIFF_OK)

@@ -70,6 +70,15 @@ says "    in the job   SparseFeatFactors: 70 rows, " " 70 admitted, 0 refused, 0
 run inspect table model/20190720/delta-2/000
 says "    in the job   SparseFeatFactors: 70 rows, "
 
+name="skiff inspect model knows each folder of online training"
+run inspect model model
+says "layout      days and passes of online training" "model       model/20190720/1" "model       model/20190721/0" \
+    "base        model/20190721/base" "delta       model/20190720/delta-1"
+run inspect model model/20190720/1
+says "layout      a model with sparse tables" "table       model/20190720/1/000"
+run inspect model model/20190721/base
+says "fetches"
+
 name="online: started again, the pass is judged as in one piece"
 mv data/20190720/2 later
 refuses train -m online.yaml -o runner.model_save_path=again
