@@ -13,6 +13,7 @@
 #include "save/epochs.h"
 #include "task/label.h"
 #include "train/checkpoint.h"
+#include "train/online_done.h"
 
 /* ---- what is evaluated ---- */
 
@@ -40,12 +41,30 @@ static enum skiff_status read_epoch(struct evaluation *t, struct skiff_error *er
     return SKIFF_OK;
 }
 
+/* Its passes are evaluated a day at a time. */
+static enum skiff_status refuse_days(const struct evaluation *t, struct skiff_error *err)
+{
+    int day;
+    struct buf newest = BUF_INIT;
+    enum skiff_status status =
+        done_newest(t->load_path, &newest, &day)
+            ? error_set(err, SKIFF_INVALID,
+                        "%s: %s holds days and passes of online training: set "
+                        "runner.infer_load_path to the folder of one day, as %s/%08d",
+                        config_name(t->task.config), t->load_path, t->load_path, day)
+            : SKIFF_OK;
+    buf_deinit(&newest);
+    return status;
+}
+
 static enum skiff_status read_range(struct evaluation *t, const char *run, struct skiff_error *err)
 {
     struct config *c = t->task.config;
     t->load_path = task_load_path(&t->task);
     TRY(run_list_read(&t->runs, t->load_path, run, err));
     run_list_warn(&t->runs, &t->task.logger, t->load_path, "--run ID selects them");
+    if (run_list_before(&t->runs, INT_MAX) < 0)
+        TRY(refuse_days(t, err));
     t->first = (int)config_int(c, KEY_RUNNER_INFER_START_EPOCH);
     t->end =
         (int)config_int_or(c, KEY_RUNNER_INFER_END_EPOCH, run_list_before(&t->runs, INT_MAX) + 1);

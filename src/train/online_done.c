@@ -207,6 +207,20 @@ enum skiff_status done_list_read(struct done_list *l, const char *folder, enum d
     return status;
 }
 
+bool done_newest(const char *folder, struct buf *path, int *day)
+{
+    struct done_list list;
+    const struct done_line *last = NULL;
+    if (done_list_read(&list, folder, DONE_MODEL, NULL) == SKIFF_OK)
+        last = done_list_last(&list);
+    if (last) {
+        done_path(folder, DONE_MODEL, last->day, last->pass, path);
+        *day = last->day;
+    }
+    done_list_deinit(&list);
+    return last;
+}
+
 enum skiff_status done_list_repair(struct done_list *l, const char *folder, enum done_kind kind,
                                    struct skiff_error *err)
 {

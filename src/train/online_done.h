@@ -43,6 +43,8 @@ enum skiff_status done_list_read(struct done_list *l, const char *folder, enum d
 enum skiff_status done_list_repair(struct done_list *l, const char *folder, enum done_kind kind,
                                    struct skiff_error *err);
 void done_list_deinit(struct done_list *l);
+/* The newest model of online training in that folder; false: none. */
+bool done_newest(const char *folder, struct buf *path, int *day);
 const struct done_line *done_list_last(const struct done_list *l); /* NULL: empty */
 bool done_list_has(const struct done_list *l, int day, int pass);
 

@@ -8,6 +8,7 @@
 #include "save/epochs.h"
 #include "save/runs.h"
 #include "train/checkpoint.h"
+#include "train/online_done.h"
 #include "train/valid.h"
 
 struct choice {
@@ -106,6 +107,24 @@ static void print_model(const struct choice *t, bool best, const struct model_in
     checkpoint_print_run(&t->task->logger, note);
 }
 
+static enum skiff_status no_epoch(const char *folder, struct skiff_error *err)
+{
+    int day;
+    struct buf newest = BUF_INIT;
+    enum skiff_status status =
+        done_newest(folder, &newest, &day)
+            ? error_set(err, SKIFF_NOT_FOUND,
+                        "%s holds days and passes of online training: name one of its models, as "
+                        "--model %s",
+                        folder, newest.data)
+            : error_set(err, SKIFF_NOT_FOUND,
+                        "no complete epoch in %s to predict with: train first (skiff train), or "
+                        "name a model (--model PATH)",
+                        folder);
+    buf_deinit(&newest);
+    return status;
+}
+
 static enum skiff_status load_newest(struct choice *t, const char *folder,
                                      const struct run_list *runs, struct skiff_error *err)
 {
@@ -124,10 +143,7 @@ static enum skiff_status load_newest(struct choice *t, const char *folder,
     }
     TRY(checkpoint_load_newest(t->task, folder, runs, &note, err));
     if (note.epoch < 0)
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "no complete epoch in %s to predict with: train first (skiff train), or "
-                         "name a model (--model PATH)",
-                         folder);
+        return no_epoch(folder, err);
     buf_reset(t->path);
     buf_printf(t->path, "%s/%d", folder, note.epoch);
     print_model(t, false, &note);

@@ -91,6 +91,13 @@ says "all days before 20190722 are trained" "0 passes to train: everything up to
 name="its models are judged as epochs are"
 "$skiff" infer -m config.yaml -o runner.infer_load_path=model/20190721 runner.test_data_dir=data/20190721/0000/part-0 \
     runner.infer_start_epoch=1 >log 2>&1 || fault "infer ended with $?"
+for epoch in 1 best; do
+    "$skiff" infer -m config.yaml -o runner.test_data_dir=data/20190721/0000/part-0 runner.infer_epoch=$epoch >log 2>&1 \
+        && fault "infer takes days for epochs"
+    says "/model holds days and passes of online training: set runner.infer_load_path to the folder of one day, as "
+done
+"$skiff" predict -m config.yaml --input data/20190721/0000/part-0 >log 2>&1 && fault "predict takes days for epochs"
+says "/model holds days and passes of online training: name one of its models, as --model $work/model/20190722/0"
 
 killed_at() { # N: killed at the n-th file operation below the models' folder, then started again
     name="killed at file operation $1"
