@@ -23,6 +23,11 @@ check() { # WORD LINE...: a script of these lines is found at fault (WORD: pgrep
     *) [[ $said == *"tests/a.sh: calls $want, which is in package procps: add"* ]] || { echo "not noticed: $*: $said"; exit 1; } ;;
     esac
 }
+echo 'pgrep x' >tests/a.sh
+if tools/check-commands tests/a.sh | grep -q 'all installed'; then # as in Debian 13
+    echo "skipped: another package that tools/setup installs depends on procps"
+    exit 0
+fi
 check pgrep 'pgrep x'
 check pgrep 'if a=b pgrep x; then'
 check pgrep 'x=$(pgrep x)'
