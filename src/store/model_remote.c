@@ -26,6 +26,7 @@
 #include "base/secret.h"
 #include "fs/fs.h"
 #include "store/stale_file.h"
+#include "store/folder_save.h"
 #include "store/model_commit.h"
 
 #define SAVE STALE_FILE_MARK
@@ -275,8 +276,7 @@ static enum skiff_status keep_here(struct model_writer *w, enum skiff_status sta
 {
     struct buf kept = BUF_INIT;
     kept_name(w->dir, &kept);
-    file_remove_tree(kept.data);
-    if (rename(w->temp, kept.data) == 0) {
+    if (folder_move(w->temp, kept.data, NULL, NULL) == SKIFF_OK) { /* one of them is always there */
         free(w->temp);
         w->temp = NULL;
         error_prefix(err, status, "the model cannot be uploaded; it is kept in %s", kept.data);
