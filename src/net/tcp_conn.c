@@ -104,6 +104,9 @@ void conn_close(struct tcp *t, struct tcp_conn *c)
     if (was == TCP_CLOSED)
         return;
     c->state = TCP_CLOSED;
+    /* A process that was just forked, and has not yet executed its program, holds a copy of the
+     * descriptor, so that closing it here would leave it in the epoll set. */
+    epoll_ctl(t->epoll, EPOLL_CTL_DEL, c->fd, NULL);
     close(c->fd);
     c->fd = -1;
     drop_items(c);

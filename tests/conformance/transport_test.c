@@ -5,9 +5,12 @@
 #include <dirent.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- tests ---- */
@@ -454,6 +457,54 @@ static void nothing_is_left_open(void **state)
     assert_int_equal(count_threads(alone), alone);
 }
 
+/* Descriptors in the epoll sets of this process. */
+static int count_watched(void)
+{
+    int n = 0;
+    char path[64], line[256];
+    for (int fd = 0; fd < 1024; fd++) {
+        snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+        FILE *f = fopen(path, "r");
+        while (f && fgets(line, sizeof line, f))
+            n += !strncmp(line, "tfd:", 4);
+        if (f)
+            fclose(f);
+    }
+    return n;
+}
+
+/* A forked process has copies of all sockets until it executes another program. */
+static void closed_connections_are_not_watched(void **state)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    transport_peer from;
+    struct packet p;
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer to = connect_to(client, bound);
+    send_text(client, to, "hi");
+    assert_int_equal(take(server, clock_now() + 5 * CLOCK_SECOND, &from, &p), SKIFF_OK);
+    packet_deinit(&p);
+    int before = count_watched();
+    pid_t child = fork();
+    if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    client->kind->disconnect(client, to);
+    expect_silence(client, 20); /* frees the connection */
+    if (before) {               /* a transport with sockets */
+        assert_int_equal(count_watched(), before - 1);
+        send_text(server, from, "again");
+        expect_silence(client, 50);
+    }
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close_one(client);
+    close_one(server);
+}
+
 /* ---- the faults themselves ---- */
 
 struct faults {
@@ -588,6 +639,7 @@ int main(void)
         cmocka_unit_test(close_does_not_hang),
         cmocka_unit_test(names_and_families),
         cmocka_unit_test(nothing_is_left_open),
+        cmocka_unit_test(closed_connections_are_not_watched),
     };
     const struct CMUnitTest fault_tests[] = {
         cmocka_unit_test(faults_happen_by_the_seed),
