@@ -1,4 +1,8 @@
-/* skiff config: the table of keys, what a key means, and what a config file comes to. */
+/* skiff config: the table of keys, what a key means, and what a config file comes to.
+ *
+ * All texts are those of config/key_list.h, with their Markdown removed. With -m, effective
+ * values are printed first and checked afterwards, so that a wrong value is seen with its
+ * source before the error ends the command. */
 #include <stdio.h>
 #include <string.h>
 

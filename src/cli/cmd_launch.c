@@ -1,4 +1,9 @@
-/* skiff launch: a whole job, or this machine's part of it, from one command. */
+/* skiff launch: a whole job, or this machine's part of it, from one command.
+ *
+ * The arguments become a plan (launch_args.h), src/launch starts and watches the processes, and
+ * launch_show.h prints its events. Signals are read from a descriptor in the same loop, so that no
+ * handler runs between the launcher's steps: the first one asks the processes to stop, the second
+ * kills them. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

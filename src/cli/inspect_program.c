@@ -1,5 +1,8 @@
-/* inspect program and inspect model: a program as text, which can be parsed again, or as counts;
- * an inference model with its inputs, outputs, ops and parameters. */
+/* inspect program and inspect model.
+ *
+ * A program is printed as text, which can be parsed again, or as counts. What a folder holds is
+ * asked of save/contents.h: an inference model with its inputs, outputs, ops and parameters, a
+ * checkpoint with its parts, or a list of models of online training. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,4 +1,8 @@
-/* inspect table: saved sparse tables, and the tables of a running job. */
+/* inspect table: saved sparse tables, and the tables of a running job.
+ *
+ * What files hold is counted by inspect/table_files.h, with the columns that the accessor
+ * names; a running job is asked by an observer (inspect/server_tables.h), which joins nothing.
+ * This file only prints. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

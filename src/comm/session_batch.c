@@ -1,4 +1,9 @@
-/* Request batches: several requests at once (session_parts.h). */
+/* Request batches: several requests at once (session_parts.h).
+ *
+ * A batch is counted: one reference for its owner and one for each request that has no answer yet.
+ * So an owner that gives up after an error can leave while answers are still coming, and a batch is
+ * used again only when nobody else holds it. Answers come on the network thread; the lock of the
+ * batch is between that thread and the one that waits. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,9 @@
-/* Values of a config by the keys of the table (config.h). */
+/* Values of a config by the keys of the table (config.h).
+ *
+ * values.h holds what the file and -o say, by name; this file adds what the table knows: type,
+ * range, default, and the key whose value is taken when one is not set. Names that a model or a
+ * network asked for are noted in `asked`: only these keys are not unknown (unknown.c). values.h
+ * notes the first wrong value, and config_check reports it with its file and line. */
 #include "config/config.h"
 
 #include <assert.h>

@@ -1,4 +1,8 @@
-/* The table of keys and what is printed of it (keys.h). */
+/* The table of keys and what is printed of it (keys.h).
+ *
+ * key_list.h is read three times: for the rows, for the numbers of the groups, and for the
+ * groups' names. Pages, completions and `skiff config` are made from these rows, so that
+ * nothing about a key is written twice. */
 #include "config/keys.h"
 
 #include <limits.h>

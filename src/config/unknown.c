@@ -1,5 +1,8 @@
 /* Keys of a config that the table does not have, or that mean another one: what is reported of
- * them, and which key is nearest. */
+ * them, and which key is nearest.
+ *
+ * A key that is close to a known one is taken for a misspelling and is an error; so is every
+ * unknown key of -o. Others are only reported: configs of PaddleRec have keys of their own. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,9 @@
+/* CSV cells (csv.h).
+ *
+ * Quotes are read twice. csv_scan tells whether a line end is within quotes, so that lines are
+ * joined to rows (source.c); it skips to the next quote where it can. csv_cell gets a whole row
+ * and copies only cells that are quoted or have a decimal comma. Copies end with a line end and
+ * padding, as lines do, because the readers of numbers look ahead. */
 #include "data/csv.h"
 
 #include <string.h>

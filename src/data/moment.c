@@ -1,3 +1,8 @@
+/* Time formats of table columns (moment.h).
+ *
+ * Each form has a reader that takes the whole text or refuses it; detection tries them all, so a
+ * reader must be strict: ranges of years keep other numbers from looking like times. Days are
+ * counted without the C library, whose functions depend on the machine's zone and locale. */
 #include "data/moment.h"
 
 #include <string.h>

@@ -1,3 +1,8 @@
+/* Lines that a process sends to its launcher (report.h), and their parsers.
+ *
+ * A line is written by one call and is shorter than PIPE_BUF, so lines of several threads do not
+ * mix. Parsers take what this version and later ones write: they ignore what follows the fields
+ * that they know. */
 #include "fleet/report.h"
 
 #include <limits.h>

@@ -1,5 +1,8 @@
 /* The registry of ops (program/op_kind.h), the table of layers and the list of functions as text:
- * all of them, or one. Kernels, shape inference and networks in YAML use the same tables. */
+ * all of them, or one.
+ *
+ * Kernels, shape inference and networks in YAML use the same tables, so nothing printed here can
+ * differ from what runs. An unknown name is an error with the nearest known one. */
 #include "inspect/catalogue.h"
 
 #include <stdlib.h>

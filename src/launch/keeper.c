@@ -1,4 +1,9 @@
-/* The process that watches the launcher. */
+/* The process that watches the launcher (keeper.h).
+ *
+ * It is forked before any other process and holds one end of a socket pair. The launcher sends it
+ * the id of each process that it starts, and 0 when all is well; the end of the socket without a 0
+ * means that the launcher was killed. Then sessions, groups and inherited marks are looked up in
+ * /proc until nothing is found, because a process may start another one meanwhile. */
 #define _GNU_SOURCE
 #include "launch/keeper.h"
 

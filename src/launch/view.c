@@ -1,5 +1,9 @@
 /* Reports of processes as one picture (launch_view_of), as a row of the final table
- * (launch_row_of), and what their logs say. Nothing here changes the launch. */
+ * (launch_row_of), and what their logs say.
+ *
+ * Nothing here changes the launch. Means are weighted by samples, so that a process which has
+ * reported nothing yet does not count. How long a worker has been silent follows from the clock of
+ * the launcher, never from times in its reports. */
 #include "launch/view.h"
 
 #include <math.h>

@@ -1,4 +1,8 @@
-/* Readers: values of one moment, differences, and log lines (metrics.h). */
+/* Readers: values of one moment, differences, and log lines (metrics.h).
+ *
+ * A snapshot is sorted by metric and labels, so that registries merge by adding and two snapshots
+ * are compared by looking up. It is taken while others count: each number is exact, but numbers of
+ * different metrics may be a few updates apart. */
 #include <stdlib.h>
 #include <string.h>
 

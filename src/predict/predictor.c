@@ -1,4 +1,8 @@
-/* The thread states of a predictor, and its public face. */
+/* The thread states of a predictor, and its public face (predictor.h, skiff/predict.h).
+ *
+ * Idle states are a list under the lock; the one used last is taken first, because its memory is
+ * still in the caches. A state's executor keeps a plan for every batch size, so that only the first
+ * run of a size on a thread allocates. */
 #include "predict/predictor.h"
 
 #include <pthread.h>

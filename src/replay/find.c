@@ -1,5 +1,7 @@
-/* Cases are found by the files below a folder. Deviations that are intended are listed here, with
- * their reason: such a case passes and is counted separately. */
+/* Recorded cases below a folder, or in archives.
+ *
+ * Cases are found by their files alone, in the order of their names. Deviations that are intended
+ * are listed here, with their reason: such a case passes and is counted separately. */
 #include "replay/find.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
-/* Folders of epochs (epochs.h). An incomplete epoch is never removed here; whoever loads reports it
- * and takes an older one. */
+/* Folders of epochs (epochs.h), local or remote.
+ *
+ * Names decide what holds an epoch; contents are read only of one that is asked for, because on
+ * remote storage every file that is read is a request. An incomplete epoch is never removed
+ * here: whoever loads reports it and takes an older one. */
 #include "save/epochs.h"
 
 #include <limits.h>

@@ -1,3 +1,9 @@
+/* Vector loops for several instruction sets (math.h, math_path.h).
+ *
+ * math_loops.h is compiled once for each set, and the best one of the machine is chosen at the
+ * first call. Each loop computes an element in the same way in all of them, so the bits do not
+ * depend on the machine. Loops over many elements are cut into parts for the thread pool that the
+ * caller was lent; a part's bounds do not change an element's value. */
 #include "tensor/math.h"
 
 #include <float.h>

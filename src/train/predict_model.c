@@ -1,5 +1,6 @@
 /* The model of a prediction: the best epoch, the newest, or what is asked for. An inference model
- * brings its own program, everything else uses the network of the config. */
+ * brings its own program, everything else uses the network of the config. A best epoch that is
+ * damaged is skipped with a warning, and the newest complete one is taken. */
 #include "train/predict_model.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
-/* The public face of a run (skiff/trainer.h): settings become those of the command, observers
- * become observers of the run. The trainer owns copies of all texts. */
+/* The public face of a run (skiff/trainer.h).
+ *
+ * Settings become those of the command, observers become observers of the run; there is no logic of
+ * training here. The trainer owns copies of all texts, and its log lines are given to on_log one at
+ * a time, under a lock. */
 #include <skiff/trainer.h>
 
 #include <math.h>

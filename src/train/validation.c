@@ -1,3 +1,9 @@
+/* Validation as an observer (validation.h).
+ *
+ * Where the values are decides what is evaluated: in this process the task's own scope, with
+ * servers a second network into which the saved values are loaded. Both end in valid.c, which
+ * keeps the points and decides about the best one and early stopping. With servers a failure is
+ * a warning, because the job itself is well. */
 #include "train/validation.h"
 
 #include <string.h>

@@ -1,3 +1,8 @@
+/* Observers that come with every run (watch.h): run recorder, sample dump, reports to a launcher.
+ *
+ * Each only translates: slots of struct train_observer to calls of recorder.h, sample_dump.h or
+ * fleet/report.h. What they read of the run is there from start to end; ticks on the monitor thread
+ * read atomics and sums that have locks of their own. */
 #include "train/watch.h"
 
 #include <math.h>

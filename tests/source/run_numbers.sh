@@ -15,7 +15,7 @@ function_of() { # LINES: a function of so many lines
 project() { # a small project without faults
     rm -rf "$dir"/*
     mkdir -p "$dir"/src/{base,net}
-    echo '#include "base/a.h"' >"$dir/src/net/a.c"
+    printf '/* Design,\n * invariants,\n * threads. */\n#include "base/a.h"\n' >"$dir/src/net/a.c"
     for _ in $(seq 20); do function_of 10; done >>"$dir/src/net/a.c"
     echo 'int a;' >"$dir/src/base/a.h"
 }
@@ -31,13 +31,16 @@ function_of 60 >>"$dir/src/net/a.c"
 tools/check-size --check "$dir" >"$dir/out" || { echo "a good project is refused:"; cat "$dir/out"; exit 1; }
 project
 function_of 61 >>"$dir/src/net/a.c"
-expect_fault "src/net/a.c:222: f has 61 lines (limit 60)"
+expect_fault "src/net/a.c:225: f has 61 lines (limit 60)"
 project
 for _ in 1 2 3; do function_of 31; done >>"$dir/src/net/a.c"
 expect_fault "functions: one in ten has more than 30 lines"
 project
 seq 801 >"$dir/src/base/b.h"
 expect_fault "src/base/b.h: 801 lines (limit 800)"
+project
+sed -i '2,3d; 1s|$| */|' "$dir/src/net/a.c"
+expect_fault "src/net/a.c: 222 lines, and its first comment has 1 (expected 3 or more"
 project
 echo '#include "net/a.h"' >>"$dir/src/base/a.h"
 expect_fault "modules base and net include each other"
