@@ -418,8 +418,8 @@ static enum skiff_status own_backward(void *user, struct skiff_eager_tensor *con
     return SKIFF_STATE;
 }
 
-/* eager_note(inputs, outputs, backward): backward(list of gradients) -> list of gradients */
-static PyObject *eager_note(PyObject *self, PyObject *args)
+/* eager_add_node(inputs, outputs, backward): backward(list of gradients) -> list of gradients */
+static PyObject *eager_add_node(PyObject *self, PyObject *args)
 {
     PyObject *ins, *outs, *callable;
     struct keep k = {0};
@@ -767,7 +767,7 @@ static PyMethodDef functions[] = {
     {"eager_one", eager_one, METH_VARARGS, PyDoc_STR("Runs an op with one result.")},
     METHOD("eager_backward", eager_backward, "Gradients into the leaves."),
     METHOD("eager_grad", eager_grad, "Gradients of outputs by inputs."),
-    {"eager_note", eager_note, METH_VARARGS,
+    {"eager_add_node", eager_add_node, METH_VARARGS,
      PyDoc_STR("Records a tape node with a custom gradient.")},
     METHOD1("eager_seed", eager_seed, "Seeds the generator."),
     METHOD0("eager_generator", eager_generator, "State of the generator."),

@@ -26,7 +26,7 @@ struct executor_object {
     bool busy; /* a thread without the interpreter lock runs it */
 };
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 static PyObject *executor_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {

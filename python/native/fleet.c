@@ -110,7 +110,7 @@ static bool stays_at_work(const struct skiff_fleet *f)
     return at_work_find(f) < at_work_count && (!Py_IsInitialized() || getpid() != own_process);
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 static PyObject *fleet_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {

@@ -30,9 +30,9 @@ struct function_object {
 static PyTypeObject *mode_class, *function_class;
 /* State of the dispatcher: the net of programs; the mode; the function that converts types to
  * numbers. */
-static struct net_object *door_net;
-static struct mode_object *door_mode;
-static PyObject *door_dtype;
+static struct net_object *dispatch_net;
+static struct mode_object *dispatch_mode;
+static PyObject *dispatch_dtype;
 
 /* ---- one call ---- */
 
@@ -298,7 +298,7 @@ static bool dtype_take(struct function_call *c, PyObject *o, struct skiff_value 
             return true;
         PyErr_Clear();
     }
-    PyObject *number = PyObject_CallFunctionObjArgs(door_dtype, o, NULL);
+    PyObject *number = PyObject_CallFunctionObjArgs(dispatch_dtype, o, NULL);
     return keep_object(&c->k, number) && int_of(number, "dtype", &v->attr.i);
 }
 
@@ -417,7 +417,7 @@ static bool args_take(struct function_call *c, const struct function_object *o,
 
 static PyObject *result_wrap(const struct function_call *c, union skiff_handle t)
 {
-    return c->eager ? eager_wrap(t.eager) : var_wrap(net_main(door_net), t.var);
+    return c->eager ? eager_wrap(t.eager) : var_wrap(net_main(dispatch_net), t.var);
 }
 
 static PyObject *results_wrap(const struct function_call *c, const union skiff_handle *out, int n)
@@ -489,12 +489,12 @@ static void raise_call_error(const struct function_call *c, struct skiff_error *
 static struct skiff_call_target target_of(const struct function_call *c)
 {
     struct skiff_call_target to = {0};
-    if (door_mode->dtype && PyUnicode_Check(door_mode->dtype))
-        to.default_dtype = text_of(door_mode->dtype, "dtype");
+    if (dispatch_mode->dtype && PyUnicode_Check(dispatch_mode->dtype))
+        to.default_dtype = text_of(dispatch_mode->dtype, "dtype");
     if (c->eager)
         to.eager = eager_engine();
     else
-        to.net = door_net->net;
+        to.net = dispatch_net->net;
     to.no_gradient = c->trace && !skiff_eager_noting(eager_engine());
     return to;
 }
@@ -554,17 +554,17 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
     c.f = o->f;
     c.used = 0;
     memset(&c.k, 0, sizeof(c.k));
-    if (!door_mode) {
+    if (!dispatch_mode) {
         PyErr_SetString(PyExc_RuntimeError, "import paddle before its functions are called");
         return NULL;
     }
-    c.eager = door_mode->eager;
+    c.eager = dispatch_mode->eager;
     if (c.eager && o->plain && !names && (Py_ssize_t)(nargs & ~OFFSET_BIT) == o->plain) {
         PyObject *made = plain_call(o, args);
         if (made || PyErr_Occurred())
             return made;
     }
-    c.trace = door_mode->trace && door_mode->trace != Py_None ? door_mode->trace : NULL;
+    c.trace = dispatch_mode->trace && dispatch_mode->trace != Py_None ? dispatch_mode->trace : NULL;
     PyObject *result =
         args_take(&c, o, args, (Py_ssize_t)(nargs & ~OFFSET_BIT), names) ? function_run(&c) : NULL;
     keep_end(&c.k);
@@ -685,22 +685,22 @@ static PyObject *functions_of(PyObject *self, PyObject *args)
     return dict;
 }
 
-/* set_door(net, mode, type_number) */
-static PyObject *set_door(PyObject *self, PyObject *args)
+/* set_dispatcher(net, mode, type_number) */
+static PyObject *set_dispatcher(PyObject *self, PyObject *args)
 {
     PyObject *net, *mode, *dtype;
     if (!PyArg_ParseTuple(args, "OOO", &net, &mode, &dtype))
         return NULL;
     if (!PyObject_TypeCheck(net, net_class) || !PyObject_TypeCheck(mode, mode_class)) {
-        PyErr_SetString(PyExc_TypeError, "set_door takes a Net, a Mode and a function");
+        PyErr_SetString(PyExc_TypeError, "set_dispatcher takes a Net, a Mode and a function");
         return NULL;
     }
     Py_INCREF(net);
     Py_INCREF(mode);
     Py_INCREF(dtype);
-    door_net = (struct net_object *)net;
-    door_mode = (struct mode_object *)mode;
-    door_dtype = dtype;
+    dispatch_net = (struct net_object *)net;
+    dispatch_mode = (struct mode_object *)mode;
+    dispatch_dtype = dtype;
     Py_RETURN_NONE;
 }
 
@@ -766,7 +766,8 @@ static PyType_Spec function_spec = {"skiff._native.Function", sizeof(struct func
 
 static PyMethodDef functions[] = {
     {"functions", functions_of, METH_VARARGS, PyDoc_STR("Declared functions of a module.")},
-    {"set_door", set_door, METH_VARARGS, PyDoc_STR("Where functions go: see paddle._op.")},
+    {"set_dispatcher", set_dispatcher, METH_VARARGS,
+     PyDoc_STR("Where functions go: see paddle._op.")},
     {0}};
 
 bool functions_init(PyObject *m)

@@ -167,7 +167,7 @@ PyObject *tensor_wrap(struct skiff_tensor *t); /* takes t over */
 PyObject *eager_wrap(struct skiff_eager_tensor *t);
 struct skiff_eager *eager_engine(void); /* the process' one */
 PyObject *tensor_of_scope(struct scope_object *s, const char *name);
-struct skiff_tensor *tensor_value(struct tensor_object *o); /* settled */
+struct skiff_tensor *tensor_value(struct tensor_object *o); /* flushed */
 PyObject *tensor_numpy_copy(struct skiff_tensor *from);     /* a new numpy array */
 /* A buffer of o that borrows t; holder: the owner of the memory. After a failure, and when the
  * buffer is released, tensor_view_end releases it. */

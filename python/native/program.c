@@ -124,7 +124,7 @@ PyObject *op_wrap(struct program_object *p, struct skiff_block *b, struct skiff_
     return wrapper_keep(p, key, (PyObject *)o);
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {

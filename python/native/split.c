@@ -144,7 +144,7 @@ static PyObject *split_config_fleet_f(PyObject *self, PyObject *args, PyObject *
     return config_dict(&c);
 }
 
-static PyObject *mode_meets_f(PyObject *self, PyObject *args, PyObject *keywords)
+static PyObject *mode_joins_threads_f(PyObject *self, PyObject *args, PyObject *keywords)
 {
     enum skiff_split_mode mode;
     if (!mode_of(args, keywords, &mode))
@@ -276,7 +276,7 @@ static PyMethodDef functions[] = {
     METHOD0("split_config_default", split_config_default_f,
             "DistributeTranspilerConfig as a dict."),
     METHOD("split_config_fleet", split_config_fleet_f, "What fleet's strategies set."),
-    METHOD("mode_meets", mode_meets_f,
+    METHOD("mode_joins_threads", mode_joins_threads_f,
            "Do threads of a trainer wait for each other in every step?"),
     {0}};
 

@@ -392,7 +392,7 @@ static void tensor_releasebuffer(struct tensor_object *o, Py_buffer *view)
     tensor_memory_unref(tensor_view_end(view));
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 static PyObject *tensor_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {

@@ -169,7 +169,7 @@ def type_number(dtype):
     return core.BY_DTYPE[dtype_name(dtype)]
 
 
-_native.set_door(net, mode, type_number)
+_native.set_dispatcher(net, mode, type_number)
 
 
 def declared(module):

@@ -683,7 +683,7 @@ class Split:
 def split_config_default() -> Dict[str, Any]: ...
 def split_config_fleet(mode: str) -> Dict[str, Any]:
     """What fleet's strategies set; mode: a name of include/skiff/mode_list.h ("sync", ...)."""
-def mode_meets(mode: str) -> bool:
+def mode_joins_threads(mode: str) -> bool:
     """Do threads of a trainer wait for each other in every step and send one gradient (SKIFF_MODE_MEETS)?"""
 
 # ---- metrics -------------------------------------------------------------------------------------------------------------
@@ -819,7 +819,7 @@ class Function:
 
 def functions(module: str) -> Dict[str, Function]:
     """Those that are declared for a module, without "paddle.": functions("tensor.math")["abs"]."""
-def set_door(net: Net, mode: Mode, type_number: Callable[[Any], int]) -> None:
+def set_dispatcher(net: Net, mode: Mode, type_number: Callable[[Any], int]) -> None:
     """The net that functions append to, the mode, and what makes the number of a data type."""
 
 def eager_op(type: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], attrs: Optional[Mapping[str, Any]] = None) -> None: ...
@@ -839,7 +839,7 @@ def eager_grad(outputs: Sequence[EagerTensor], inputs: Sequence[EagerTensor],
                grad_outputs: Optional[Sequence[Optional[EagerTensor]]] = None, retain_graph: bool = False,
                create_graph: bool = False, allow_unused: bool = False,
                no_grad_vars: Optional[Sequence[EagerTensor]] = None) -> List[Optional[EagerTensor]]: ...
-def eager_note(inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor], backward: Callable[[List[Any]], Sequence[Any]]) -> None:
+def eager_add_node(inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor], backward: Callable[[List[Any]], Sequence[Any]]) -> None:
     """Records a tape node with a custom gradient."""
 def eager_mark() -> int: ...
 def eager_seed(seed: int) -> None: ...

@@ -150,7 +150,7 @@ static void variables(void **state)
     skiff_scope_destroy(s);
 }
 
-/* Steps with other ids each, so that most rows of the table lag behind. */
+/* Steps with other ids each, so that most rows of the table have deferred updates. */
 static void train(struct fixture *f, struct skiff_executor *exe, int from, int to)
 {
     for (int k = from; k < to; k++) {
@@ -161,7 +161,8 @@ static void train(struct fixture *f, struct skiff_executor *exe, int from, int t
 }
 
 /* Training resumes from a saved state as if nothing had happened: in a new scope, and in one that
- * has gone on meanwhile. Adam moves all rows each step, and the table's rows lag behind. */
+ * has gone on meanwhile. Adam moves all rows each step, and the table's rows have deferred
+ * updates. */
 static void training_resumes(void **state)
 {
     struct fixture *f = *state;

@@ -13,7 +13,7 @@ static inline bool mode_waits(enum skiff_split_mode mode)
     return skiff_mode_flags(mode) & SKIFF_MODE_WAITS;
 }
 
-static inline bool mode_meets(enum skiff_split_mode mode)
+static inline bool mode_joins_threads(enum skiff_split_mode mode)
 {
     return skiff_mode_flags(mode) & SKIFF_MODE_MEETS;
 }

@@ -2,7 +2,7 @@
  *
  *   engine    carries messages from rank to rank: thread, net, mpi (struct engine_kind)
  *   post      a rank's inbox: received messages, ranks that have left, the first failure
- *   hall      shared segment: memory of all ranks of a group, when they are on one machine
+ *   shm       shared segment: memory of all ranks of a group, when they are on one machine
  *   exchange  every rank sends bytes to every rank, in one call of the same kind: through the
  *             shared segment, else by messages. All collective calls are built on it (calls.c)
  *   group     struct collective: its ranks, its started calls

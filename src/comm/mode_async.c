@@ -40,7 +40,7 @@ struct async_state {
     int nqueues, next;      /* next: the one that is probably sent next */
     struct thread thread;
     bool stop, busy;
-    int settling;     /* this many callers wait until nothing is queued */
+    int flushing;     /* this many callers wait until nothing is queued */
     int threads;      /* of train_from_dataset, still running */
     int64_t first_at; /* when the oldest waiting copy arrived; 0: none waits */
     int grads;        /* copies of the first variable since the last pull */
@@ -151,7 +151,7 @@ static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
     bool first = !q->sparse_table && !s->first_at;
     if (first)
         s->first_at = clock_now();
-    if (first || s->settling || queue_ready(q) >= copies_of_round(c, q->sparse_table))
+    if (first || s->flushing || queue_ready(q) >= copies_of_round(c, q->sparse_table))
         pthread_cond_signal(&s->wanted);
     pthread_mutex_unlock(&s->lock);
     return status;
@@ -192,7 +192,7 @@ static bool request_batch_begins(struct comm *c)
     struct async_state *s = c->state;
     for (;;) {
         struct ready r = queues_ready(c);
-        bool all = s->stop || s->settling;
+        bool all = s->stop || s->flushing;
         int64_t until = s->first_at + (int64_t)c->options.send_wait_times * 10 * CLOCK_MS;
         if (r.least >= copies_of_round(c, false) || (r.most && (all || clock_now() >= until)) ||
             r.sparse_table >= copies_of_round(c, true) || (r.sparse_table && all))
@@ -214,7 +214,7 @@ static int take_count(const struct comm *c, const struct queue *q)
     const struct async_state *s = c->state;
     int ready = queue_ready(q);
     int most = q->sparse_table ? c->options.sparse_merge_num : c->options.max_merge_var_num;
-    if (q->sparse_table && ready < most && !s->stop && !s->settling)
+    if (q->sparse_table && ready < most && !s->stop && !s->flushing)
         return 0;
     return ready < most ? ready : most;
 }
@@ -342,11 +342,11 @@ static enum skiff_status async_flush(struct comm *c, struct skiff_error *err)
 {
     struct async_state *s = c->state;
     pthread_mutex_lock(&s->lock);
-    s->settling++;
+    s->flushing++;
     pthread_cond_signal(&s->wanted);
     while (!s->error.code && (s->busy || queued(s)))
         pthread_cond_wait(&s->changed, &s->lock);
-    s->settling--;
+    s->flushing--;
     enum skiff_status status = s->error.code;
     if (status < 0 && err)
         *err = s->error;

@@ -394,7 +394,7 @@ static enum skiff_status add_pull(struct session_exchange *x, const struct job_s
 /* ---- numbers of pushes ---- */
 
 struct push_number {
-    uint64_t push, settled;
+    uint64_t push, acked;
     uint32_t parts;
 };
 
@@ -408,14 +408,14 @@ static void number_take(struct session_exchange *x, struct push_number *out)
     if (!out->parts)
         return;
     pthread_mutex_lock(&s->lock);
-    out->push = out->settled = ++s->pushes;
+    out->push = out->acked = ++s->pushes;
     if (s->nopen == s->open_cap) {
         s->open_cap = s->open_cap ? 2 * s->open_cap : 8;
         s->open = mem_grow_or_die(s->open, (size_t)s->open_cap * sizeof *s->open);
     }
     s->open[s->nopen++] = out->push;
     for (int i = 0; i < s->nopen; i++)
-        out->settled = s->open[i] < out->settled ? s->open[i] : out->settled;
+        out->acked = s->open[i] < out->acked ? s->open[i] : out->acked;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -480,7 +480,7 @@ static enum skiff_status send_messages(struct session_exchange *x, uint64_t step
                                    .flags = flags,
                                    .step = step,
                                    .push = m->npieces ? number->push : 0,
-                                   .settled = number->settled,
+                                   .acked = number->acked,
                                    .parts = number->parts};
         if (m->npieces || m->nwant || (flags & PS_END_STEP))
             TRY(send_message(x, i, &head, r, err));

@@ -193,11 +193,11 @@ static void list_half(struct session *s, const struct push_list *all, struct pus
     half->n = 0;
     for (uint32_t i = 0; i < all->n; i++) {
         const struct ps_applied *p = &all->v[i];
-        uint64_t settled = 0;
+        uint64_t acked = 0;
         for (uint32_t k = 0; k < all->n; k++)
-            if (all->v[k].trainer == p->trainer && all->v[k].settled > settled)
-                settled = all->v[k].settled;
-        if (p->push >= settled && p->here < p->parts && !is_gone(s, p->trainer))
+            if (all->v[k].trainer == p->trainer && all->v[k].acked > acked)
+                acked = all->v[k].acked;
+        if (p->push >= acked && p->here < p->parts && !is_gone(s, p->trainer))
             list_add(half, p);
     }
 }

@@ -128,7 +128,7 @@ static void breaches_are_bad_lines(void **state)
         "8 slot \"dense\" (3 of 3): expected a number, not nan or inf, found nan\n"};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         if (!strstr(r.reported.data, want[i]))
-            fail_msg("not told: %s in %s", want[i], r.reported.data);
+            fail_msg("not reported: %s in %s", want[i], r.reported.data);
     assert_string_equal(r.odd.data, "0 empty\n");
     buf_deinit(&got);
     fixture_close(&r);

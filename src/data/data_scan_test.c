@@ -202,7 +202,7 @@ static void on_idle(void *arg, const char *file, int64_t lines)
     *(int64_t *)arg = lines;
 }
 
-/* Lines without a sample: counted, told, and at the beginning of a file not without end. */
+/* Lines without a sample: counted, reported, and at the beginning of a file not without end. */
 static void test_empty_lines(void **state)
 {
     struct fixture r;
@@ -413,7 +413,7 @@ static void test_cache_elsewhere(void **state)
     r.plan.cache = true;
     r.plan.cache_dir = "/no/such/folder";
     file_list_add(&r.files, temp_text(dir, "u.txt", "1 1 1 0\n"));
-    assert_int_equal(fixture_read(&r, 2, &got, &batches), SKIFF_END); /* no failure, but told */
+    assert_int_equal(fixture_read(&r, 2, &got, &batches), SKIFF_END); /* no failure, but reported */
     assert_string_equal(got.data, "1 0\n");
     assert_non_null(strstr(r.err.message, "/no/such/folder/u.txt"));
     assert_non_null(strstr(r.err.message, "cannot write"));

@@ -1,9 +1,9 @@
-/* The common part of both kinds of datasets: settings, files, lanes (per-thread state), the first
+/* The common part of both kinds of datasets: settings, files, states of threads, the first
  * error, epochs.
  *
  * Settings are tried when the dataset is made (a reader is created and dropped), so that a wrong
- * one is reported then and not by a reader thread. Every training thread has a lane with its own
- * batches; lanes are kept from epoch to epoch, and with them the memory of the batches.
+ * one is reported then and not by a reader thread. Every training thread has a state with its own
+ * batches; states are kept from epoch to epoch, and with them the memory of the batches.
  *
  * Paddle assigns complete files, so with fewer files than threads some threads have no work. Where
  * a format allows it, files are cut into several pieces for each thread instead (pieces_make), so
@@ -206,7 +206,7 @@ enum skiff_status dataset_set_files(struct dataset *d, const char *const *names,
 
 void thread_states_destroy(struct dataset *d)
 {
-    for (int i = 0; i < d->nlanes; i++) {
+    for (int i = 0; i < d->nthread_states; i++) {
         struct thread_state *l = &d->thread_states[i];
         for (int k = 0; k < l->nbatches; k++)
             batch_deinit(&l->batches[k]);
@@ -216,17 +216,17 @@ void thread_states_destroy(struct dataset *d)
     }
     free(d->thread_states);
     d->thread_states = NULL;
-    d->nlanes = 0;
+    d->nthread_states = 0;
 }
 
-/* Keeps the lanes of the last epoch when their number is the same. */
+/* Keeps the states of the last epoch when their number is the same. */
 static enum skiff_status thread_states_create(struct dataset *d, int threads, int nbatches,
                                               struct skiff_error *err)
 {
-    if (d->nlanes != threads) {
+    if (d->nthread_states != threads) {
         thread_states_destroy(d);
         d->thread_states = mem_alloc_or_die((size_t)threads * sizeof *d->thread_states);
-        d->nlanes = threads;
+        d->nthread_states = threads;
         for (int i = 0; i < threads; i++) {
             struct thread_state *l = &d->thread_states[i];
             l->dataset = d;
@@ -380,7 +380,7 @@ enum skiff_status dataset_failure(struct dataset *d, struct skiff_error *err)
 enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch **out,
                                struct skiff_error *err)
 {
-    if (!d->started || thread < 0 || thread >= d->nlanes)
+    if (!d->started || thread < 0 || thread >= d->nthread_states)
         return error_set(err, SKIFF_STATE, "thread %d asks for a batch, but %s", thread,
                          d->started ? "the epoch has fewer threads" : "no epoch was started");
     struct thread_state *l = &d->thread_states[thread];
@@ -391,7 +391,7 @@ enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch
 
 const struct batch *dataset_peek(struct dataset *d, int thread)
 {
-    if (!d->started || thread < 0 || thread >= d->nlanes || atomic_load(&d->stop))
+    if (!d->started || thread < 0 || thread >= d->nthread_states || atomic_load(&d->stop))
         return NULL;
     struct thread_state *l = &d->thread_states[thread];
     return d->config.kind == DATASET_QUEUE ? queue_peek(d, l) : memory_peek(d, l);
@@ -421,7 +421,7 @@ double dataset_progress(const struct dataset *d)
     if (d->files.bytes == 0)
         return -1;
     int64_t done = 0;
-    for (int i = 0; i < d->nlanes; i++)
+    for (int i = 0; i < d->nthread_states; i++)
         done += atomic_load_explicit(&d->thread_states[i].scan.bytes_done, memory_order_relaxed);
     return done < d->files.bytes ? (double)done / (double)d->files.bytes : 1;
 }

@@ -81,7 +81,7 @@ struct dataset {
     struct file_piece *pieces; /* of the cursor; NULL: whole files */
     bool read_stdin;           /* an epoch has consumed it */
     struct thread_state *thread_states;
-    int nlanes;
+    int nthread_states;
     bool started;
     atomic_bool stop;
     pthread_mutex_t lock; /* of the error */

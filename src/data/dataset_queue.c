@@ -53,7 +53,7 @@ static void *thread_state_run(void *arg)
 
 enum skiff_status queue_start(struct dataset *d, struct skiff_error *err)
 {
-    for (int i = 0; i < d->nlanes; i++) {
+    for (int i = 0; i < d->nthread_states; i++) {
         struct thread_state *l = &d->thread_states[i];
         TRY(scan_open(&l->scan, &d->plan, err));
         l->scan_open = true;
@@ -119,7 +119,7 @@ const struct batch *queue_peek(struct dataset *d, struct thread_state *l)
 void queue_stop(struct dataset *d)
 {
     atomic_store(&d->stop, true);
-    for (int i = 0; i < d->nlanes; i++) {
+    for (int i = 0; i < d->nthread_states; i++) {
         struct thread_state *l = &d->thread_states[i];
         if (l->thread.running) {
             pthread_mutex_lock(&l->lock);

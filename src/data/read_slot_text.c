@@ -2,8 +2,8 @@
  *
  *   click:0 dense_feature:0.05 dense_feature:0.08 1:737395 2:210498
  *
- * names.h says which slot a name belongs to; names of no slot are ignored (but told), unless they
- * look like the name of a slot that the row lacks. A slot without a token is missing: one 0
+ * names.h says which slot a name belongs to; names of no slot are ignored (but reported), unless
+ * they look like the name of a slot that the row lacks. A slot without a token is missing: one 0
  * (ragged), zeros (dense); a row without its label is bad, unless the config says input_label
  * False. hash_size takes ids modulo that. */
 #include "data/text.h"

@@ -299,7 +299,7 @@ struct doctor_result doctor_run(const struct doctor_options *o, doctor_fn on_fin
     d.job = settings.job;
     d.secret = settings.secret;
     d.transport = settings.links;
-    (void)settings_silence(&d.silence_ms, NULL); /* check_settings has told what is wrong */
+    (void)settings_silence(&d.silence_ms, NULL); /* check_settings has reported what is wrong */
     check_limits(&d, &role);
     check_proxies(&d);
     doctor_hosts(&d, "server", role.servers, role.nservers);

@@ -275,7 +275,7 @@ void doctor_servers(struct doctor *d, const struct role *role, int own)
             continue;
         struct addrinfo *list = resolve(&a, &failed);
         if (!list)
-            continue; /* told already */
+            continue; /* reported already */
         freeaddrinfo(list);
         int why = observer_reach(&a, d->timeout_ms);
         bool mine = own == i || host_is_here(a.host);

@@ -1,8 +1,8 @@
 #include "executor/scope_copy.h"
 
-/* Values of one lag: a parameter and its accumulators. Floats are copied as they lie, then the rows
- * of the copies are brought to the moment. */
-struct lagging {
+/* Values with common deferred updates: a parameter and its accumulators. Floats are copied as they
+ * lie, then the rows of the copies are brought to that version. */
+struct deferred_copy {
     struct deferred *deferred;
     struct deferred_state *deferred_state;
     float *copy[DEFERRED_ARRAYS];
@@ -24,8 +24,9 @@ static enum skiff_status copy_value(const struct skiff_tensor *from, struct skif
     return tensor_copy(&to->tensor, &from->tensor, err);
 }
 
-/* False: an array of the lag is no value of the scope. */
-static bool find_copies(struct lagging *l, const struct str_map *values, struct skiff_scope *to)
+/* False: one of the arrays is no value of the scope. */
+static bool find_copies(struct deferred_copy *l, const struct str_map *values,
+                        struct skiff_scope *to)
 {
     for (int a = 0; a < DEFERRED_ARRAYS && l->deferred_state->base[a]; a++) {
         for (size_t i = 0; i < values->count && !l->copy[a]; i++) {
@@ -44,7 +45,7 @@ static bool find_copies(struct lagging *l, const struct str_map *values, struct 
     return true;
 }
 
-static void flush_copies(const struct lagging *l)
+static void flush_copies(const struct deferred_copy *l)
 {
     for (int64_t r = 0; r < l->rows; r++) {
         float *row[DEFERRED_ARRAYS] = {NULL};
@@ -54,11 +55,11 @@ static void flush_copies(const struct lagging *l)
     }
 }
 
-/* `v` is the parameter: the first array of its lag. */
+/* `v` is the parameter: the first of the arrays. */
 static enum skiff_status flush_copy(const struct skiff_tensor *v, const struct str_map *values,
                                     struct skiff_scope *to, struct skiff_error *err)
 {
-    struct lagging l = {.deferred = value_deferred(v)};
+    struct deferred_copy l = {.deferred = value_deferred(v)};
     TRY(l.deferred->class->deferred_state(l.deferred, &l.deferred_state, err));
     if (!l.deferred_state)
         return SKIFF_OK;

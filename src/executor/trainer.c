@@ -6,7 +6,7 @@
  * handler is user code and may be slow: it gets copies, on the monitor thread. That thread sets
  * `want` when the period is over; the next batch of thread 0 fills the copies and sets `ready`.
  *
- * The monitor thread polls every BESIDE_STEP seconds instead of being woken: a signal handler may
+ * The monitor thread polls every MONITOR_STEP seconds instead of being woken: a signal handler may
  * have set the stop flag, and it cannot signal a condition. When the flag is set, or when a thread
  * fails, blocked readers are woken (source->interrupt); every thread ends after its running batch,
  * and the first error is the result.
@@ -31,7 +31,7 @@
 #include "program/job.h"
 
 #define DEBUG_PERIOD 100
-#define BESIDE_STEP 0.02 /* seconds between two polls of the monitor thread */
+#define MONITOR_STEP 0.02 /* seconds between two polls of the monitor thread */
 
 struct trainer;
 
@@ -188,7 +188,7 @@ static void report_fetches(struct worker *w)
     struct buf text = BUF_INIT;
     bool one_line = w->trainer->program->generation == GEN_2X;
     if (one_line)
-        print_moment(&text, w->batches);
+        print_time(&text, w->batches);
     for (int i = 0; i < o->nfetches; i++) {
         const char *info = o->fetch_info ? o->fetch_info[i] : o->fetches[i];
         const struct skiff_tensor *value = &w->values[w->trainer->fetch_at[i]];
@@ -369,10 +369,10 @@ static void call_handler(struct trainer *t)
 
 static void wait_a_little(struct trainer *t)
 {
-    cond_wait_until(&t->changed, &t->lock, clock_now() + (int64_t)(BESIDE_STEP * 1e9));
+    cond_wait_until(&t->changed, &t->lock, clock_now() + (int64_t)(MONITOR_STEP * 1e9));
 }
 
-static void *beside(void *arg)
+static void *monitor_run(void *arg)
 {
     struct trainer *t = arg;
     const struct trainer_options *o = t->options;
@@ -479,7 +479,7 @@ static enum skiff_status threads_run(struct trainer *t, const struct skiff_scope
         job->class->threads_begin(job, o->threads);
     enum skiff_status status = SKIFF_OK;
     if (o->handler || o->on_tick || o->wants_stop)
-        status = thread_start(&side, "beside", -1, beside, t, &why);
+        status = thread_start(&side, "monitor", -1, monitor_run, t, &why);
     for (int i = 0; status == SKIFF_OK && i < o->threads; i++) {
         status = thread_start(&t->workers[i].thread, "train", i, work, &t->workers[i], &why);
         started += status == SKIFF_OK;

@@ -51,7 +51,7 @@ bool trainer_diverged(const struct skiff_scope *scope, const struct skiff_progra
 void print_fetched(struct buf *out, const char *info, const char *name,
                    const struct skiff_tensor *v);
 /* 2.6 prints one line, "time: [...], batch: [1], info[1]:[0.5]": its beginning, a variable. */
-void print_moment(struct buf *out, int64_t batch);
+void print_time(struct buf *out, int64_t batch);
 void print_fetched_2x(struct buf *out, const char *info, const struct skiff_tensor *v);
 void print_profile(struct buf *out, const struct profile *p, int64_t batches, int64_t rows,
                    double read_seconds, double seconds);

@@ -174,7 +174,7 @@ static enum skiff_status run(struct net *n, struct feeder *f, int threads, int64
 static void same_values(const struct skiff_scope *a, const struct skiff_scope *b)
 {
     struct str_map values;
-    int lagging = 0;
+    int deferred = 0;
     str_map_init(&values);
     scope_names(a, &values);
     for (size_t i = 0; i < values.count; i++) {
@@ -185,9 +185,9 @@ static void same_values(const struct skiff_scope *a, const struct skiff_scope *b
             continue;
         assert_int_equal(tensor_bytes(&x->tensor), tensor_bytes(&y->tensor));
         assert_memory_equal(x->tensor.data, y->tensor.data, tensor_bytes(&x->tensor));
-        lagging += tensor_numel(&x->tensor) == TABLE * 4;
+        deferred += tensor_numel(&x->tensor) == TABLE * 4;
     }
-    assert_true(lagging >= 1); /* the table was among them */
+    assert_true(deferred >= 1); /* the table was among them */
     str_map_deinit(&values);
 }
 

@@ -85,7 +85,7 @@ void print_fetched(struct buf *out, const char *info, const char *name,
     buf_str(out, "]\n\t\n");
 }
 
-void print_moment(struct buf *out, int64_t batch)
+void print_time(struct buf *out, int64_t batch)
 {
     time_t now = time(NULL);
     char when[32];

@@ -202,7 +202,7 @@ static void record_warning(void *j, enum log_level level, const char *line)
     snprintf(want, sizeof(want), "%s has folders of tables, but no 001: table emb2 starts empty",
              in_folder("one"));
     if (level == LOG_WARN && strstr(line, want))
-        ((struct table_job *)j)->user = "told";
+        ((struct table_job *)j)->user = "called";
 }
 
 static void a_missing_table_is_reported(void **state)

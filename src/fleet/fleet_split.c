@@ -3,7 +3,7 @@
  * Every process splits the whole program and takes the part of its role: nothing is sent around,
  * and a hash of the placement tells when two processes did not split alike. The user's programs
  * stay as they are; the fleet's are copies that carry a job (program/job.h), so that whoever runs
- * them takes part in it without being told. */
+ * them takes part in it without a setting. */
 #include "fleet/fleet_parts.h"
 
 #include <stdlib.h>

@@ -36,7 +36,7 @@ static void worker_close(struct worker *w)
     skiff_net_destroy(w->net.net);
 }
 
-/* The loss; ids are those of the kit and `beyond`. */
+/* The loss; ids are those of the fixture and `beyond`. */
 static float worker_step(struct worker *w, struct job_case *c, int step, int64_t beyond)
 {
     struct skiff_error err;

@@ -15,7 +15,7 @@ struct io_batch {
 
 void io_batch_init(struct io_batch *b, const struct io_vars *vars);
 void io_batch_deinit(struct io_batch *b);
-/* Finds all values to be saved; rows that lag behind are brought up to date. */
+/* Finds all values to be saved; deferred updates are applied. */
 enum skiff_status io_batch_collect(struct io_batch *b, const struct skiff_scope *s,
                                    struct skiff_error *err);
 /* Is this what the program wants? `file` is for the message. */

@@ -20,7 +20,7 @@
 #define METHOD_MEET 1u
 #define WARN_FIRST_MS 2000
 #define WARN_AGAIN_MS 10000
-#define LATE_MS 2000 /* the host's reason comes before the guest's own patience ends */
+#define LATE_MS 2000 /* the leader's reason comes before the follower's own wait ends */
 #define TEXT_MAX (16u << 20)
 
 struct follower {
@@ -132,7 +132,7 @@ static void find_fault(const struct rendezvous_leader *leader, const struct foll
                        g->node);
 }
 
-/* Takes the guest in, or the reason to end it all. */
+/* Admits the follower, or gives the reason to end it all. */
 static void follower_come(struct rendezvous_leader *leader, struct follower *g)
 {
     struct buf fault = BUF_INIT;
@@ -373,7 +373,7 @@ static enum skiff_status run_leader(const struct rendezvous *m, struct node *nod
     return status;
 }
 
-/* ---- a guest ---- */
+/* ---- a follower ---- */
 
 static enum skiff_status wait_answer(const struct rendezvous *m, struct rpc_call *call,
                                      struct rendezvous_result *out, struct skiff_error *err)

@@ -124,8 +124,8 @@ struct ps_piece ps_piece_at(const struct ps_pieces *p, uint32_t i);
 struct ps_exchange {
     uint32_t trainer, flags;
     uint64_t step;
-    uint64_t push, settled; /* all servers have answered all pushes before `settled` */
-    uint32_t parts;         /* messages of this push that push something */
+    uint64_t push, acked; /* all servers have answered all pushes before `acked` */
+    uint32_t parts;       /* messages of this push that push something */
     uint32_t nwant;
     const uint8_t *want;     /* little-endian uint32 */
     struct ps_pieces pieces; /* when read */
@@ -305,7 +305,7 @@ enum ps_snapshot_call {
 /* A push, and how many of its messages were applied here. */
 struct ps_applied {
     uint32_t trainer, parts, here;
-    uint64_t push, settled;
+    uint64_t push, acked;
 };
 struct ps_snapshot {
     uint32_t call;

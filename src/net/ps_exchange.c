@@ -1,6 +1,6 @@
 /* Messages of a step (ps.h): what is bound when a session opens, what is pushed, what comes back.
  *
- *   exchange  trainer u32, flags u32, step u64, push u64, settled u64, parts u32, pieces u32,
+ *   exchange  trainer u32, flags u32, step u64, push u64, acked u64, parts u32, pieces u32,
  *             wanted u32, 0 u32; table; wanted numbers, u32 each; data
  *   values    pieces u32, 0 u32; table; data
  *   table     number u32, rows u32 (DENSE: elements), offset u64, length u64 of each piece
@@ -172,7 +172,7 @@ void ps_write_exchange(struct wire_writer *w, const struct ps_exchange *x,
     writer_u32(w, x->flags);
     writer_u64(w, x->step);
     writer_u64(w, x->push);
-    writer_u64(w, x->settled);
+    writer_u64(w, x->acked);
     writer_u32(w, x->parts);
     writer_u32(w, n);
     writer_u32(w, x->nwant);
@@ -192,7 +192,7 @@ enum skiff_status ps_read_exchange(const struct blob *b, struct ps_exchange *out
     x.flags = reader_u32(&r);
     x.step = reader_u64(&r);
     x.push = reader_u64(&r);
-    x.settled = reader_u64(&r);
+    x.acked = reader_u64(&r);
     x.parts = reader_u32(&r);
     uint32_t n = reader_u32(&r);
     x.nwant = reader_u32(&r);

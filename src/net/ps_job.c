@@ -33,7 +33,7 @@ void ps_write_applied(struct wire_writer *w, const struct ps_applied *list, uint
         writer_varint(w, list[i].parts);
         writer_varint(w, list[i].here);
         writer_varint(w, list[i].push);
-        writer_varint(w, list[i].settled);
+        writer_varint(w, list[i].acked);
     }
 }
 
@@ -47,7 +47,7 @@ static struct ps_applied *read_applied(struct wire_reader *r, uint32_t *out_n)
         list[i].parts = read_u32_varint(r);
         list[i].here = read_u32_varint(r);
         list[i].push = reader_varint(r);
-        list[i].settled = reader_varint(r);
+        list[i].acked = reader_varint(r);
     }
     *out_n = (uint32_t)n;
     return list;

@@ -69,7 +69,7 @@ static struct blob *sample_exchange(void)
                             .flags = PS_END_STEP,
                             .step = UINT64_C(1) << 50,
                             .push = 5,
-                            .settled = 6,
+                            .acked = 6,
                             .parts = 2,
                             .nwant = 2,
                             .want = (const uint8_t *)wanted};
@@ -87,7 +87,7 @@ static void exchanges_come_back(void **state)
     struct skiff_error err;
     assert_int_equal(ps_read_exchange(b, &x, &err), SKIFF_OK);
     assert_true(x.trainer == 3 && x.flags == PS_END_STEP && x.step == UINT64_C(1) << 50);
-    assert_true(x.push == 5 && x.settled == 6 && x.parts == 2);
+    assert_true(x.push == 5 && x.acked == 6 && x.parts == 2);
     assert_int_equal(x.pieces.n, 3);
     struct ps_piece dense_one = ps_piece_at(&x.pieces, 0), some = ps_piece_at(&x.pieces, 1),
                     none = ps_piece_at(&x.pieces, 2);

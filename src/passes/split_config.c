@@ -47,7 +47,7 @@ struct skiff_split_config split_config_fleet(enum skiff_split_mode mode)
     struct skiff_split_config c = split_config_default();
     c.sync_mode = false;
     c.runtime_split_send_recv = true;
-    c.half_async = mode_meets(mode);
+    c.half_async = mode_joins_threads(mode);
     c.completely_not_async = mode_waits(mode);
     c.geo_sgd_mode = mode_adds(mode);
     return c;

@@ -223,7 +223,7 @@ static enum skiff_status svm_row(struct split *r, const struct look_row *row, bo
         if (stop - p >= 4 && memcmp(p, "qid:", 4) == 0)
             continue;
         TRY(svm_token(p, (size_t)(stop - p), parts, &t, err));
-        if (!svm_in_range(&t, parts)) /* look has told it already */
+        if (!svm_in_range(&t, parts)) /* look has reported it already */
             return error_set(err, SKIFF_RANGE, "expected indices of 0 or more, below 2^63 - 1");
         int64_t at = t.index[0] - r->config->first_index;
         if (learn && at >= 0 && at < r->config->learn->ncolumns)

@@ -47,7 +47,7 @@ struct run_env {
     struct mt64 *generator;      /* the default generator of 2.x (paddle.seed) */
     int32_t program_seed;
     bool is_test;
-    /* optimizers may defer rows (value.h: lag); false: they update all rows in every step */
+    /* optimizers may defer updates of rows (value.h); false: they update all rows in every step */
     bool defer_rows;
     /* the program has optimizers, so deferred rows that it reads are flushed; false: they are
      * computed for reading only (value.h) */

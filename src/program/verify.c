@@ -147,15 +147,15 @@ static enum skiff_status check_output(struct verify *v, const char *slot, const 
     if (!declared || !given)
         return SKIFF_OK;
     struct shape shape = given->shape;
-    bool settled = declared->has_tensor && given->has_tensor && declared->shape.ndim > 0 &&
-                   str_map_get(&v->writers, name) == (void *)1 &&
-                   (declared->kind == VAR_LOD_TENSOR || declared->kind == VAR_SELECTED_ROWS);
+    bool full_shapes = declared->has_tensor && given->has_tensor && declared->shape.ndim > 0 &&
+                       str_map_get(&v->writers, name) == (void *)1 &&
+                       (declared->kind == VAR_LOD_TENSOR || declared->kind == VAR_SELECTED_ROWS);
     given->shape = declared->shape;
     given->has_tensor = declared->has_tensor;
     given->dtype = declared->dtype;
     given->kind = declared->kind;
     given->lod_level = declared->lod_level;
-    if (!settled || shapes_agree(&shape, &declared->shape))
+    if (!full_shapes || shapes_agree(&shape, &declared->shape))
         return SKIFF_OK;
     char a[160], b[160];
     return error_set(v->err, SKIFF_SHAPE,

@@ -48,12 +48,12 @@ struct deferred_rows {
     int64_t rows, width;
     float *p, *state[RULE_MAX_STATES];
 
-    pthread_mutex_t lock; /* of recording a step and of settling all */
+    pthread_mutex_t lock; /* of recording a step and of flushing all */
     uint32_t now, floor;
     uint32_t powers; /* power[i][0..powers) are filled */
     uint32_t *stamp; /* [rows] */
     int64_t stamps;  /* room in it */
-    bool is_window;  /* the rows are a few of a table's: settling them does not settle all */
+    bool is_window;  /* the rows are a few of a table's: flushing them does not flush all */
     float *rates;    /* [history] rate of a step */
     double *sums;    /* [history][terms] */
     double *weights; /* [window + 1][terms], the latest step first: backwards */
@@ -181,7 +181,7 @@ void deferred_bind(struct deferred_rows *c, float *p, float *const *state)
             c->state[i] = state[i];
 }
 
-bool deferred_settled(const struct deferred_rows *c)
+bool deferred_is_flushed(const struct deferred_rows *c)
 {
     return __atomic_load_n(&c->floor, __ATOMIC_ACQUIRE) ==
            __atomic_load_n(&c->now, __ATOMIC_ACQUIRE);
@@ -248,7 +248,7 @@ static void row_give(struct deferred_rows *c, int64_t row, uint32_t stamp)
     __atomic_store_n(&c->stamp[row], stamp == BUSY ? BUSY - 1 : stamp, __ATOMIC_RELEASE);
 }
 
-/* Takes the gap of one row, if it has one, and settles it up to step `now`. */
+/* Takes the gap of one row, if it has one, and flushes it up to step `now`. */
 static inline void row_replay(struct deferred_rows *c, int64_t row, uint32_t now)
 {
     uint32_t seen = __atomic_load_n(&c->stamp[row], __ATOMIC_RELAXED);
@@ -402,7 +402,7 @@ void deferred_show_rows(struct deferred_rows *c, const int64_t *ids, size_t n)
 {
     if (c->is_window)
         deferred_rows(c, ids, n);
-    if (c->is_window || deferred_settled(c))
+    if (c->is_window || deferred_is_flushed(c))
         return;
     pthread_mutex_lock(&c->lock);
     for (size_t i = 0; i < n; i++)
@@ -415,7 +415,7 @@ void deferred_show_all(struct deferred_rows *c)
 {
     if (c->is_window)
         deferred_all(c);
-    if (c->is_window || deferred_settled(c))
+    if (c->is_window || deferred_is_flushed(c))
         return;
     pthread_mutex_lock(&c->lock);
     for (int64_t r = 0; r < c->rows; r++)
@@ -507,7 +507,7 @@ static uint32_t step_record_locked(struct deferred_rows *c, float rate)
 }
 
 /* Returns the number of the step that begins now, and the rows to put back after it. When the step
- * settles all rows, those that were shown are where they should be. */
+ * flushes all rows, those that were shown are where they should be. */
 static uint32_t step_record(struct deferred_rows *c, float rate, struct shown *out_shown)
 {
     pthread_mutex_lock(&c->lock);
@@ -587,8 +587,8 @@ static enum skiff_status copy_of(const void *from, size_t bytes, void *out, stru
     return SKIFF_OK;
 }
 
-static enum skiff_status moment_fill(const struct deferred_rows *c, struct deferred_rows_state *m,
-                                     struct skiff_error *err)
+static enum skiff_status rows_state_fill(const struct deferred_rows *c,
+                                         struct deferred_rows_state *m, struct skiff_error *err)
 {
     size_t terms = (size_t)c->plan.terms;
     TRY(copy_of(c->rates, DEFERRED_HISTORY * sizeof *m->rates, &m->rates, err));
@@ -598,23 +598,24 @@ static enum skiff_status moment_fill(const struct deferred_rows *c, struct defer
                  : SKIFF_OK;
 }
 
-enum skiff_status deferred_moment_create(struct deferred_rows *c, struct deferred_rows_state **out,
-                                         struct skiff_error *err)
+enum skiff_status deferred_rows_state_create(struct deferred_rows *c,
+                                             struct deferred_rows_state **out,
+                                             struct skiff_error *err)
 {
     struct deferred_rows_state *m = mem_alloc_or_die(sizeof *m);
     pthread_mutex_lock(&c->lock);
     *m = (struct deferred_rows_state){
         .rule = c->rule, .params = c->params, .plan = c->plan, .width = c->width, .now = c->now};
-    enum skiff_status status = moment_fill(c, m, err);
+    enum skiff_status status = rows_state_fill(c, m, err);
     pthread_mutex_unlock(&c->lock);
     if (status < 0)
-        deferred_moment_destroy(m);
+        deferred_rows_state_destroy(m);
     else
         *out = m;
     return status;
 }
 
-void deferred_moment_destroy(struct deferred_rows_state *m)
+void deferred_rows_state_destroy(struct deferred_rows_state *m)
 {
     if (!m)
         return;
@@ -625,8 +626,8 @@ void deferred_moment_destroy(struct deferred_rows_state *m)
     free(m);
 }
 
-void deferred_moment_row(const struct deferred_rows_state *m, uint32_t stamp, float *p,
-                         float *const *state)
+void deferred_rows_state_row(const struct deferred_rows_state *m, uint32_t stamp, float *p,
+                             float *const *state)
 {
     int32_t steps = (int32_t)(m->now - stamp);
     struct rule_gap gap = {.rates = m->rates, .first = stamp, .mask = MASK};
@@ -695,7 +696,7 @@ uint32_t deferred_now(const struct deferred_rows *c)
     return __atomic_load_n(&c->now, __ATOMIC_ACQUIRE);
 }
 
-void deferred_all_settled(struct deferred_rows *c)
+void deferred_set_flushed(struct deferred_rows *c)
 {
     __atomic_store_n(&c->floor, c->now, __ATOMIC_RELEASE);
 }

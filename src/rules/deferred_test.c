@@ -150,9 +150,9 @@ static void run_trial(const struct trial *t, bool states, int steps)
             assert_tables(t->what, rule, &a, &b, 11, 1e-4);
         }
     }
-    assert_false(deferred_settled(c));
+    assert_false(deferred_is_flushed(c));
     deferred_all(c);
-    assert_true(deferred_settled(c));
+    assert_true(deferred_is_flushed(c));
     assert_tables(t->what, rule, &a, &b, -1, 1e-4);
     struct table before = a;
     deferred_all(c);
@@ -265,7 +265,7 @@ static void test_shown_rows(void **unused)
         run_shown(&trials[i], i == 0 ? DEFERRED_HISTORY + 500 : 600);
 }
 
-/* What is written to a row that was shown stays; settling for good forgets what was before. */
+/* What is written to a row that was shown stays; flushing forgets what was before. */
 static void test_shown_rows_that_are_written(void **unused)
 {
     const struct rule_params h = {.mu = 0.9f, .rescale = 1};
@@ -298,7 +298,7 @@ static void test_shown_rows_that_are_written(void **unused)
 
 /* ---- windows ---- */
 
-struct far { /* rows with their stamps, of which a catch_up sees a few at a time */
+struct far { /* rows with their stamps, of which the deferred rows are a few at a time */
     struct table rows;
     uint32_t stamp[ROWS];
 };
@@ -336,7 +336,7 @@ static void far_step(struct deferred_rows *c, struct far *f, const struct rule_s
     }
 }
 
-/* The same bits as rows that a catch_up has before it all the time, over a full history, too. */
+/* The same bits as rows that are all there all the time, over a full history, too. */
 static void run_windows(const struct trial *t, int steps)
 {
     const struct rule *rule = rule_find(t->rule);
@@ -361,15 +361,15 @@ static void run_windows(const struct trial *t, int steps)
         for (int r = 0; deferred_sweeps_next(few) && r < ROWS; r++)
             far_flush(few, &far, r);
         if (deferred_sweeps_next(few))
-            deferred_all_settled(few);
+            deferred_set_flushed(few);
         deferred_step(c, &s, ids, n, g);
         far_step(few, &far, &s, ids, n, g);
         if (step % 500 == 499) {
             deferred_rows(c, (const int64_t[]){11}, 1);
             far_flush(few, &far, 11);
         }
-        deferred_all(few); /* settles what it sees; that is not all */
-        assert_false(deferred_settled(few));
+        deferred_all(few); /* flushes what it sees; that is not all */
+        assert_false(deferred_is_flushed(few));
     }
     assert_int_equal(deferred_now(few), (uint32_t)steps);
     deferred_all(c);
@@ -416,7 +416,8 @@ static void test_untouched_rows_stay(void **unused)
     deferred_destroy(c);
 }
 
-/* Longer than the history: all rows are settled on the way. Arrays may move while settled. */
+/* Longer than the history: all rows are flushed on the way. Arrays may move while nothing is
+ * deferred. */
 static void test_long_run_and_moved_arrays(void **unused)
 {
     const struct rule_params h = {.mu = 0.9f, .rescale = 1};
@@ -454,7 +455,7 @@ static void test_long_run_and_moved_arrays(void **unused)
     deferred_destroy(c);
 }
 
-/* Floats and stamps of a moment, brought to it later: the bits that settling then gave. */
+/* Floats and stamps of a version, brought to it later: the bits that a flush then gave. */
 static void test_moments(void **unused)
 {
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
@@ -481,17 +482,17 @@ static void test_moments(void **unused)
             then = a;
             for (int r = 0; r < ROWS; r++)
                 stamps[r] = deferred_stamp(c, r);
-            assert_int_equal(deferred_moment_create(c, &m, NULL), SKIFF_OK);
+            assert_int_equal(deferred_rows_state_create(c, &m, NULL), SKIFF_OK);
             deferred_all(c);
             flushed = a;
         }
         assert_memory_not_equal(&then, &flushed, sizeof then);
         for (int r = 0; r < ROWS; r++) {
             table_bind(&then, &p, state, r);
-            deferred_moment_row(m, stamps[r], p, state);
+            deferred_rows_state_row(m, stamps[r], p, state);
         }
         assert_memory_equal(then.cell, flushed.cell, sizeof then.cell);
-        deferred_moment_destroy(m);
+        deferred_rows_state_destroy(m);
         deferred_destroy(c);
     }
 }
@@ -514,7 +515,7 @@ static void test_refusals(void **unused)
     deferred_destroy(c);
 }
 
-/* Threads that step, read and settle at once: nothing crashes, and rows end where they belong. */
+/* Threads that step, read and flush at once: nothing crashes, and rows end where they belong. */
 struct crowd {
     struct deferred_rows *c;
     int who;

@@ -8,9 +8,9 @@
  * scalars out, scalar states advanced), then `apply` on spans that have a gradient and, where the
  * rule has it, `idle` on those that have none.
  *
- * Catching up: a rule with `idle` moves elements whose gradient is zero. What k such steps do in a
- * row has a closed form, or at least soon comes to rest, so the rows of a sparse table may be left
- * behind and brought up to date when they are needed (deferred.h). `plan`, `weights` and `settle`
+ * Deferred updates: a rule with `idle` moves elements whose gradient is zero. What k such steps do
+ * in a row has a closed form, or at least soon comes to rest, so the rows of a sparse table may be
+ * left behind and brought up to date when they are needed (deferred.h). `plan`, `weights` and `flush`
  * say how.
  *
  * Threads: rules hold no state; every call may run at any time on any thread. Nothing allocates,
@@ -82,7 +82,7 @@ struct rule_gap {
 struct rule_plan {
     uint32_t window; /* after so many steps nothing moves any more that a float could show; at most
                         RULE_MAX_WINDOW, or RULE_NO_REST */
-    int terms;       /* weighted sums of rates that settle wants; 0: none (it may read rates) */
+    int terms;       /* weighted sums of rates that flush wants; 0: none (it may read rates) */
     float base[RULE_MAX_STATES]; /* what an idle step multiplies each state by */
 };
 #define RULE_MAX_WINDOW (1u << 13)
@@ -109,8 +109,8 @@ struct rule {
     void (*idle)(const struct rule_params *h, const struct rule_step *s, size_t n, float *p,
                  float *const *state);
 
-    /* Catching up; NULL where idle is NULL. plan returns false when it cannot be done with these
-     * parameters: idle must then run every step. */
+    /* Deferred updates; NULL where idle is NULL. plan returns false when it cannot be done with
+     * these parameters: idle must then run every step. */
     bool (*plan)(const struct rule_params *h, struct rule_plan *out);
     /* w[j * terms + i] for j = 0..window (w[0..terms) is not used: steps count from 1). */
     void (*weights)(const struct rule_params *h, const struct rule_plan *plan, double *w);

@@ -12,7 +12,7 @@
  *          = m_0 / (s + eps) (S_0 + e S_1 + e^2 S_2 + ...)
  * where the first term left out bounds the error. With the usual betas four terms give full float
  * precision for any v_0. plan counts the terms that the betas need; betas that would need too many
- * get no sums, and settle then walks through the steps, no further than the window. */
+ * get no sums, and flush then walks through the steps, no further than the window. */
 #include "rules/rule.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* adamax: m = b1 m + (1 - b1) g;  u = max(|g|, b2 u + eps);  p -= lr / (1 - b1pow) * m / u
  * The power of beta1 is advanced by its owner, not by the rule.
  * Idle steps: u_j = b2^j (u_0 - c) + c with c = eps / (1 - b2); the movement dies away as
- * (b1 / b2)^j, so settle walks through the steps, no further than the window. */
+ * (b1 / b2)^j, so flush walks through the steps, no further than the window. */
 #include "rules/rule.h"
 
 #include <math.h>

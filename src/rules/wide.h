@@ -1,5 +1,5 @@
 /* Update rules on float64: the formulas of the rules' own files, on doubles. Tables and servers
- * hold float32, so there is no catching up here: rows without a gradient are swept. */
+ * hold float32, so nothing is deferred here: rows without a gradient are swept. */
 #ifndef RULES_WIDE_H
 #define RULES_WIDE_H
 

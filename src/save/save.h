@@ -55,7 +55,7 @@ struct save_attempts {
     enum skiff_status (*check)(void *user, struct skiff_error *err); /* before each; NULL: none */
     bool (*wants_stop)(void *user);                                  /* NULL: never */
     void *user;
-    const struct logger *log; /* told before each pause; NULL: nobody */
+    const struct logger *log; /* gets a line before each pause; NULL: none */
 };
 
 struct save_plan {

@@ -76,14 +76,14 @@ static void find_deferred_rows(struct param_slice *u, const struct deferred *def
     }
 }
 
-struct settling {
+struct flushing {
     const struct param_slice *u;
     struct deferred *deferred;
 };
 
 static void flush_block(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
-    const struct settling *x = self;
+    const struct flushing *x = self;
     for (size_t i = 0; i < n; i++)
         flush(x->u, x->deferred, row_list[i]);
 }
@@ -92,18 +92,18 @@ enum skiff_status hashed_flush_all(struct param_slice *u, struct skiff_error *er
 {
     struct deferred *deferred = value_deferred(u->param_value);
     struct table_cursor at = {0};
-    struct settling x = {u, deferred};
+    struct flushing x = {u, deferred};
     enum skiff_status status =
         table_walk(u->table, &at, SIZE_MAX, TABLE_CHANGE, flush_block, &x, err);
     if (status < 0)
         return status;
-    deferred->class->all_flushd(deferred);
+    deferred->class->set_flushed(deferred);
     return SKIFF_OK;
 }
 
 /* A copy of the record with its deferred updates applied. */
-static void copy_flushd(const struct param_slice *u, const struct table_row *from,
-                        struct table_row *to)
+static void copy_flushed(const struct param_slice *u, const struct table_row *from,
+                         struct table_row *to)
 {
     struct deferred *deferred = value_deferred(u->param_value);
     memcpy(to, from, u->table->stride);
@@ -119,7 +119,7 @@ struct pulling {
     float *out;
 };
 
-static void pull_flushd(void *self, size_t first, size_t n, struct table_row *const *row_list)
+static void pull_flushed(void *self, size_t first, size_t n, struct table_row *const *row_list)
 {
     const struct pulling *x = self;
     size_t width = (size_t)x->u->width;
@@ -137,7 +137,7 @@ enum skiff_status hashed_pull(struct param_slice *u, const uint8_t *ids, size_t 
     struct pulling x = {.u = u, .deferred = value_deferred(u->param_value), .out = out};
     if (!x.deferred)
         return table_pull(u->table, ids, n, TABLE_MAKE, out, err);
-    return table_each(u->table, ids, n, TABLE_MAKE | TABLE_CHANGE, u->table->stride, pull_flushd,
+    return table_each(u->table, ids, n, TABLE_MAKE | TABLE_CHANGE, u->table->stride, pull_flushed,
                       &x, err);
 }
 
@@ -155,7 +155,7 @@ static void list_block(void *self, size_t first, size_t n, struct table_row *con
     struct row_listing *x = self;
     size_t width = (size_t)x->u->width;
     for (size_t i = 0; i < n; i++, x->n++) {
-        copy_flushd(x->u, row_list[i], x->copy);
+        copy_flushed(x->u, row_list[i], x->copy);
         x->ids[x->n] = x->copy->id;
         row_copy(x->rows + x->n * width, x->copy->values + x->var->first, width);
     }

@@ -31,7 +31,7 @@ struct maintenance {
     pthread_cond_t came;
     struct table_command *first, **last;
     struct rpc_owner owner; /* of the load that is in progress */
-    bool loading, settling; /* settling: a CALL_FLUSH is queued */
+    bool loading, flushing; /* flushing: a CALL_FLUSH is queued */
     atomic_bool stop;
     struct thread thread;
 };
@@ -93,7 +93,7 @@ static enum skiff_status carry_out_flush(struct server *s, struct skiff_error *e
 {
     struct maintenance *k = s->maintenance;
     pthread_mutex_lock(&k->lock);
-    k->settling = false;
+    k->flushing = false;
     pthread_mutex_unlock(&k->lock);
     return staging_review(s, err);
 }
@@ -318,12 +318,12 @@ void maintenance_review(struct server *s)
         return;
     pthread_mutex_lock(&k->lock);
     struct rpc_owner owner = k->owner;
-    bool looks = k->loading && !k->settling;
+    bool looks = k->loading && !k->flushing;
     pthread_mutex_unlock(&k->lock);
     if (!looks || !members_gone(s, owner.worker, owner.incarnation))
         return;
     pthread_mutex_lock(&k->lock);
-    k->settling = true;
+    k->flushing = true;
     pthread_mutex_unlock(&k->lock);
     struct table_command *c = mem_alloc_or_die(sizeof *c);
     c->kind = CALL_FLUSH;

@@ -31,7 +31,7 @@ enum { RECENT = 64 }; /* at most this many exchanges of one trainer are in fligh
 struct trainer_pushes { /* of one trainer, in one shard */
     struct recent_push list[RECENT];
     int n;
-    uint64_t settled;
+    uint64_t acked;
 };
 
 struct shard_quiesce {
@@ -64,9 +64,9 @@ void quiesce_note(struct server_shard *h, const struct ps_exchange *x)
 {
     struct trainer_pushes *t = &h->quiesce->recent[x->trainer];
     int n = 0;
-    t->settled = x->settled > t->settled ? x->settled : t->settled;
+    t->acked = x->acked > t->acked ? x->acked : t->acked;
     for (int i = 0; i < t->n; i++)
-        if (t->list[i].push >= t->settled)
+        if (t->list[i].push >= t->acked)
             t->list[n++] = t->list[i];
     if (n == RECENT)
         memmove(t->list, t->list + 1, (size_t)--n * sizeof *t->list);
@@ -186,7 +186,7 @@ void quiesce_end_of(struct server *s, const struct rpc_request *q)
 }
 
 /* Adds to the entry of the push; the list is short. */
-static void add_applied(struct ps_applied **list, uint32_t *n, uint32_t trainer, uint64_t settled,
+static void add_applied(struct ps_applied **list, uint32_t *n, uint32_t trainer, uint64_t acked,
                         const struct recent_push *p)
 {
     for (uint32_t i = 0; i < *n; i++)
@@ -196,7 +196,7 @@ static void add_applied(struct ps_applied **list, uint32_t *n, uint32_t trainer,
         }
     *list = mem_grow_or_die(*list, (*n + 1) * sizeof **list);
     (*list)[(*n)++] = (struct ps_applied){
-        .trainer = trainer, .parts = p->parts, .here = 1, .push = p->push, .settled = settled};
+        .trainer = trainer, .parts = p->parts, .here = 1, .push = p->push, .acked = acked};
 }
 
 struct ps_applied *quiesce_list(struct server *s, uint32_t *out_n)
@@ -209,7 +209,7 @@ struct ps_applied *quiesce_list(struct server *s, uint32_t *out_n)
             if (s->shards[i].incarnations[k] < members_get(s, (uint32_t)k).incarnation)
                 continue; /* of a process that has died: incarnations are start times */
             for (int p = 0; p < t->n; p++)
-                add_applied(&list, out_n, (uint32_t)k, t->settled, &t->list[p]);
+                add_applied(&list, out_n, (uint32_t)k, t->acked, &t->list[p]);
         }
     return list;
 }

@@ -549,7 +549,7 @@ static void push_half(struct server_fixture *k, struct session *s, int server, u
                             .bytes = bound->slices[p->block].bytes};
     session_unbind(bound);
     struct ps_exchange x = {
-        .trainer = (uint32_t)s->options.worker, .push = number, .settled = number, .parts = 2};
+        .trainer = (uint32_t)s->options.worker, .push = number, .acked = number, .parts = 2};
     writer_init(&w);
     ps_write_exchange(&w, &x, &item, 1);
     assert_ok(writer_finish(&w, &ask.body, &err), err);

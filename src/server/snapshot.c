@@ -77,7 +77,7 @@ static enum skiff_status copy_tensor(struct tensor *to, const struct tensor *fro
 /* ---- tagging ----
  *
  * Deferred updates are applied when rows are read, from their stamps and a copy of the rates
- * (deferred_moment). In sync mode, which promises bits, they are flushed at the tag: a job that
+ * (deferred_rows_state). In sync mode, which promises bits, they are flushed at the tag: a job that
  * resumes from the snapshot starts without deferred updates. */
 
 bool slice_moves_rows_only(const struct server *s, const struct param_slice *u)
@@ -141,7 +141,7 @@ static void list_vars(struct server *s, const struct param_slice *u, const struc
 
 /* Is every array of the deferred update one of the variables? Otherwise rows could not be computed
  * later. */
-static bool moment_is_covered(const struct slice_copy *k)
+static bool state_is_covered(const struct slice_copy *k)
 {
     for (int a = 0; a < DEFERRED_ARRAYS; a++) {
         bool found = !k->deferred_state->base[a];
@@ -191,7 +191,7 @@ static enum skiff_status mark_unit(struct server *s, int i, struct slice_copy *k
     else
         value_flush(u->param_value);
     list_vars(s, u, &s->options.plan->slices[i].vars, k);
-    if (k->deferred_state && !moment_is_covered(k)) {
+    if (k->deferred_state && !state_is_covered(k)) {
         value_flush(u->param_value);
         k->deferred_state->destroy(k->deferred_state);
         k->deferred_state = NULL;

@@ -5,7 +5,7 @@
  *   skiff_manifest: 1
  *   time: 2026-01-31T12:00:00.000Z
  *   save: 1f0e...           another number for every save
- *   run: 5c0f...            } only when the one who saved has told (model_writer_describe)
+ *   run: 5c0f...            } only if the writer has described it (model_writer_describe)
  *   epoch: 3                }
  *   complete: True          }
  *   steps: 1200             }

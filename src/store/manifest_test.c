@@ -36,7 +36,7 @@ static void round_trip(void **state)
     assert_int_equal(back.note.samples, INT64_MAX);
     assert_int_equal(back.note.epoch, 3);
     assert_true(back.note.complete && back.note.known);
-    /* nobody has told: nothing is known; every manifest has another number */
+    /* nothing was described: nothing is known; every manifest has another number */
     uint64_t save = back.save;
     m.note.known = false;
     manifest_encode(&m, &text);

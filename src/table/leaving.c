@@ -182,7 +182,7 @@ static void fade(struct leaving *l, uint32_t going)
 }
 
 /* The bar rises when there are more above it than can be named at once, and falls when groups have
- * been skipped in vain: so it settles where as many are above it as must leave. */
+ * been skipped in vain: so it stays where as many are above it as must leave. */
 size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_policy policy,
                       const struct pages *row_list, uint32_t out[LEAVING_MANY])
 {

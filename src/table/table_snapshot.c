@@ -38,7 +38,7 @@ struct table_gone {
 
 #define GONE_LEAST ((size_t)1 << 16)
 
-enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_moment,
+enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_version,
                                        struct skiff_error *err)
 {
     if (t->snapshot)
@@ -65,7 +65,7 @@ enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t
         t->gone = mem_alloc_or_die(sizeof *t->gone);
         t->gone->from = s->version;
     }
-    *out_moment = s->version;
+    *out_version = s->version;
     return SKIFF_OK;
 }
 

@@ -19,9 +19,9 @@
 #define GONE_SHARE 32 /* of a table's limit, one byte in this many is for these ids */
 
 /* since: 0 for all records, else the version of an earlier snapshot: records changed after it.
- * *out_moment is this one's. STATE: one is running, or the removals after `since` are unknown (a
+ * *out_version is this one's. STATE: one is running, or the removals after `since` are unknown (a
  * full one is needed, or the table has no deltas). */
-enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_moment,
+enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_version,
                                        struct skiff_error *err);
 /* Copies up to max records, `t->stride` bytes each; END: *out_n (perhaps not 0) are the last.
  * NOMEM: a copy failed; STATE: too many were removed while a delta was read; the snapshot is

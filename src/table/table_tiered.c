@@ -5,7 +5,7 @@
  *     walk: by position (id_index.h): the rows of a bucket in memory together with those on disk
  *           in the same range, so that every row is visited once, wherever it is
  *
- * Rows of a walk that are on disk are guests: copies that the caller may change, written back
+ * Rows of a walk that are on disk are staged: copies that the caller may change, written back
  * before anything else is done with the table. They do not push others out of memory.
  *
  * The disk's copy of a row in memory is outdated, or the same; leaving.h's bits tell which. The
@@ -128,7 +128,7 @@ static enum skiff_status fit(struct tiered *d, struct skiff_error *err)
     return hash_held(&d->h) > d->h.budget ? hash_give_up(&d->h, FIT_EVERY, spill, err) : SKIFF_OK;
 }
 
-/* Writes the guests of a walk that were changed to disk. */
+/* Writes the staged rows of a walk that were changed to disk. */
 static enum skiff_status finish_visiting(struct tiered *d, struct skiff_error *err)
 {
     size_t stride = d->h.t.stride;

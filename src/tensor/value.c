@@ -1,6 +1,6 @@
 /* Values change their kind without freeing memory: a variable that holds a tensor in every run
  * finds its block again, and items of an array stay allocated beyond count. Deferred rows of a
- * value are flushed before it is read or written as a whole (value.h). Setting a lag counts
+ * value are flushed before it is read or written as a whole (value.h). Setting them counts
  * references atomically, because several threads may do it at once. */
 #include "tensor/value.h"
 

@@ -2,14 +2,14 @@
  * nothing yet. Its type has its public name, struct skiff_tensor; struct tensor (tensor.h) is the
  * plain array inside.
  *
- * Deferred updates (`lag`): a sparse optimizer whose rule moves every row in each step may defer
- * rows and update them when they are next needed (rules/deferred.h). A value with deferred rows has
- * a `lag`. Before such a value is read or written as a whole, value_flush or value_show must be
- * called; the executor does it for every op input/output whose slot is not marked SLOT_ROWWISE, and
- * scope reads (fetch, save) do it, too.
+ * Deferred updates (`deferred`): a sparse optimizer whose rule moves every row in each step may
+ * defer rows and update them when they are next needed (rules/deferred.h). A value with deferred
+ * rows has a `struct deferred`. Before such a value is read or written as a whole, value_flush or
+ * value_show must be called; the executor does it for every op input/output whose slot is not
+ * marked SLOT_ROWWISE, and scope reads (fetch, save) do it, too.
  *
  * value_flush applies the updates; value_show computes the current values for a reader and keeps
- * the updates deferred. k steps applied at once and in two parts differ in the last bits. Settling
+ * the updates deferred. k steps applied at once and in two parts differ in the last bits. Flushing
  * is for programs that train, which all ranks run alike, and for ends of epochs. Showing is for
  * readers (fetch, save, evaluation): the bits of later steps stay as they would have been. */
 #ifndef TENSOR_VALUE_H
@@ -71,12 +71,12 @@ struct deferred_class {
     void (*show_rows)(struct deferred *deferred, const int64_t *ids, size_t n);
     void (*show_all)(struct deferred *deferred);
     void (*destroy)(struct deferred *deferred);
-    /* For snapshots; NULL: not of this lag. *out NULL: no row is deferred. */
+    /* For snapshots; NULL: this kind has none. *out NULL: no row is deferred. */
     enum skiff_status (*deferred_state)(struct deferred *deferred, struct deferred_state **out,
                                         struct skiff_error *err);
     uint32_t (*stamp)(const struct deferred *deferred, int64_t row);
     bool (*sweeps_next)(
-        const struct deferred *deferred); /* will the next step settle all rows by itself? */
+        const struct deferred *deferred); /* will the next step flush all rows by itself? */
     /* For tables whose rows are stored elsewhere, while the values are copies of a few rows, others
      * in every step (rules/deferred.h: window). arrays: where the values are, in the order of
      * `row`. */
@@ -85,11 +85,11 @@ struct deferred_class {
     void (*arrays)(const struct deferred *deferred, const float *out[DEFERRED_ARRAYS]);
     uint32_t (*flush_row)(struct deferred *deferred, uint32_t stamp, float *const *row);
     uint32_t (*now)(const struct deferred *deferred);
-    void (*all_flushd)(struct deferred *deferred);
+    void (*set_flushed)(struct deferred *deferred);
 };
 struct deferred {
     const struct deferred_class *class;
-    int refs; /* values that hold it: a fresh lag has 0, value_set_deferred counts */
+    int refs; /* values that hold it: a fresh one has 0, value_set_deferred counts */
 };
 
 struct skiff_tensor {
@@ -130,7 +130,7 @@ static inline bool value_is_elsewhere(const struct skiff_tensor *v)
 
 void value_set_deferred(struct skiff_tensor *v,
                         struct deferred *deferred); /* takes a reference; NULL drops it */
-/* Threads that share a value may find a lag that another thread has just attached: it is
+/* Threads that share a value may find one that another thread has just attached: it is
  * complete. */
 static inline struct deferred *value_deferred(const struct skiff_tensor *v)
 {

@@ -1,5 +1,5 @@
 /* Values: each kind reuses its memory, kinds change without leaking, rows are appended, arrays keep
- * their items, and deferred updates (lag) are counted and flushed before a value is copied or
+ * their items, and deferred updates are counted and flushed before a value is copied or
  * replaced. */
 #include <stdarg.h>
 #include <stddef.h>
@@ -235,7 +235,7 @@ static void deferred_destroy(struct deferred *deferred)
     ((struct test_deferred *)deferred)->destroyed++;
 }
 
-static void deferred_is_counted_and_settled(void **state)
+static void deferred_is_counted_and_flushed(void **state)
 {
     static const struct deferred_class class = {.flush_all = deferred_flush_all,
                                                 .show_all = deferred_show_all,
@@ -276,7 +276,7 @@ int main(void)
         cmocka_unit_test(array_value),
         cmocka_unit_test(kinds_change),
         cmocka_unit_test(copy_of_a_tensor_over_other_kinds),
-        cmocka_unit_test(deferred_is_counted_and_settled),
+        cmocka_unit_test(deferred_is_counted_and_flushed),
     };
     return cmocka_run_group_tests(tests, in_use_at_start, nothing_left);
 }

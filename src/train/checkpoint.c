@@ -30,7 +30,8 @@ int checkpoint_feeds(const struct task *j, const char *const *targets, int ntarg
 {
     struct skiff_program *needed = NULL;
     int n = 0;
-    (void)prune_for_inference(j->main, NULL, 0, targets, ntargets, &needed, NULL); /* told later */
+    (void)prune_for_inference(j->main, NULL, 0, targets, ntargets, &needed,
+                              NULL); /* reported later */
     for (int i = 0; i < j->vars.ninputs; i++) {
         const struct skiff_var *v = j->vars.inputs[i];
         if ((label || v != j->vars.label) &&

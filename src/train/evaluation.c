@@ -88,7 +88,7 @@ static enum skiff_status read_range(struct evaluation *t, const char *run, struc
  * the config asks for must be there. */
 static enum skiff_status no_model(const struct evaluation *t, int epoch, struct skiff_error *err)
 {
-    if (save_epoch_exists(t->load_path, epoch)) /* another run's: told */
+    if (save_epoch_exists(t->load_path, epoch)) /* another run's: reported */
         return SKIFF_OK;
     if (config_has(t->task.config, KEY_RUNNER_INFER_END_EPOCH) ||
         config_has(t->task.config, KEY_RUNNER_INFER_EPOCH))

@@ -146,14 +146,14 @@ static void same_losses(const struct result *a, const struct result *b, int step
                      (double)b->loss[0][i]);
 }
 
-static void settled(struct cluster *c, int trainer, int step) {}
+static void no_change(struct cluster *c, int trainer, int step) {}
 
 static struct cluster_spec one_trainer(enum skiff_split_mode mode)
 {
     struct cluster_spec s;
     cluster_case(&s, cluster_golden(), "ctr-fleet-sync-1x1-sgd");
     s.config = split_config_fleet(mode);
-    s.at_step = settled;
+    s.at_step = no_change;
     return s;
 }
 
@@ -302,7 +302,7 @@ static void async_by_hand(void **state)
     cluster_case(&s, cluster_golden(), "linreg-fleet-sync-1x1-sgd");
     s.config = split_config_fleet(SKIFF_SPLIT_ASYNC);
     s.steps = 10;
-    s.at_step = settled;
+    s.at_step = no_change;
     cluster_start(&c, &s);
     cluster_wait(&c, 20);
     check_ended(&c);

@@ -224,7 +224,7 @@ kill -9 "${pid[worker0]}" "${pid[worker1]}"
 ends server0 1 12
 
 for m in sync async half_async geo; do
-    begin "$m: servers that are told to end do so at once" $m 1 1
+    begin "$m: servers that receive SIGTERM end at once" $m 1 1
     server 0; until_says server0 "serves"
     kill -TERM "${pid[server0]}"
     ends server0 0 2

@@ -3,7 +3,7 @@
 # have left, so the trained part of the running epoch is saved, and --resume continues from it.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/jobs.sh"
-name="two launchers are told to end"
+name="two launchers receive SIGTERM"
 slow='while read -r l; do echo "$l"; sleep 0.02; done'
 awk 'BEGIN { srand(1); for (i = 0; i < 3000; i++) { printf "13"; for (d = 0; d < 13; d++) printf " %g", rand()
     for (s = 0; s < 26; s++) printf " 1 %d", int(rand() * 5000); print " 1 " i % 2 } }' >rows

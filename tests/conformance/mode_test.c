@@ -100,9 +100,9 @@ static void classes(void **state)
         slots_fit(m, name);
         if (!m->class->communicates)
             fail_msg("%s: recv ops would pull what the mode has brought", name);
-        if (mode_waits(modes[i]) && !mode_meets(modes[i]))
+        if (mode_waits(modes[i]) && !mode_joins_threads(modes[i]))
             fail_msg("%s: a step that waits for all trainers is one step of each of them", name);
-        assert_int_equal(mode_meets(modes[i]), m->threads_begin && m->send_barrier);
+        assert_int_equal(mode_joins_threads(modes[i]), m->threads_begin && m->send_barrier);
         assert_int_equal(mode_adds(modes[i]), m->send_ids != NULL);
     }
     slots_fit(&mode_direct, "direct");

@@ -108,7 +108,7 @@ static void side_open(struct side *s, bool no_fuse)
 {
     *s = (struct side){.scope = scope_create(), .no_fuse = no_fuse};
     s->e = executor_create(s->scope, &(struct executor_options){.no_fuse = no_fuse});
-    snprintf(s->dir, sizeof(s->dir), "/tmp/skiff_catch_up_XXXXXX");
+    snprintf(s->dir, sizeof(s->dir), "/tmp/skiff_deferred_XXXXXX");
     assert_non_null(mkdtemp(s->dir));
 }
 

@@ -147,7 +147,7 @@ class PyLayer(object):
         context._let_go(outputs)
         noted = [t for t in outputs if isinstance(t, Tensor) and id(t) not in without]
         if noted:
-            _native.eager_note(inputs, noted, _Backward(cls, context, inputs, [t for t in outputs if isinstance(t, Tensor)],
+            _native.eager_add_node(inputs, noted, _Backward(cls, context, inputs, [t for t in outputs if isinstance(t, Tensor)],
                                                           noted))
         return type(result)(outputs) if many else outputs[0]
 

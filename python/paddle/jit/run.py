@@ -50,7 +50,7 @@ class _ByExecutor(object):
         if _native.eager_noting() and any(wanted):
             for out in outs:
                 out.stop_gradient = False
-            _native.eager_note(tensors, outs, lambda grads: self._gradients(feed, wanted, outs, grads))
+            _native.eager_add_node(tensors, outs, lambda grads: self._gradients(feed, wanted, outs, grads))
         return outs
 
     def _gradients(self, feed, wanted, outs, grads):

@@ -6,7 +6,7 @@
  *
  * Prefetch: the rows of the next batch may be requested while a batch is computed
  * (pull_rows_prefetch). Its ids are numbered then; if the batch has these ids, only the rows are
- * waited for. Where a mode does not allow early values, servers with rows on disk are only told
+ * waited for. Where a mode does not allow early values, servers with rows on disk only get a hint
  * which rows to load into memory. */
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * Ids are made distinct once per batch and table. Rows (distinct ids in order of first appearance)
  * and Where (per occurrence, pieces one after the other: index into Rows) go to the gradient op,
  * which then sums the occurrences of a row once and writes a gradient without duplicates. Rows that
- * lag behind (value.h) are settled by distinct id.
+ * have deferred updates (value.h) are flushed by distinct id.
  *
  * Gradient: sparse: SelectedRows(Rows, sums), with the rows of padding ids, as lookup_table_grad
  * keeps them; dense (attribute is_sparse false): zeros plus the sums, padding skipped. Made by

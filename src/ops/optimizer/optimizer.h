@@ -43,13 +43,14 @@ enum skiff_status optimizer_rate(struct kernel *k, int i, double *out, struct sk
 enum skiff_status optimizer_run_wide(struct kernel *k, const struct optimizer_target *t,
                                      struct skiff_tensor *g, int i, struct skiff_error *err);
 
-/* Deferred updates (optimizer_deferred.c). The values of a target share one lag; it is created
+/* Deferred updates (optimizer_deferred.c). The values of a target share them; they are created
  * at the first use, and again when rule parameters or sizes have changed. */
 struct deferred_rows;
 /* out is NULL if the rule's updates cannot be replayed: sweep then. */
 enum skiff_status optimizer_deferred(const struct optimizer_target *t, struct deferred_rows **out,
                                      struct skiff_error *err);
-/* Flushes and drops the lags of all values of the target: before a dense update or a sweep. */
+/* Flushes and drops the deferred updates of all values of the target: before a dense update or a
+ * sweep. */
 void optimizer_deferred_end(const struct optimizer_target *t);
 
 #endif

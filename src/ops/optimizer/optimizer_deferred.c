@@ -1,11 +1,11 @@
-/* Deferred updates of a sparse parameter: a catch_up (rules/deferred.h) behind the lag of
+/* Deferred updates of a sparse parameter: rows of rules/deferred.h behind the interface of
  * tensor/value.h, attached to the parameter and to the states of its rule.
  *
- * Validity: the catch_up points into the tensors of its values. Code that replaces or resizes one
+ * Validity: the rows point into the tensors of its values. Code that replaces or resizes one
  * of them flushes first (value.h). Until the next optimizer step no row is deferred, so the old
  * pointers are not followed, and that step binds the new ones. If one of the values is gone (it
  * dropped its reference), the rows can no longer be flushed together: flushing does nothing, and
- * the next step starts a new lag. */
+ * the next step begins anew. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -61,40 +61,40 @@ static void optimizer_deferred_destroy(struct deferred *deferred)
 
 /* ---- versions ---- */
 
-struct rows_moment {
+struct rows_state {
     struct deferred_state base;
     struct deferred_rows_state *rows;
 };
 
 _Static_assert(DEFERRED_ARRAYS == 1 + RULE_MAX_STATES, "a parameter and the states of its rule");
 
-static void moment_flush(const struct deferred_state *deferred_state, uint32_t stamp,
-                         float *const *row)
+static void state_flush(const struct deferred_state *deferred_state, uint32_t stamp,
+                        float *const *row)
 {
-    const struct rows_moment *m = (const struct rows_moment *)deferred_state;
-    deferred_moment_row(m->rows, stamp, row[0], row + 1);
+    const struct rows_state *m = (const struct rows_state *)deferred_state;
+    deferred_rows_state_row(m->rows, stamp, row[0], row + 1);
 }
 
-static void moment_destroy(struct deferred_state *deferred_state)
+static void state_destroy(struct deferred_state *deferred_state)
 {
-    struct rows_moment *m = (struct rows_moment *)deferred_state;
-    deferred_moment_destroy(m->rows);
+    struct rows_state *m = (struct rows_state *)deferred_state;
+    deferred_rows_state_destroy(m->rows);
     free(m);
 }
 
-static enum skiff_status optimizer_deferred_moment(struct deferred *deferred,
-                                                   struct deferred_state **out,
-                                                   struct skiff_error *err)
+static enum skiff_status optimizer_deferred_state(struct deferred *deferred,
+                                                  struct deferred_state **out,
+                                                  struct skiff_error *err)
 {
     struct rows_deferred *l = (struct rows_deferred *)deferred;
     struct deferred_rows_state *rows;
     *out = NULL;
-    if (!optimizer_deferred_whole(l) || deferred_settled(l->rows))
+    if (!optimizer_deferred_whole(l) || deferred_is_flushed(l->rows))
         return SKIFF_OK;
-    TRY(deferred_moment_create(l->rows, &rows, err));
-    struct rows_moment *m = mem_alloc_or_die(sizeof *m);
-    *m = (struct rows_moment){.base = {.flush = moment_flush, .destroy = moment_destroy},
-                              .rows = rows};
+    TRY(deferred_rows_state_create(l->rows, &rows, err));
+    struct rows_state *m = mem_alloc_or_die(sizeof *m);
+    *m =
+        (struct rows_state){.base = {.flush = state_flush, .destroy = state_destroy}, .rows = rows};
     deferred_arrays(l->rows, m->base.base);
     *out = &m->base;
     return SKIFF_OK;
@@ -135,9 +135,9 @@ static uint32_t optimizer_deferred_now(const struct deferred *deferred)
     return deferred_now(((const struct rows_deferred *)deferred)->rows);
 }
 
-static void optimizer_deferred_all_settled(struct deferred *deferred)
+static void optimizer_deferred_set_flushed(struct deferred *deferred)
 {
-    deferred_all_settled(((struct rows_deferred *)deferred)->rows);
+    deferred_set_flushed(((struct rows_deferred *)deferred)->rows);
 }
 
 static const struct deferred_class rows_deferred_class = {
@@ -146,14 +146,14 @@ static const struct deferred_class rows_deferred_class = {
     .show_rows = optimizer_deferred_show_rows,
     .show_all = optimizer_deferred_show_all,
     .destroy = optimizer_deferred_destroy,
-    .deferred_state = optimizer_deferred_moment,
+    .deferred_state = optimizer_deferred_state,
     .stamp = optimizer_deferred_stamp,
     .sweeps_next = optimizer_deferred_sweeps_next,
     .window = optimizer_deferred_window,
     .arrays = optimizer_deferred_arrays,
     .flush_row = optimizer_deferred_flush_row,
     .now = optimizer_deferred_now,
-    .all_flushd = optimizer_deferred_all_settled,
+    .set_flushed = optimizer_deferred_set_flushed,
 };
 
 void optimizer_deferred_end(const struct optimizer_target *t)
@@ -168,7 +168,7 @@ void optimizer_deferred_end(const struct optimizer_target *t)
             value_set_deferred(t->state_value[i], NULL);
 }
 
-/* The lag that all values of the target share, if it fits this rule. */
+/* What all values of the target share, if it fits this rule. */
 static struct rows_deferred *optimizer_deferred_of(const struct optimizer_target *t)
 {
     struct deferred *deferred = value_deferred(t->param);
@@ -188,7 +188,7 @@ static void optimizer_deferred_attach(const struct optimizer_target *t, struct d
     l->members = 1;
     for (int i = 0; i < t->rule->states; i++)
         l->members += t->state_value[i] != NULL;
-    /* the parameter last: a thread that finds its lag finds it complete */
+    /* the parameter last: a thread that finds it there finds it complete */
     for (int i = 0; i < t->rule->states; i++)
         if (t->state_value[i])
             value_set_deferred(t->state_value[i], &l->base);
@@ -196,7 +196,7 @@ static void optimizer_deferred_attach(const struct optimizer_target *t, struct d
     __atomic_sub_fetch(&l->base.refs, 1, __ATOMIC_RELAXED); /* the one held while building */
 }
 
-/* Several threads may reach a new parameter at once (Hogwild): one of them creates the lag. */
+/* Several threads may reach a new parameter at once (Hogwild): one of them creates it. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 static enum skiff_status optimizer_deferred_make(const struct optimizer_target *t,

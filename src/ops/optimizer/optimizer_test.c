@@ -1,5 +1,5 @@
 /* Optimizer ops as kernels: errors that name the wrong argument, merging, deferred rows against
- * swept rows, and a lag whose values change. */
+ * swept rows, and deferred updates whose values change. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -152,7 +152,7 @@ static void test_dense_after_rows(void **state)
     adam_stop(&slow);
 }
 
-/* A destroyed value drops its share of the lag; the others stay usable. */
+/* A destroyed value drops its share of the deferred updates; the others stay usable. */
 static void test_deferred_without_a_member(void **state)
 {
     struct adam a;

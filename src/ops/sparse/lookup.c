@@ -11,7 +11,7 @@
  * fused_embedding_seq_pool (combiner sum): lookup and sum over the sequences of Ids in one; a
  * column of ids per table slice: Ids [rows, c], Out [sequences, c * D].
  *
- * W may be a table whose rows lag behind (value.h): the rows of the batch are settled first. W may
+ * W may be a table with deferred updates (value.h): the rows of the batch are flushed first. W may
  * also be SelectedRows: the row of an id is the first one with that key. */
 #include <string.h>
 

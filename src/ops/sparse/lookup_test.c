@@ -126,7 +126,7 @@ static void test_table_of_rows(void **state)
     lookup_stop(&l);
 }
 
-/* A lag that writes 9 into the rows that it flushes. */
+/* Deferred updates that write 9 into the rows that they flush. */
 struct deferred_spy {
     struct deferred deferred;
     struct skiff_tensor *w;
@@ -146,7 +146,7 @@ static void spy_flush(struct deferred *deferred, const int64_t *ids, size_t n)
 
 static void spy_all(struct deferred *deferred)
 {
-    fail_msg("a look-up settles its rows only");
+    fail_msg("a look-up flushes its rows only");
 }
 
 static void spy_destroy(struct deferred *deferred) {}

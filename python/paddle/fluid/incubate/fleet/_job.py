@@ -33,7 +33,7 @@ class Job(object):
         """main, startup: minimized programs. On a worker the default programs become the trainer's; running
         the given programs runs these."""
         self._fleet.split(main, startup, **strategy)
-        self.meets = _native.mode_meets(strategy["mode"])
+        self.meets = _native.mode_joins_threads(strategy["mode"])
         self.main, self.startup = self._fleet.main_program, self._fleet.startup_program
         if self._is_server:
             return
