@@ -1,11 +1,11 @@
 /* Deferred updates: rows of a table that have not seen the latest steps, and how they are
  * flushed.
  *
- * A rule with `idle` moves every row in every step. Deferred rows count the steps, keep for each row
- * the step it has been brought to (its stamp, 4 bytes), and of each step what the flush needs: its
- * rate, and the weighted sums of the rates since (rule.h). The price of a step is that of the rows
- * that have a gradient; a row that is read, or had no gradient for thousands of steps, costs one
- * closed formula.
+ * A rule with `idle` moves every row in every step. Deferred rows count the steps, keep for each
+ * row the step it has been brought to (its stamp, 4 bytes), and of each step what the flush needs:
+ * its rate, and the weighted sums of the rates since (rule.h). The price of a step is that of the
+ * rows that have a gradient; a row that is read, or had no gradient for thousands of steps, costs
+ * one closed formula.
  *
  * History is a ring of DEFERRED_HISTORY steps, made once: when it is full all rows are flushed,
  * which costs one sweep in that many steps.

@@ -10,8 +10,8 @@
  *
  * Deferred updates: a rule with `idle` moves elements whose gradient is zero. What k such steps do
  * in a row has a closed form, or at least soon comes to rest, so the rows of a sparse table may be
- * left behind and brought up to date when they are needed (deferred.h). `plan`, `weights` and `flush`
- * say how.
+ * left behind and brought up to date when they are needed (deferred.h). `plan`, `weights` and
+ * `flush` say how.
  *
  * Threads: rules hold no state; every call may run at any time on any thread. Nothing allocates,
  * nothing blocks, nothing fails. */
