@@ -203,20 +203,20 @@ static double platt_loss(const struct platt_data *d, double slope, double shift)
 /* One Newton step, halved until the loss falls; false: it falls no more. fixed: the slope stays. */
 static bool newton_step(const struct platt_data *d, bool fixed, double *slope, double *shift)
 {
-    double ga = 0, gb = 0, haa = 1e-9, hab = 0, hbb = 1e-9;
+    double g_slope = 0, g_shift = 0, h_slope = 1e-9, h_both = 0, h_shift = 1e-9;
     for (int64_t i = 0; i < d->n; i++) {
         double q = sigmoid(*slope * d->x[i] + *shift);
         double g = d->weight[i] * (q - d->target[i]), h = d->weight[i] * q * (1 - q);
-        ga += g * d->x[i];
-        gb += g;
-        haa += h * d->x[i] * d->x[i];
-        hab += h * d->x[i];
-        hbb += h;
+        g_slope += g * d->x[i];
+        g_shift += g;
+        h_slope += h * d->x[i] * d->x[i];
+        h_both += h * d->x[i];
+        h_shift += h;
     }
-    double det = haa * hbb - hab * hab, da = 0, db = gb / hbb;
-    if (!fixed && det > 1e-12 * haa * hbb) {
-        da = (hbb * ga - hab * gb) / det;
-        db = (haa * gb - hab * ga) / det;
+    double det = h_slope * h_shift - h_both * h_both, da = 0, db = g_shift / h_shift;
+    if (!fixed && det > 1e-12 * h_slope * h_shift) {
+        da = (h_shift * g_slope - h_both * g_shift) / det;
+        db = (h_slope * g_shift - h_both * g_slope) / det;
     }
     double before = platt_loss(d, *slope, *shift);
     for (double step = 1; step > 1e-6; step /= 2) {
