@@ -75,11 +75,11 @@ const struct command command_calibrate = {
         " in the model's folder. skiff predict and skiff infer apply it from then on. The order "
         "of rows stays, and with it AUC; log loss and COPC improve when probabilities were too "
         "high or too low.\n\n"
-        "runner.calibrate chooses the method: isotonic (the default here) or platt; none removes "
+        "runner.calibrate chooses the method: platt (the default here) or isotonic; none removes "
         "what was saved. skiff train calibrates at its end when this key is set. Rows for it must "
         "not be trained on.",
     .examples = "skiff calibrate -m config.yaml\n"
-                "skiff calibrate -m config.yaml -o runner.calibrate=platt\n"
+                "skiff calibrate -m config.yaml -o runner.calibrate=isotonic\n"
                 "skiff infer -m config.yaml -o runner.calibrate=none",
     .group = COMMAND_TRAIN,
     .options = &(const struct options){.rows = rows},

@@ -169,7 +169,7 @@ KEY(RUNNER_KEEP_EPOCHS, "runner.keep_epochs", INT, "0", TRAIN, BETWEEN(0, 100000
     .help = "Newest epochs of the run that stay on disk; 0: all. Works without validation, too")
 KEY(RUNNER_CALIBRATE, "runner.calibrate", WORD, "none", TRAIN | INFER | PREDICT | CALIBRATE,
     .words = "none isotonic platt",
-    .depends = "`calibrate`: isotonic; `infer`, `predict`: what is saved",
+    .depends = "`calibrate`: platt; `infer`, `predict`: what is saved",
     .alias = "calibration",
     .help = "Correction of the probabilities, fitted on the validation data at the end of "
             "training and saved with the best model. `infer` and `predict` apply what is saved, "
@@ -381,6 +381,11 @@ KEY(HYPER_FC_SIZES, "hyper_parameters.fc_sizes", INTS, NULL, TASK, BETWEEN(1, 1 
     .depends = "the model's", .by_model = true,
     .alias = "hidden_sizes hidden_units hidden_layers",
     .help = "Sizes of the fully connected layers")
+KEY(HYPER_DROPOUT, "hyper_parameters.dropout", REAL, NULL, TASK, BETWEEN(0, 1),
+    .depends = "0", .by_model = true,
+    .alias = "dropout_rate net_dropout drop_out",
+    .help = "Share of the outputs of each fully connected layer that is 0 while it trains: against "
+            "overfitting")
 KEY(HYPER, "hyper_parameters.*", ANY, NULL, TASK, .depends = "the model's",
     .help = "Numbers, sizes and texts that the model reads, or that a network in YAML has under its "
             "own `hyper_parameters` ([networks.md](../guide/networks.md))")

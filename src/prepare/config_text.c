@@ -208,7 +208,7 @@ struct prepare_sizes {
     int batch, epochs, threads, dim;
     bool in_memory, valid;
     int patience;
-    double rate;
+    double rate, l2;
     const char *layers;
 };
 
@@ -257,6 +257,7 @@ static struct prepare_sizes sizes_of(const struct prepare_plan *p, const struct 
                               .dim = rows < 20000 ? 4 : 8,
                               .in_memory = values < MEMORY_VALUES,
                               .rate = 0.001,
+                              .l2 = 0.0001,
                               .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
     return s;
 }
@@ -279,6 +280,8 @@ static void print_epochs(const struct prepare_sizes *s, struct buf *out)
     end_line(out, "on disk: the newest one, and the best one");
     buf_str(out, "  infer_epoch: best");
     end_line(out, "of the evaluations on valid; predict takes it, too");
+    buf_str(out, "  calibrate: platt");
+    end_line(out, "corrects the best model's probabilities on valid");
 }
 
 static void print_runner(const struct prepare_plan *p, const struct prepare_options *f,
@@ -324,6 +327,8 @@ static void print_hyper(const struct prepare_plan *p, const struct prepare_optio
 {
     buf_printf(out, "\nhyper_parameters:\n  optimizer:\n    class: Adam\n    learning_rate: %g\n",
                s->rate);
+    buf_printf(out, "    l2_decay: %g", s->l2);
+    end_line(out, "against overfitting, of rare values above all");
     buf_printf(out, "  sparse_inputs_slots: %d", p->nslots + 1);
     end_line(out, "the label and the slots C1, C2, ...");
     buf_printf(out, "  sparse_feature_number: %" PRId64, table_of(p, r));

@@ -116,7 +116,7 @@ static enum calibration_method method_of(struct config *c)
 {
     return config_has(c, KEY_RUNNER_CALIBRATE)
                ? (enum calibration_method)config_word(c, KEY_RUNNER_CALIBRATE)
-               : CALIBRATION_ISOTONIC;
+               : CALIBRATION_PLATT;
 }
 
 static enum skiff_status remove_old(const char *folder, struct skiff_error *err)

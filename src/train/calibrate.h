@@ -22,7 +22,7 @@ struct calibrate_result {
 };
 
 /* Opens the config of args with a task of its own, loads the model that `wish` asks for, predicts
- * the rows of runner.valid_data_dir, fits runner.calibrate, or by default isotonic, and saves it.
+ * the rows of runner.valid_data_dir, fits runner.calibrate, or by default platt, and saves it.
  * none: removes what is there. The caller deinits out->path in any case. */
 enum skiff_status calibrate_model(const struct task_args *args, const struct predict_wish *wish,
                                   const struct train_control *control, struct calibrate_result *out,
