@@ -207,7 +207,7 @@ static void print_svm(const struct prepare_plan *p, struct buf *out)
 
 struct prepare_sizes {
     int batch, epochs, threads, dim;
-    bool in_memory, valid;
+    bool in_memory, valid, calibrate;
     int patience;
     double rate, l2;
     int64_t decay_steps; /* batches; 0: the rate stays */
@@ -237,14 +237,20 @@ static int epochs_of(int64_t rows, int64_t ids, bool valid)
     return rare || rows >= 2000000 ? 1 : 3;
 }
 
-/* Where ids are many beside the rows of the rarer label, networks know them by heart after an epoch:
- * the rate falls to a tenth within it, elsewhere within three. With few rows the best epoch comes
- * late, and a constant rate was as good (bench/README.md). */
+/* Rows of the rarer label. */
+static int64_t rarer_of(const struct split_side *part)
+{
+    int64_t others = part->rows - part->positive;
+    return part->positive < others ? part->positive : others;
+}
+
+/* Where ids are many beside the rows of the rarer label, networks know them by heart after an
+ * epoch: the rate falls to a tenth within it, elsewhere within three. With few rows the best epoch
+ * comes late, and a constant rate was as good (bench/README.md). */
 static int64_t decay_of(const struct prepare_plan *p, const struct split_report *r, int batch)
 {
-    int64_t rows = r->train.rows, positive = r->train.positive;
-    int64_t rarer = positive < rows - positive ? positive : rows - positive;
-    int64_t steps = rows / batch / (table_of(p, r) > rarer / 5 ? 10 : 3);
+    int64_t rows = r->train.rows;
+    int64_t steps = rows / batch / (table_of(p, r) > rarer_of(&r->train) / 5 ? 10 : 3);
     return rows < DECAY_ROWS ? 0 : steps > 1 ? steps : 1;
 }
 
@@ -272,6 +278,7 @@ static struct prepare_sizes sizes_of(const struct prepare_plan *p, const struct 
                               .rate = rows < DECAY_ROWS ? 0.001 : 0.002,
                               .l2 = 0.0001,
                               .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
+    s.calibrate = rarer_of(&r->valid) >= PREPARE_FEW;
     s.decay_steps = decay_of(p, r, s.batch);
     return s;
 }
@@ -294,8 +301,9 @@ static void print_epochs(const struct prepare_sizes *s, struct buf *out)
     end_line(out, "on disk: the newest one, and the best one");
     buf_str(out, "  infer_epoch: best");
     end_line(out, "of the evaluations on valid; predict takes it, too");
-    buf_str(out, "  calibrate: platt");
-    end_line(out, "corrects the best model's probabilities on valid");
+    buf_printf(out, "  calibrate: %s", s->calibrate ? "platt" : "none");
+    end_line(out, s->calibrate ? "corrects the best model's probabilities on valid"
+                               : "valid has too few rows of a label for platt or isotonic");
 }
 
 static void print_runner(const struct prepare_plan *p, const struct prepare_options *f,
