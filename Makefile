@@ -205,11 +205,14 @@ $(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# ratios against this machine's own limits; see bench/README.md
+# ratios against this machine's own limits, and predictions beside other tools; see bench/README.md
+QUALITY_PYTHON ?= python3
+QUALITY_DATA ?=
 .PHONY: bench
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(if $(shell command -v mpicc),$(BUILD)/bench/mpi_allreduce)
 	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
+	@echo "== quality"; $(QUALITY_PYTHON) bench/quality/compare.py --skiff $(BUILD)/skiff $(QUALITY_DATA)
 
 .PHONY: build-tests check tsan fuzz setup setup-test test run install uninstall format check-layers clean
 build-tests: all $(TESTS) $(FUZZ) $(BUILD)/tests/libcut.so $(BUILD)/examples/train

@@ -10,11 +10,11 @@ import argparse
 import csv
 import glob
 import importlib.util
-import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 import made
@@ -185,15 +185,25 @@ def compare(name, y, predictions):
 
 
 def main():
-    import numpy
+    missing = [module for module in ("numpy", "pandas") if not has(module)]
+    if missing:
+        print("skipped: %s has no %s" % (sys.executable, ", ".join(missing)))
+        return
     parser = argparse.ArgumentParser()
     parser.add_argument("--skiff", default="build/skiff")
-    parser.add_argument("--work", default="/tmp/skiff-quality")
+    parser.add_argument("--work", help="keep tables and runs there")
     parser.add_argument("--only", default=",".join(made.TABLES))
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        args.work = args.work or work
+        os.makedirs(args.work, exist_ok=True)
+        compare_all(args)
+
+
+def compare_all(args):
+    import numpy
     todo = []
     for name in filter(None, args.only.split(",")):
         path = os.path.join(args.work, name + ".csv")

@@ -22,7 +22,7 @@
 
 #define LEAST_P 1e-7 /* of a probability whose logit is taken */
 #define LEAST_SLOPE 0.01
-#define PRIOR 50.0 /* as much information as about 200 rows of 50 % positives have */
+#define PRIOR 10.0 /* as much information as 40 rows of 50 % positives have */
 #define NEWTON_STEPS 100
 #define POINTS_MAX 100000 /* that a file may have */
 

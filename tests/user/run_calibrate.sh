@@ -49,7 +49,7 @@ for method in isotonic platt; do
     check "$method: log loss $(number log_loss) below $raw_loss" awk "BEGIN {exit !($(number log_loss) < $raw_loss - 0.05)}"
     close "$method: auc" "$(number auc)" "$raw_auc" 0.002
     run 0 infer -m "$config" $last runner.test_data_dir=../../valid
-    close "$method: copc of the rows that it is fitted on" "$(number copc)" 1 0.02
+    close "$method: copc of the rows that it is fitted on" "$(number copc)" 1 0.03
     run 0 predict -m "$config" --epoch 5 --input "$work/test/rows" --output "$work/calibrated"
     says "probabilities are calibrated ($method)"
     check "$method: predict writes other numbers" test "$(paste "$work/raw" "$work/calibrated" | awk '$1 != $2' | wc -l)" -gt 1900
