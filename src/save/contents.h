@@ -25,8 +25,8 @@ enum save_layout {
     SAVE_LAYOUT_NONE,      /* not there, or no saved model */
     SAVE_LAYOUT_TABLES,    /* 000/part-*: sparse tables; behind them the dense parameters */
     SAVE_LAYOUT_TABLE,     /* part-*: one of these */
-    SAVE_LAYOUT_STATE,     /* x.pdparams, x.pdopt, x.pdmodel: fluid.save, epochs of one process */
-    SAVE_LAYOUT_FOLDER,    /* of 1.x: __model__ and parameters; epochs of a job without tables */
+    SAVE_LAYOUT_STATE,     /* x.pdparams, x.pdopt, x.pdmodel: fluid.save, epochs without tables */
+    SAVE_LAYOUT_FOLDER,    /* of 1.x: __model__ and parameters */
     SAVE_LAYOUT_PREFIX,    /* of 2.x: x.pdmodel and x.pdiparams */
     SAVE_LAYOUT_PASSES,    /* donefile.txt: days and passes of online training */
     SAVE_LAYOUT_EPOCHS,    /* 0, 1 ...: folders that skiff train leaves */

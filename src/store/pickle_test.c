@@ -91,6 +91,53 @@ static void writes_what_python_wrote(void **state)
     read_and_write_back(PICKLES "py37_many.pkl");
 }
 
+struct pieces {
+    struct state_stream stream;
+    const struct tensor *of;
+    size_t size;
+};
+
+static enum skiff_status pour_pieces(const struct state_stream *self, const struct byte_sink *to,
+                                     struct skiff_error *err)
+{
+    const struct pieces *p = (const struct pieces *)self;
+    size_t n = tensor_bytes(p->of);
+    for (size_t at = 0; at < n; at += p->size)
+        TRY(to->add(to->user, (const char *)p->of->data + at, n - at < p->size ? n - at : p->size,
+                    err));
+    return SKIFF_OK;
+}
+
+/* The same bytes, whether arrays are in memory or come in pieces, which cut elements. */
+static void write_in_pieces(bool newer)
+{
+    struct state s, poured;
+    struct pieces pieces[16];
+    state_init(&s);
+    state_init(&poured);
+    assert_int_equal(pickle_file_read(SAVED "fluid_save/ctr.pdparams", &s, NULL), SKIFF_OK);
+    s.newer = poured.newer = newer;
+    assert_in_range(s.count, 1, 16);
+    for (int i = 0; i < s.count; i++) {
+        const struct tensor *t = &s.entries[i]->tensor;
+        struct state_entry *e = state_add(&poured, s.entries[i]->name);
+        pieces[i] = (struct pieces){{pour_pieces}, t, 1000 + (size_t)i};
+        e->tensor = (struct tensor){.dtype = t->dtype, .shape = t->shape};
+        e->stream = &pieces[i].stream;
+    }
+    assert_int_equal(pickle_file_write(temp_path("whole.pkl"), &s, NULL), SKIFF_OK);
+    assert_int_equal(pickle_file_write(temp_path("pieces.pkl"), &poured, NULL), SKIFF_OK);
+    assert_files_equal(temp_path("whole.pkl"), temp_path("pieces.pkl"));
+    state_deinit(&s);
+    state_deinit(&poured);
+}
+
+static void arrays_in_pieces(void **state)
+{
+    write_in_pieces(false);
+    write_in_pieces(true);
+}
+
 static void values_equal_the_tensor_files(void **state)
 {
     struct state s;
@@ -365,6 +412,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_numpy_wrote),
         cmocka_unit_test(writes_what_python_wrote),
+        cmocka_unit_test(arrays_in_pieces),
         cmocka_unit_test(values_equal_the_tensor_files),
         cmocka_unit_test(all_types_round_trip),
         cmocka_unit_test(what_paddle_2_wrote),
