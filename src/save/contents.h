@@ -69,7 +69,8 @@ struct save_contents {
 
 /* Finishes an interrupted commit first. A path that is not there, or is no model, is
  * SAVE_LAYOUT_NONE. A folder that has nothing but a folder 000 with a model in it, as online
- * training leaves it, is that model: `dir` is the folder within. Errors are those of storage. Afterwards, in any case: save_close. */
+ * training leaves it, is that model: `dir` is the folder within. Errors are those of storage.
+ * Afterwards, in any case: save_close. */
 enum skiff_status save_open(struct save_contents *c, const char *path, struct skiff_error *err);
 /* The same for the files <path>.* alone, or the file <path>: also when there is a folder of that
  * name. */
