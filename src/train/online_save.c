@@ -196,15 +196,11 @@ static enum skiff_status save_checkpoint(struct saving *s, const struct io_infer
     o->note.epoch = o->step;
     o->note.complete = o->note.known = true;
     TRY(epochs_mark(o->job.fleet, o->step, err));
-    TRY(epochs_save(o->job.fleet, o->run->task.scope,
-                    &(struct epochs_save){.dir = s->dir.data,
-                                          .note = o->note,
-                                          .feeds = what->feeds,
-                                          .nfeeds = what->nfeeds,
-                                          .targets = what->targets,
-                                          .ntargets = what->ntargets,
-                                          .attempts = s->attempts},
-                    err));
+    TRY(epochs_save(
+        o->job.fleet, o->run->task.scope,
+        &(struct epochs_save){
+            .dir = s->dir.data, .note = o->note, .inference = what, .attempts = s->attempts},
+        err));
     return epochs_saved(o->job.fleet, o->step++, true, NULL, err);
 }
 
