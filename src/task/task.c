@@ -41,6 +41,7 @@ static void report_unknown(void *arg, bool likely, const char *text)
 enum skiff_status task_check(struct task *j, struct skiff_error *err)
 {
     struct once_logged reported = {.args = j->args};
+    config_read_all(j->config); /* also keys that are read later, or by other commands */
     TRY(config_check(j->config, err));
     if (config_unknown(j->config, report_unknown, &reported))
         return error_set(err, SKIFF_INVALID, "%s", reported.first);

@@ -110,6 +110,7 @@ wrong() { # KEY=VALUE TEXT: for skiff config, too
     says "$2"
 }
 wrong runner.memory_limit=12Q '-o runner.memory_limit must be a size, as 4096, 64K, 10M or 2G, found "12Q"'
+wrong runner.infer_start_epoch=first '-o runner.infer_start_epoch must be an integer, found "first"'
 wrong runner.epochs=0 "-o runner.epochs must be between 1 and 1000000, found 0"
 wrong runner.sync_mode=asink "runner.sync_mode is asink; expected sync, half_async, async or geo, or collective; did you mean async?"
 wrong hyper_parameters.optimizer.strategy=asink "hyper_parameters.optimizer.strategy is asink; expected sync, half_async"
