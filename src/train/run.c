@@ -73,7 +73,7 @@ static void set_options(struct train_run *run)
     struct config *c = run->task.config;
     int threads = task_threads(&run->task);
     bool debug = config_bool(c, KEY_RUNNER_DATASET_DEBUG) && run->control && run->control->debug;
-    run->epochs = task_epochs(&run->task);
+    run->epochs = (int)config_int(run->task.config, KEY_RUNNER_EPOCHS);
     eval_metrics_init(&run->metrics, &run->task.vars, threads);
     run->options = (struct trainer_options){.threads = threads,
                                             .executor = {.seed = run->home.seed,
