@@ -79,6 +79,7 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
         if (strcmp(row->name, "format"))
             TRY(set_from(j, key_find(key), row->name, r, err));
     }
+    TRY(task_weigh_columns(j, r, err));
     TRY(set_hash_size(j, r, err));
     task_check_hash_size(j, r);
     return SKIFF_OK;

@@ -116,7 +116,7 @@ const struct skiff_model_def *skiff_model_def(void)
 END
 other() { gcc -shared -fPIC -I"$root/include" "$@" -o old.so old.c; }
 other -DVERSION=7 -DBUILD=build -DRESULT='&def'
-says 'old.so was compiled for model interface 8, but this skiff has 1; recompile it with the headers of this skiff' train ./old.so
+says 'old.so was compiled for model interface 9, but this skiff has 2; recompile it with the headers of this skiff' train ./old.so
 other -DVERSION=0 -DBUILD=NULL -DRESULT='&def'
 says 'old.so: its model has no build' train ./old.so
 other -DVERSION=0 -DBUILD=build -DRESULT='(def.abi ? NULL : &def)'
