@@ -121,8 +121,8 @@ static void add_bar(struct buf *b, const struct run_effect *e, double most)
     double mean = fmax(-zero, e->mean * scale), low = fmax(-zero, e->low * scale),
            high = fmax(-zero, e->high * scale);
     buf_printf(b,
-               "<td><svg width=\"240\" height=\"14\" class=\"c0\" role=\"img\">"
-               "<rect x=\"%.1f\" y=\"3\" width=\"%.1f\" height=\"8\" fill=\"currentColor\" "
+               "<td><svg width=\"240\" height=\"14\" role=\"img\">"
+               "<rect x=\"%.1f\" y=\"3\" width=\"%.1f\" height=\"8\" class=\"f0\" "
                "opacity=\".5\"/><line x1=\"%.1f\" x2=\"%.1f\" y1=\"7\" y2=\"7\" "
                "stroke=\"currentColor\" stroke-width=\"2\"/><line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" "
                "y2=\"14\" stroke=\"currentColor\"/></svg></td>",
