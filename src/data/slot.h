@@ -35,7 +35,6 @@ enum skiff_status schema_copy(struct schema *to, const struct schema *from,
                               struct skiff_error *err);
 /* Position of the slot, or -1. */
 int schema_find(const struct schema *s, const char *name);
-bool schema_equal(const struct schema *a, const struct schema *b);
 
 /* Slots of samples that are no features: names that no network uses. A CSV reader takes a number as
  * it is written for the one, and the XXH64 of any text for the other. */

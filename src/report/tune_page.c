@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/html_parts.h"
 #include "report/plot.h"
@@ -22,7 +23,13 @@ static void add_text(struct buf *b, const char *text)
     buf_str(b, "</td>");
 }
 
-/* The last word of a key is enough where it is the only one of that name. */
+/* The last word of a key: the plots have the whole. */
+static const char *last_word(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    return dot ? dot + 1 : key;
+}
+
 static void add_table(struct buf *b, const struct tune_page *t)
 {
     bool seeds = false;
@@ -31,7 +38,7 @@ static void add_table(struct buf *b, const struct tune_page *t)
     buf_str(b, "<div class=\"scroll\"><table class=\"trials\"><tr>");
     add_head(b, "trial", true);
     for (int k = 0; k < t->nkeys; k++)
-        add_head(b, t->keys[k], false);
+        add_head(b, last_word(t->keys[k]), false);
     add_head(b, t->metric, true);
     if (seeds) {
         add_head(b, "seeds", true);
@@ -51,7 +58,7 @@ static void add_table(struct buf *b, const struct tune_page *t)
             add_text(b, r->values[k]);
         add_cell(b, r->value, 5);
         if (seeds) {
-            add_cell(b, r->seeds, 0);
+            add_cell(b, r->seeds > 1 ? r->seeds : NAN, 0);
             add_cell(b, r->seeds > 1 ? r->mean : NAN, 5);
             add_cell(b, r->seeds > 1 ? r->low : NAN, 5);
             add_cell(b, r->seeds > 1 ? r->high : NAN, 5);
