@@ -9,6 +9,7 @@
  * shorter one has ended. */
 #include <skiff/tune.h>
 
+#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <poll.h>
@@ -23,6 +24,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "config/config.h"
+#include "fs/fs.h"
 #include "report/tune_page.h"
 #include "store/file.h"
 
@@ -131,8 +133,10 @@ static enum skiff_status count_trials(struct skiff_tune *t, struct skiff_error *
     return count_rungs(t, err);
 }
 
-static void choose_folder(struct skiff_tune *t, struct config *c)
+static enum skiff_status choose_folder(struct skiff_tune *t, struct config *c,
+                                       struct skiff_error *err)
 {
+    enum skiff_status status = SKIFF_OK;
     struct buf path = BUF_INIT;
     char here[PATH_MAX];
     const char *given = t->config.folder;
@@ -141,9 +145,14 @@ static void choose_folder(struct skiff_tune *t, struct config *c)
     else
         buf_printf(&path, "%s%s", given ? given : config_path(c, KEY_RUNNER_MODEL_SAVE_PATH),
                    given ? "" : "-tune");
+    if (fs_is_remote(path.data))
+        status = error_set(err, SKIFF_UNSUPPORTED,
+                           "%s: a search needs a folder of this machine; name one with --folder",
+                           path.data);
     t->folder = mem_strdup_or_die(path.data);
     t->page = path_join(t->folder, PAGE);
     buf_deinit(&path);
+    return status;
 }
 
 static enum skiff_status read_config(struct skiff_tune *t, struct skiff_error *err)
@@ -161,9 +170,10 @@ static enum skiff_status read_config(struct skiff_tune *t, struct skiff_error *e
         t->epochs = (int)config_int(c, KEY_RUNNER_EPOCHS);
         t->train_seed = config_int(c, KEY_RUNNER_SEED);
         t->seed = t->config.seed ? t->config.seed : (uint64_t)t->train_seed;
-        choose_folder(t, c);
-        status = need_validation(c, err);
+        status = choose_folder(t, c, err);
     }
+    if (status == SKIFF_OK)
+        status = need_validation(c, err);
     if (status == SKIFF_OK)
         status = check_keys(t, c, err);
     config_close(c);
@@ -190,6 +200,22 @@ static enum skiff_status describe_search(const struct skiff_tune *t, struct buf 
     return status;
 }
 
+/* Only what a search has written: the folder may hold more. */
+static void remove_search(const struct skiff_tune *t)
+{
+    DIR *dir = opendir(t->folder);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        bool own = !strcmp(e->d_name, TUNE_JOURNAL) || !strcmp(e->d_name, PAGE) ||
+                   !strncmp(e->d_name, "trial-", 6);
+        char *path = path_join(t->folder, e->d_name);
+        if (own)
+            file_remove_tree(path);
+        free(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 static enum skiff_status begin_anew(struct skiff_tune *t, const char *search,
                                     struct skiff_error *err)
 {
@@ -206,7 +232,7 @@ static enum skiff_status open_journal(struct skiff_tune *t, const char *search,
     bool there = file_exists(path);
     free(path);
     if (t->config.overwrite && there)
-        file_remove_tree(t->folder);
+        remove_search(t);
     if (t->config.overwrite || !there)
         return begin_anew(t, search, err);
     if (tune_journal_read(&t->journal, t->folder, &why) < 0) {

@@ -104,6 +104,12 @@ says 'has another search (grid, '
 says '--overwrite begins anew, --folder names another folder'
 run_tune 0 --try $rate=0.01,0.02 --folder grid --overwrite
 check "--overwrite begins anew" test "$(rows | wc -l)" = 2
+check "the page of the former search is gone with it" bash -c '! grep -q "1e-9" grid/tune.html'
+touch grid/mine
+run_tune 0 --try $rate=0.01 --folder grid --overwrite
+check "--overwrite removes what a search has written, no more" test -e grid/mine -a ! -e grid/trial-1
+run 1 tune -m $config --try $rate=0.1 -o runner.model_save_path=s3://bucket/models
+says 'a search needs a folder of this machine; name one with --folder'
 run_tune 1 --try runner.trian_batch_size=64 --folder bad
 says 'the nearest known one is runner.train_batch_size'
 run_tune 1 --folder bad
