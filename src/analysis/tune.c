@@ -245,6 +245,7 @@ static enum skiff_status open_journal(struct skiff_tune *t, const char *search,
                          "%s has another search (%s), this one is (%s): --overwrite begins anew, "
                          "--folder names another folder",
                          t->folder, t->journal.search, search);
+    tune_journal_forget_failed(&t->journal);
     if (t->journal.n)
         logger_info(&t->logger, "resuming the search of %s: %d runs have ended", t->folder,
                     t->journal.n);

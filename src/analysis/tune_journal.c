@@ -30,6 +30,17 @@ void tune_journal_add(struct tune_journal *j, const struct tune_part *part)
     to->error = part->error ? mem_strdup_or_die(part->error) : NULL;
 }
 
+void tune_journal_forget_failed(struct tune_journal *j)
+{
+    int n = 0;
+    for (int i = 0; i < j->n; i++)
+        if (j->parts[i].error)
+            free(j->parts[i].error);
+        else
+            j->parts[n++] = j->parts[i];
+    j->n = n;
+}
+
 const struct tune_part *tune_journal_find(const struct tune_journal *j, int trial, int rung,
                                           int seed)
 {

@@ -29,6 +29,8 @@ struct tune_journal {
 void tune_journal_deinit(struct tune_journal *j);
 /* The part's error is copied. */
 void tune_journal_add(struct tune_journal *j, const struct tune_part *part);
+/* Parts that have failed are no longer there: they are to be tried again. */
+void tune_journal_forget_failed(struct tune_journal *j);
 /* NULL: it has not ended. */
 const struct tune_part *tune_journal_find(const struct tune_journal *j, int trial, int rung,
                                           int seed);

@@ -141,6 +141,10 @@ static void a_journal_is_read_again(void **state)
     assert_true(p && isnan(p->value) && p->best_epoch == -1 && p->seconds == 0.5);
     assert_string_equal(p->error, "no \"rows\"\nin x");
     assert_null(tune_journal_find(&k, 4, 0, 0));
+    tune_journal_forget_failed(&k);
+    assert_int_equal(k.n, 1);
+    assert_null(tune_journal_find(&k, 4, 0, 2));
+    assert_non_null(tune_journal_find(&k, 3, 1, 0));
     tune_journal_deinit(&j);
     tune_journal_deinit(&k);
     char *path = path_join(folder, TUNE_JOURNAL);

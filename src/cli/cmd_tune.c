@@ -221,7 +221,8 @@ const struct command command_tune = {
         "on up to runner.epochs.\n\n"
         "Each trial is a process and a folder of its own. One that fails is named with its error, "
         "and the others go on. A search that was stopped, by Ctrl-C or kill -9, resumes with the "
-        "same command. Differences that are smaller than the spread over seeds (--seeds) are "
+        "same command, which also repeats trials that have failed. Differences that are smaller "
+        "than the spread over seeds (--seeds) are "
         "chance. docs/guide/understand.md has examples.",
     .examples =
         "skiff tune -m config.yaml --try hyper_parameters.optimizer.learning_rate=log:1e-4..1e-1\n"

@@ -62,6 +62,9 @@ run_tune 1 --try runner.train_batch_size=-1,0 --folder failing2
 says 'all 2 trials have failed'
 run_tune 1 --try $rate=0.01,0.02 --folder dead -o runner.train_data_dir=nowhere
 says 'runner.train_data_dir: '
+ln -s train job/nowhere # mended: what has failed is tried again
+run_tune 0 --try $rate=0.01,0.02 --folder dead -o runner.train_data_dir=nowhere
+check "both trials are done" bash -c '! grep -q failed "$1"' - "$log"
 
 # killed: what has ended is there, and is not done again
 search=(--try $rate=log:1e-4..0.1 --trials 12 --folder killed --jobs 2)
