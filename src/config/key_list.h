@@ -168,6 +168,23 @@ KEY(RUNNER_KEEP_BEST, "runner.keep_best", BOOL, "True", TRAIN,
 KEY(RUNNER_KEEP_EPOCHS, "runner.keep_epochs", INT, "0", TRAIN, BETWEEN(0, 1000000),
     .help = "Newest epochs of the run that stay on disk; 0: all. Works without validation, too")
 
+GROUP(WEIGHTS, "weights of samples, metrics by group")
+KEY(RUNNER_WEIGHT_COLUMN, "runner.weight_column", TEXT, NULL, TRAIN | INFER | CHECK_DATA,
+    .alias = "sample_weight weight_col",
+    .help = "Column of the table (csv), or slot, with the weight of each row: a number of at least "
+            "0. It acts in the loss and in all metrics. `predict` does not need it "
+            "([understand.md](../guide/understand.md#weights))")
+KEY(RUNNER_CLASS_WEIGHT, "runner.class_weight", LIST, NULL, TRAIN | INFER,
+    .alias = "class_weights",
+    .help = "Two numbers: the weights of rows with label 0 and 1 in the loss. Metrics do not have "
+            "them, as in scikit-learn")
+KEY(RUNNER_GROUP_COLUMN, "runner.group_column", TEXT, NULL, TRAIN | INFER | CHECK_DATA,
+    .alias = "group_id group_by",
+    .help = "Column of the table (csv), or slot: validation and `infer` have the AUC within the "
+            "groups of rows with the same value, too")
+KEY(RUNNER_THRESHOLD, "runner.threshold", REAL, "0.5", TRAIN | INFER, BETWEEN(0, 1),
+    .help = "A prediction of at least this counts as 1 in precision, recall and F1")
+
 GROUP(READERS, "settings of readers")
 KEY(RUNNER_INPUT_HASH, "runner.input_hash", TEXT, "xxh64", TASK,
     .help = "criteo, csv: `xxh64`; `python`: `hash()` of Python 3.7 with PYTHONHASHSEED=0")

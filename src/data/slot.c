@@ -107,11 +107,14 @@ int schema_label(const struct schema *s)
             return i;
     }
     int found = -1;
-    for (int i = 0; i < s->count; i++)
-        if (!s->slots[i].ragged && s->slots[i].width == 1) {
-            if (found >= 0)
-                return -1;
-            found = i;
-        }
+    for (int i = 0; i < s->count; i++) {
+        const struct slot *slot = &s->slots[i];
+        bool extra = !strcmp(slot->name, SLOT_WEIGHT) || !strcmp(slot->name, SLOT_GROUP);
+        if (slot->ragged || slot->width != 1 || extra)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = i;
+    }
     return found;
 }

@@ -83,6 +83,7 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
                                      struct skiff_error *err)
 {
     TRY(task_reader(j->config, r, err));
+    TRY(task_weigh_columns(j, r, err));
     TRY(set_hash_size(j, r, err));
     task_check_hash_size(j, r);
     return SKIFF_OK;

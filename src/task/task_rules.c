@@ -32,9 +32,11 @@ void task_rules(struct task *j)
     struct data_rules *r = &j->rules;
     const struct skiff_var *label = j->vars.not_probability ? NULL : j->vars.label;
     int at = label && j->vars.predict ? schema_find(&j->schema, skiff_var_name(label)) : -1;
+    const char *weight = j->vars.weight ? skiff_var_name(j->vars.weight) : "";
     data_rules_of(j->main, &j->schema, r);
     for (int i = 0; i < r->count; i++) {
         r->slots[i].finite = true;
+        r->slots[i].weight = !strcmp(j->schema.slots[i].name, weight);
         name_key(j, &r->slots[i]);
     }
     if (at < 0)

@@ -119,7 +119,7 @@ static enum skiff_status hold_tables(struct train_run *run, struct skiff_error *
     home_process.close(run);
     task_close(&run->task);
     run->home = (struct home){.slots = NULL};
-    TRY(task_open(&run->task, run->args, true, err));
+    TRY(task_open(&run->task, run->args, TASK_TRAINS, err));
     run->save_path = task_save_path(&run->task);
     run->home.slots = &home_servers;
     return home_servers.open(run, err);
@@ -130,7 +130,7 @@ enum skiff_status train_run_open(struct train_run *run, const struct task_args *
 {
     *run = (struct train_run){.args = args, .control = control};
     file_list_init(&run->files);
-    TRY(task_open(&run->task, args, true, err));
+    TRY(task_open(&run->task, args, TASK_TRAINS, err));
     TRY(choose_home(run, err));
     return hold_tables(run, err);
 }
