@@ -100,7 +100,7 @@ static uint64_t group_of(const struct counted_batch *b, int64_t row)
     return (uint64_t)tensor_i64(g)[row * width];
 }
 
-static void count_predictions(struct eval_metrics_thread *state, bool keep,
+static void count_predictions(const struct eval_metrics *t, struct eval_metrics_thread *state,
                               const struct counted_batch *b)
 {
     struct eval_metrics_sum *s = &state->sum;
@@ -108,6 +108,8 @@ static void count_predictions(struct eval_metrics_thread *state, bool keep,
     const float least = 1e-7f;
     for (int64_t i = 0; i < n; i++) {
         float p = tensor_f32(b->predict)[i * width + width - 1];
+        if (t->adjust)
+            p = (float)t->adjust(t->adjust_self, (double)p);
         int64_t l = tensor_i64(b->label)[i];
         int64_t bucket = (int64_t)(p * (float)(EVAL_METRICS_BUCKETS - 1));
         if (!(p >= 0.0f && p <= 1.0f) || l < 0)
@@ -123,7 +125,7 @@ static void count_predictions(struct eval_metrics_thread *state, bool keep,
         s->sqr_error += w * miss * miss;
         s->q += w / (1.0 + exp(-(double)p));
         s->evaluated += w;
-        if (keep)
+        if (t->keeps_scores)
             scores_add(&state->scores, p, l > 0, w, group_of(b, i));
     }
 }
@@ -150,7 +152,7 @@ void eval_metrics_batch(struct eval_metrics *t, int thread, int64_t rows,
     thread_state->sum.weight += weight;
     thread_state->sum.loss += t->loss_is_sum ? b.loss : b.loss * weight;
     if (t->has_predict)
-        count_predictions(thread_state, t->keeps_scores, &b);
+        count_predictions(t, thread_state, &b);
     if (b.accuracy)
         thread_state->sum.right += (double)tensor_f32(b.accuracy)[0] * (double)rows;
     pthread_mutex_unlock(&thread_state->lock);
