@@ -249,7 +249,7 @@ static int run(const struct command_call *call)
         return status;
     struct predicting t = {.args = args};
     file_list_init(&t.files);
-    if (task_open(&t.task, &args->task, false, &err) < 0)
+    if (task_open(&t.task, &args->task, TASK_PREDICTS, &err) < 0)
         return command_fail("predict", &err);
     if (predict(&t, &err) < 0) {
         status = 1;

@@ -40,9 +40,9 @@ KEY(RUNNER_INFER_BATCH_SIZE, "runner.infer_batch_size", INT, "32", TRAIN | INFER
     BETWEEN(1, 1 << 24), .depends = "`predict`: 512",
     .alias = "test_batch_size eval_batch_size",
     .help = "Samples in a batch of `infer` and `predict`")
-KEY(RUNNER_EPOCHS, "runner.epochs", INT, "1", TRAIN, BETWEEN(0, 1000000),
+KEY(RUNNER_EPOCHS, "runner.epochs", INT, "1", TRAIN, BETWEEN(1, 1000000),
     .alias = "epoch num_epochs n_epochs nepochs max_epochs epoch_num num_train_epochs",
-    .help = "Passes over the training data, at least 1. No effect in online training")
+    .help = "Passes over the training data. No effect in online training")
 KEY(RUNNER_THREAD_NUM, "runner.thread_num", INT, "1", TASK, BETWEEN(1, 1024),
     .alias = "threads num_threads n_threads nthreads cpu_num",
     .help = "Training threads. They share the parameters without locks. With one thread, every "
@@ -174,6 +174,23 @@ KEY(RUNNER_CALIBRATE, "runner.calibrate", WORD, "none", TRAIN | INFER | PREDICT 
     .help = "Correction of the probabilities, fitted on the validation data at the end of "
             "training and saved with the best model. `infer` and `predict` apply what is saved, "
             "unless this is none")
+
+GROUP(WEIGHTS, "weights of samples, metrics by group")
+KEY(RUNNER_WEIGHT_COLUMN, "runner.weight_column", TEXT, NULL, TRAIN | INFER | CHECK_DATA,
+    .alias = "sample_weight weight_col",
+    .help = "Column of the table (csv), or slot, with the weight of each row: a number of at least "
+            "0. It acts in the loss and in all metrics. `predict` does not need it "
+            "([understand.md](../guide/understand.md#weights))")
+KEY(RUNNER_CLASS_WEIGHT, "runner.class_weight", LIST, NULL, TRAIN | INFER,
+    .alias = "class_weights",
+    .help = "Two numbers: the weights of rows with label 0 and 1 in the loss. Metrics do not have "
+            "them, as in scikit-learn")
+KEY(RUNNER_GROUP_COLUMN, "runner.group_column", TEXT, NULL, TRAIN | INFER | CHECK_DATA,
+    .alias = "group_id group_by",
+    .help = "Column of the table (csv), or slot: validation and `infer` have the AUC within the "
+            "groups of rows with the same value, too")
+KEY(RUNNER_THRESHOLD, "runner.threshold", REAL, "0.5", TRAIN | INFER, BETWEEN(0, 1),
+    .help = "A prediction of at least this counts as 1 in precision, recall and F1")
 
 GROUP(READERS, "settings of readers")
 KEY(RUNNER_INPUT_HASH, "runner.input_hash", TEXT, "xxh64", TASK,
@@ -340,7 +357,7 @@ GROUP(OPTIMIZER, "optimizer")
 KEY(OPTIMIZER_CLASS, "hyper_parameters.optimizer.class", TEXT, "Adam", TRAIN | LAUNCH,
     .alias = "optimizer optimizer_class optimizer_type",
     .help = "SGD, Momentum, LarsMomentum, Adagrad, Adam, Adamax, Adadelta, RMSProp, Ftrl, "
-            "DecayedAdagrad, Lamb")
+            "DecayedAdagrad, Lamb, Dpsgd")
 KEY(OPTIMIZER_LEARNING_RATE, "hyper_parameters.optimizer.learning_rate", REAL, "0.001", TRAIN,
     AT_LEAST(0),
     .alias = "lr base_lr learning_rate",

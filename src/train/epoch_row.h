@@ -16,6 +16,8 @@ struct epoch_row {
     bool evaluated;               /* there is validation data: the rest counts */
     double valid_auc, valid_log_loss, valid_copc, valid_loss;
     bool best; /* of all epochs, by validation */
+    bool has_quality;
+    struct score_metrics quality; /* infer */
 };
 
 struct trainer_result;

@@ -158,6 +158,8 @@ static void set_options(struct evaluation *t)
 {
     int threads = task_threads(&t->task);
     eval_metrics_init(&t->metrics, &t->task.vars, threads);
+    t->metrics.keeps_scores = t->metrics.is_probability;
+    t->metrics.threshold = config_real(t->task.config, KEY_RUNNER_THRESHOLD);
     t->options = (struct trainer_options){.threads = threads,
                                           .executor = {.metrics = t->task.metrics},
                                           .user = t,
@@ -189,6 +191,22 @@ static enum skiff_status read_all(struct evaluation *t, int epoch, struct traine
     return ok ? ended : status;
 }
 
+/* Metrics that need every prediction, of all ranks. */
+static enum skiff_status add_quality(struct evaluation *t, struct epoch_row *row,
+                                     struct skiff_error *err)
+{
+    struct scores all = {0};
+    row->has_quality = t->metrics.keeps_scores;
+    if (!row->has_quality)
+        return SKIFF_OK;
+    eval_metrics_scores(&t->metrics, &all);
+    enum skiff_status status = ranks_gather_scores(&t->ranks, &all, err);
+    if (status == SKIFF_OK)
+        score_metrics_of(&all, t->metrics.threshold, t->metrics.has_group, &row->quality);
+    scores_deinit(&all);
+    return status;
+}
+
 /* Over all ranks. */
 static enum skiff_status add_row(struct evaluation *t, int epoch, const struct model_info *note,
                                  const struct trainer_result *r, struct skiff_error *err)
@@ -208,6 +226,7 @@ static enum skiff_status add_row(struct evaluation *t, int epoch, const struct m
                            .best = t->best.epoch == epoch && (t->best.end || t->best_alone)};
     epoch_row_fill(row, &t->metrics, &sum);
     epoch_row_times(row, r);
+    TRY(add_quality(t, row, err));
     recorder_end_epoch(t->recorder, row, &sum, true);
     TRY(observers_span_end(&t->observers, &counts, &stop, err));
     t->stopped = stop;
@@ -240,7 +259,7 @@ enum skiff_status evaluation_open(struct evaluation *t, const struct task_args *
     *t = (struct evaluation){
         .args = args, .control = control, .ranks.size = 1, .tick_period = EVALUATION_TICK};
     file_list_init(&t->files);
-    TRY(task_open(&t->task, args, false, err));
+    TRY(task_open(&t->task, args, TASK_EVALUATES, err));
     return ranks_open(&t->ranks, &t->task, args, false, err);
 }
 

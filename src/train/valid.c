@@ -84,6 +84,8 @@ enum skiff_status valid_open(struct valid *v, struct task *t, const struct train
     TRY(task_dataset_open(t, &where, &v->data, err));
     int threads = task_threads(t);
     eval_metrics_init(&v->accumulator, &t->vars, threads);
+    v->accumulator.keeps_scores = v->accumulator.is_probability;
+    v->accumulator.threshold = config_real(c, KEY_RUNNER_THRESHOLD);
     v->options = (struct trainer_options){.threads = threads,
                                           .executor = {.metrics = v->task->metrics},
                                           .user = v,
@@ -196,28 +198,27 @@ void valid_warn(const struct valid *v)
 
 /* ---- evaluation ---- */
 
-static int64_t total(const int64_t *buckets)
+static double total(const double *buckets)
 {
-    int64_t n = 0;
+    double n = 0;
     for (int i = 0; i < EVAL_METRICS_BUCKETS; i++)
         n += buckets[i];
     return n;
 }
 
 /* AUC needs samples of both kinds. */
-static enum skiff_status one_class(struct valid *v, int64_t pos, int64_t neg,
-                                   struct skiff_error *err)
+static enum skiff_status one_class(struct valid *v, double pos, double neg, struct skiff_error *err)
 {
     if (v->metric == VALID_AUC)
         return error_set(err, SKIFF_INVALID,
-                         "runner.valid_metric is auc, which needs both classes: all %lld samples "
+                         "runner.valid_metric is auc, which needs both classes: all %.0f samples "
                          "of " DIR_KEY " have label %d; use log_loss, or other data",
-                         (long long)(pos + neg), pos > 0);
+                         pos + neg, pos > 0);
     if (v->metric == VALID_AUTO)
-        logger_warn(
-            &v->task->logger,
-            "all %lld samples of " DIR_KEY " have label %d: auc is undefined, %s is compared",
-            (long long)(pos + neg), pos > 0, v->accumulator.is_probability ? "log_loss" : "loss");
+        logger_warn(&v->task->logger,
+                    "all %.0f samples of " DIR_KEY
+                    " have label %d: auc is undefined, %s is compared",
+                    pos + neg, pos > 0, v->accumulator.is_probability ? "log_loss" : "loss");
     return SKIFF_OK;
 }
 
@@ -229,11 +230,11 @@ static enum skiff_status read_point(struct valid *v, struct valid_point *p, stru
     p->log_loss = eval_metrics_log_loss(&v->accumulator, &s);
     p->copc = eval_metrics_copc(&v->accumulator, &s);
     p->loss = eval_metrics_loss(&v->accumulator, &s);
-    int64_t pos = total(s.pos), neg = total(s.neg);
-    if (!v->accumulator.has_predict || (pos && neg))
+    double pos = total(s.pos), neg = total(s.neg);
+    if (!v->accumulator.has_predict || (pos > 0 && neg > 0))
         return SKIFF_OK;
     p->auc = NAN;
-    if (pos + neg)
+    if (pos + neg > 0)
         return one_class(v, pos, neg, err);
     if (isnan(p->loss)) /* the model gives no numbers any more: that is what is found */
         return SKIFF_OK;
