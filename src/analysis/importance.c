@@ -40,7 +40,7 @@ struct skiff_importance {
     struct task_args args;
     struct task task;
     struct skiff_model model;
-    struct buf path; /* of the model */
+    struct buf path;                 /* of the model */
     struct calibration *calibration; /* NULL: none */
     const char *data;
     struct kept_rows rows;
