@@ -82,7 +82,7 @@ struct skiff_tune;
 SKIFF_API struct skiff_tune *skiff_tune_run(const struct skiff_tune_config *config,
                                             struct skiff_error *err);
 SKIFF_API int skiff_tune_count(const struct skiff_tune *t);
-/* The best one first, failed ones last. */
+/* The best one first, by the mean where there are several seeds; failed ones last. */
 SKIFF_API const struct skiff_tune_trial *skiff_tune_trial(const struct skiff_tune *t, int k);
 SKIFF_API const char *skiff_tune_metric(const struct skiff_tune *t); /* "log loss" */
 SKIFF_API const char *skiff_tune_page(const struct skiff_tune *t);   /* path of the HTML page */

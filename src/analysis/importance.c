@@ -26,6 +26,7 @@
 #include "report/report.h"
 #include "store/file.h"
 #include "task/task.h"
+#include "train/calibrate.h"
 #include "train/predict_model.h"
 
 #define ROWS 50000
@@ -39,7 +40,8 @@ struct skiff_importance {
     struct task_args args;
     struct task task;
     struct skiff_model model;
-    struct buf path; /* of the model */
+    struct buf path;                 /* of the model */
+    struct calibration *calibration; /* NULL: none */
     const char *data;
     struct kept_rows rows;
     struct features features;
@@ -122,7 +124,8 @@ static enum skiff_status predict_batch(struct permuter *w, const struct batch *b
         return error_set(err, SKIFF_SHAPE, "%s: expected one prediction (float32) for each row",
                          m->fetches[0]);
     for (int64_t i = 0; i < b->rows; i++)
-        p[i] = tensor_f32(t)[i * width + width - 1];
+        p[i] = (float)calibration_apply(w->of->calibration,
+                                        (double)tensor_f32(t)[i * width + width - 1]);
     return SKIFF_OK;
 }
 
@@ -466,6 +469,7 @@ static enum skiff_status run(struct skiff_importance *i, struct skiff_error *err
     i->threads = c->threads > 0 ? c->threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
     (void)task_load_path(&i->task);
     TRY(predict_model_load(&i->task, &wish, &i->model, &i->path, err));
+    TRY(calibrate_load(&i->task, i->path.data, &i->calibration, err));
     i->probabilities = !i->task.vars.not_probability;
     TRY(open_rows(i, err));
     TRY(take_labels(i, err));
@@ -543,6 +547,7 @@ void skiff_importance_destroy(struct skiff_importance *i)
     kept_rows_deinit(&i->rows);
     features_deinit(&i->features);
     io_model_deinit(&i->model);
+    calibration_destroy(i->calibration);
     buf_deinit(&i->path);
     if (i->task.args)
         task_close(&i->task);

@@ -563,6 +563,22 @@ static enum skiff_status search(struct skiff_tune *t, struct skiff_error *err)
 
 /* ---- results ---- */
 
+static double mean_of(const struct skiff_tune *t, int i)
+{
+    return rises(t) ? -t->trials[i].mean : t->trials[i].mean;
+}
+
+/* Those at the top that were trained with several seeds are compared by their means. */
+static void sort_repeated(struct skiff_tune *t)
+{
+    for (int n = 1; n < t->ntrials && t->seeds > 1 && t->trials[n].seeds == t->seeds; n++)
+        for (int i = n; i > 0 && mean_of(t, i) < mean_of(t, i - 1); i--) {
+            struct skiff_tune_trial other = t->trials[i - 1];
+            t->trials[i - 1] = t->trials[i];
+            t->trials[i] = other;
+        }
+}
+
 static void sort_trials(struct skiff_tune *t)
 {
     struct ranked_trial *at = rank(t);
@@ -572,6 +588,7 @@ static void sort_trials(struct skiff_tune *t)
     free(t->trials);
     free(at);
     t->trials = sorted;
+    sort_repeated(t);
 }
 
 static const char *state_word(enum skiff_tune_state state)

@@ -39,6 +39,12 @@ check "one thread gives the same numbers" cmp -s effects one
 run 0 importance -m job/config.yaml -q --rows 300 --repeats 2
 says '300 rows: log loss'
 
+# the rows as they are have the numbers of infer, whose probabilities are calibrated
+run 0 importance -m job/config.yaml -q
+losses=$(sed -n 's/^[0-9]* rows: log loss \([0-9.]*\), auc .*/\1/p' "$log")
+run 0 infer -m job/config.yaml -q -o runner.test_data_dir=valid
+check "importance and infer have the same log loss" test "$losses" = "$(awk '$1 ~ /\*$/ { print $6; exit }' "$log")"
+
 run 0 infer -m job/config.yaml -q --group city
 says 'grouped auc  groups'
 run 1 infer -m job/config.yaml -q --group town

@@ -33,6 +33,8 @@ says "skiff train -m job/config.yaml -o 'runner.epochs=4'"
 says "$rate=0.01"
 says "page: $work/grid/tune.html"
 check "seeds are beside it" test "$(rows | head -1 | awk '{ print $4 }')" = 2
+run_tune 0 --try $rate=0.01,0.02,0.005 --folder means --seeds 3
+check "repeated trials are in the order of their means" bash -c 'sort -c -g' < <(rows | awk '{ print $5 }')
 check "the page has the trials" grep -q 'class="trials"' grid/tune.html
 check "the page loads nothing" bash -c '! grep -qE "(src|href)=\"?http" grid/tune.html'
 check "a trial leaves its log" grep -q 'best epoch' grid/trial-1.log
