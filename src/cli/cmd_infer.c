@@ -38,6 +38,8 @@ static enum skiff_status show_row(void *self, const struct train_counts *counts,
     report_print_auc(r);
     if (!isnan(r->log_loss))
         printf(" log_loss: %.4f copc: %.4f", r->log_loss, r->copc);
+    if (r->calibrated)
+        printf(" (calibrated: %s)", r->calibrated);
     if (r->interrupted)
         printf(" (interrupted: a part of the epoch was trained)");
     printf("\n");
@@ -140,6 +142,9 @@ const struct command command_infer = {
         "epoch, "
         "or `best`: the best epoch of validation during training, which has a star in the "
         "table.\n\n"
+        "Probabilities are calibrated first if the model was (skiff calibrate, runner.calibrate), "
+        "and the line of the epoch says so; -o runner.calibrate=none evaluates them as the model "
+        "gives them.\n\n"
         "Rows without labels cannot be evaluated; skiff predict writes predictions for them.",
     .examples = "skiff infer -m config.yaml\n"
                 "skiff infer -m config.yaml -o runner.infer_epoch=best",

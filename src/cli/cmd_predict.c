@@ -251,6 +251,8 @@ const struct command command_predict = {
         "The model is the best epoch if validation has marked one, otherwise the newest complete "
         "epoch "
         "of the newest run in runner.infer_load_path (runner.model_save_path).\n\n"
+        "Probabilities are calibrated if the model was (skiff calibrate, runner.calibrate); "
+        "-o runner.calibrate=none writes them as the model gives them.\n\n"
         "A bad line is an error that names file and line. Within the limit runner.bad_lines it "
         "becomes the line "
         "nan, so that the output keeps one line for each row. Lines that are not rows "

@@ -183,6 +183,8 @@ static void print_row(const struct epoch_row *r, bool training, bool accuracy)
         printf("  interrupted: part of the epoch");
     if (r->lost[0])
         printf("  incomplete: without worker %s", r->lost);
+    if (r->calibrated)
+        printf("  calibrated (%s)", r->calibrated);
     if (r->no_auc)
         printf("  auc undefined: %s", r->no_auc);
     printf("\n");

@@ -81,7 +81,7 @@ KEY(RUNNER_PRINT_INTERVAL, "runner.print_interval", INT, "100", TRAIN | INFER, A
     .help = "Batches between two progress lines when the output is no terminal. At most one line "
             "a second is printed")
 KEY(RUNNER_MODEL_SAVE_PATH, "runner.model_save_path", PATH, "model_output",
-    TRAIN | INFER | PREDICT | LAUNCH | DOCTOR,
+    TRAIN | INFER | PREDICT | CALIBRATE | LAUNCH | DOCTOR,
     .alias = "save_path save_dir output_dir checkpoint_dir",
     .help = "Folder of `<epoch>/rec_static.pdparams .pdopt .pdmodel`. May be on S3, HDFS or AFS "
             "([storage.md](../guide/storage.md))")
@@ -99,7 +99,7 @@ KEY(RUNNER_SAVE_INFERENCE_FEED_VARNAMES, "runner.save_inference_feed_varnames", 
 KEY(RUNNER_SAVE_INFERENCE_FETCH_VARNAMES, "runner.save_inference_fetch_varnames", LIST, NULL, TRAIN,
     .depends = "the prediction",
     .help = "Outputs of that model")
-KEY(RUNNER_INFER_LOAD_PATH, "runner.infer_load_path", PATH, NULL, INFER | PREDICT,
+KEY(RUNNER_INFER_LOAD_PATH, "runner.infer_load_path", PATH, NULL, INFER | PREDICT | CALIBRATE,
     .from = KEY_RUNNER_MODEL_SAVE_PATH,
     .help = "Where `infer` and `predict` look for epochs")
 KEY(RUNNER_INFER_START_EPOCH, "runner.infer_start_epoch", INT, "0", INFER, BETWEEN(0, 1000000),
@@ -144,10 +144,10 @@ KEY(WORKSPACE, "workspace", TEXT, NULL, TASK | DOCTOR,
             "folder of the config does")
 
 GROUP(VALIDATION, "validation")
-KEY(RUNNER_VALID_DATA_DIR, "runner.valid_data_dir", PATHS, NULL, TRAIN,
+KEY(RUNNER_VALID_DATA_DIR, "runner.valid_data_dir", PATHS, NULL, TRAIN | CALIBRATE,
     .help = "A folder, files or patterns, read like the training data, on which `train` evaluates "
             "the model")
-KEY(RUNNER_VALID_BATCH_SIZE, "runner.valid_batch_size", INT, NULL, TRAIN, BETWEEN(1, 1 << 24),
+KEY(RUNNER_VALID_BATCH_SIZE, "runner.valid_batch_size", INT, NULL, TRAIN | CALIBRATE, BETWEEN(1, 1 << 24),
     .from = KEY_RUNNER_INFER_BATCH_SIZE,
     .help = "Samples in a batch")
 KEY(RUNNER_VALID_INTERVAL, "runner.valid_interval", INT, "0", TRAIN, BETWEEN(0, INT64_MAX / 2),
@@ -167,6 +167,13 @@ KEY(RUNNER_KEEP_BEST, "runner.keep_best", BOOL, "True", TRAIN,
             "epoch is saved when it is found")
 KEY(RUNNER_KEEP_EPOCHS, "runner.keep_epochs", INT, "0", TRAIN, BETWEEN(0, 1000000),
     .help = "Newest epochs of the run that stay on disk; 0: all. Works without validation, too")
+KEY(RUNNER_CALIBRATE, "runner.calibrate", WORD, "none", TRAIN | INFER | PREDICT | CALIBRATE,
+    .words = "none isotonic platt",
+    .depends = "`calibrate`: isotonic; `infer`, `predict`: what is saved",
+    .alias = "calibration",
+    .help = "Correction of the probabilities, fitted on the validation data at the end of "
+            "training and saved with the best model. `infer` and `predict` apply what is saved, "
+            "unless this is none")
 
 GROUP(READERS, "settings of readers")
 KEY(RUNNER_INPUT_HASH, "runner.input_hash", TEXT, "xxh64", TASK,

@@ -50,13 +50,15 @@ void eval_metrics_reset(struct eval_metrics *t)
     }
 }
 
-static void count_predictions(struct eval_metrics_sum *s, const struct tensor *predict,
-                              const struct tensor *label)
+static void count_predictions(const struct eval_metrics *t, struct eval_metrics_sum *s,
+                              const struct tensor *predict, const struct tensor *label)
 {
     const int64_t n = predict->shape.dims[0], width = predict->shape.dims[1];
     const float least = 1e-7f;
     for (int64_t i = 0; i < n; i++) {
         float p = tensor_f32(predict)[i * width + width - 1];
+        if (t->adjust)
+            p = (float)t->adjust(t->adjust_self, (double)p);
         int64_t l = tensor_i64(label)[i];
         int64_t bucket = (int64_t)(p * (float)(EVAL_METRICS_BUCKETS - 1));
         if (!(p >= 0.0f && p <= 1.0f) || l < 0)
@@ -84,7 +86,7 @@ void eval_metrics_batch(struct eval_metrics *t, int thread, int64_t rows,
     thread_state->sum.samples += rows;
     thread_state->sum.loss += t->loss_is_sum ? loss : loss * (double)rows;
     if (t->has_predict)
-        count_predictions(&thread_state->sum, &predict[0].tensor, &predict[1].tensor);
+        count_predictions(t, &thread_state->sum, &predict[0].tensor, &predict[1].tensor);
     if (t->has_accuracy)
         thread_state->sum.right +=
             (double)tensor_f32(&watched[t->nwatched - 1].tensor)[0] * (double)rows;

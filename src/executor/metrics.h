@@ -36,6 +36,9 @@ struct eval_metrics {
     const char
         *watched[EVAL_METRICS_MAX_WATCHED]; /* names to watch, in the order of eval_metrics_batch */
     int nwatched;
+    /* What becomes of a probability before it is counted, on the trainer threads; NULL: nothing. */
+    double (*adjust)(const void *self, double p);
+    const void *adjust_self;
 };
 
 /* Names of variables; NULL: the model has none. A prediction needs its label. */

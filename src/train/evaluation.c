@@ -12,6 +12,7 @@
 #include "config/values.h"
 #include "save/epochs.h"
 #include "task/label.h"
+#include "train/calibrate.h"
 #include "train/checkpoint.h"
 #include "train/online_done.h"
 
@@ -100,25 +101,35 @@ static enum skiff_status no_model(const struct evaluation *t, int epoch, struct 
     return SKIFF_OK;
 }
 
+static enum skiff_status load_calibration(struct evaluation *t, struct skiff_error *err)
+{
+    calibration_destroy(t->calibration);
+    TRY(calibrate_load(&t->task, t->folder.data, &t->calibration, err));
+    t->metrics.adjust = t->calibration ? calibrate_apply : NULL;
+    t->metrics.adjust_self = t->calibration;
+    return SKIFF_OK;
+}
+
 /* *out: it is there, whole, and loaded. */
 static enum skiff_status load_epoch(struct evaluation *t, int epoch, struct model_info *note,
                                     bool *out, struct skiff_error *err)
 {
     bool incomplete = false;
     *out = false;
+    buf_reset(&t->folder);
+    if (t->best_alone && !t->best.end)
+        buf_printf(&t->folder, "%s/%s", t->load_path, t->best.model);
+    else
+        buf_printf(&t->folder, "%s/%d", t->load_path, epoch);
     if (t->best_alone && !t->best.end) {
-        struct buf path = BUF_INIT;
-        buf_printf(&path, "%s/%s", t->load_path, t->best.model);
-        enum skiff_status status = checkpoint_load(&t->task, path.data, err);
-        buf_deinit(&path);
-        *out = true;
-        return status;
+        TRY(checkpoint_load(&t->task, t->folder.data, err));
+    } else {
+        if (!run_list_find(&t->runs, epoch))
+            return no_model(t, epoch, err);
+        TRY(checkpoint_load_whole(&t->task, t->load_path, epoch, note, &incomplete, err));
     }
-    if (!run_list_find(&t->runs, epoch))
-        return no_model(t, epoch, err);
-    TRY(checkpoint_load_whole(&t->task, t->load_path, epoch, note, &incomplete, err));
     *out = !incomplete;
-    return SKIFF_OK;
+    return incomplete ? SKIFF_OK : load_calibration(t, err);
 }
 
 /* ---- an epoch ---- */
@@ -189,10 +200,12 @@ static enum skiff_status add_row(struct evaluation *t, int epoch, const struct m
     eval_metrics_read(&t->metrics, &sum);
     TRY(ranks_add_up(&t->ranks, &sum, err));
     t->nrows++;
-    *row = (struct epoch_row){.epoch = epoch,
-                              .seconds = r->seconds,
-                              .interrupted = note->known && !note->complete,
-                              .best = t->best.epoch == epoch && (t->best.end || t->best_alone)};
+    *row =
+        (struct epoch_row){.epoch = epoch,
+                           .seconds = r->seconds,
+                           .interrupted = note->known && !note->complete,
+                           .calibrated = t->calibration ? calibration_name(t->calibration) : NULL,
+                           .best = t->best.epoch == epoch && (t->best.end || t->best_alone)};
     epoch_row_fill(row, &t->metrics, &sum);
     epoch_row_times(row, r);
     recorder_end_epoch(t->recorder, row, &sum, true);
@@ -301,6 +314,8 @@ void evaluation_close(struct evaluation *t)
     file_list_deinit(&t->files);
     if (t->metrics.thread_states)
         eval_metrics_deinit(&t->metrics);
+    calibration_destroy(t->calibration);
+    buf_deinit(&t->folder);
     free(t->rows);
     sample_dump_deinit(&t->dump);
     run_list_deinit(&t->runs);

@@ -1,6 +1,7 @@
 #include "train/trained.h"
 
 #include "predict/rows.h"
+#include "train/calibrate.h"
 
 #define BATCH_SIZE 512
 
@@ -21,6 +22,10 @@ enum skiff_status trained_load(struct trained *t, const struct predict_wish *wis
                                struct skiff_error *err)
 {
     TRY(predict_model_load(&t->task, wish, &t->model, &t->path, err));
+    TRY(calibrate_load(&t->task, t->path.data, &t->calibration, err));
+    if (t->calibration)
+        logger_info(&t->task.logger, "probabilities are calibrated (%s)",
+                    calibration_name(t->calibration));
     t->predictor = predictor_create(t->task.scope, &t->model, &(struct executor_options){0});
     return SKIFF_OK;
 }
@@ -28,6 +33,7 @@ enum skiff_status trained_load(struct trained *t, const struct predict_wish *wis
 void trained_close(struct trained *t)
 {
     predictor_destroy(t->predictor);
+    calibration_destroy(t->calibration);
     reader_config_deinit(&t->data.reader);
     io_model_deinit(&t->model);
     buf_deinit(&t->path);
@@ -51,6 +57,7 @@ enum skiff_status trained_predict(struct trained *t, const struct trained_files 
     return predict_rows_run(&(struct predict_rows){.predictor = t->predictor,
                                                    .plan = &plan,
                                                    .cursor = &cursor,
+                                                   .calibration = t->calibration,
                                                    .threads = task_threads(&t->task),
                                                    .batch_size = t->data.batch_size,
                                                    .user = files->user,

@@ -5,6 +5,7 @@
 #ifndef TRAIN_TRAINED_H
 #define TRAIN_TRAINED_H
 
+#include "predict/calibration.h"
 #include "predict/predictor.h"
 #include "task/task.h"
 #include "train/predict_model.h"
@@ -15,6 +16,7 @@ struct trained {
     struct skiff_model model;
     struct buf path; /* of what was loaded */
     struct skiff_predictor *predictor;
+    struct calibration *calibration; /* of its probabilities, or NULL */
 };
 
 /* The config and its keys, without the model. args are borrowed. Close it also after a failure. */

@@ -155,7 +155,7 @@ static enum skiff_status compute(const struct skiff_run *r, struct run_state *s,
     TRY(predictor_run(r->trained.predictor, s->inputs, &s->out, 1, err));
     TRY(predict_check(r->trained.predictor, &s->out.tensor, s->batch.rows, err));
     for (int64_t i = 0; i < s->batch.rows; i++)
-        out[i] = predict_value(&s->out.tensor, i);
+        out[i] = calibration_apply(r->trained.calibration, predict_value(&s->out.tensor, i));
     return SKIFF_OK;
 }
 

@@ -27,13 +27,14 @@ static enum skiff_status need_no_data(struct config *c, struct skiff_error *err)
     static const enum config_key keys[] = {KEY_RUNNER_VALID_INTERVAL,   KEY_RUNNER_VALID_BATCH_SIZE,
                                            KEY_RUNNER_VALID_METRIC,     KEY_RUNNER_EARLY_STOP,
                                            KEY_RUNNER_EARLY_STOP_DELTA, KEY_NONE};
-    for (const enum config_key *key = keys; *key; key++)
-        if (config_has(c, *key))
-            return error_set(err, SKIFF_INVALID,
+    enum config_key found = config_word(c, KEY_RUNNER_CALIBRATE) ? KEY_RUNNER_CALIBRATE : KEY_NONE;
+    for (const enum config_key *key = keys; *key && !found; key++)
+        found = config_has(c, *key) ? *key : KEY_NONE;
+    return found ? error_set(err, SKIFF_INVALID,
                              "%s: %s needs " DIR_KEY
                              ": a folder, files or patterns with validation data",
-                             config_name(c), key_name(*key));
-    return SKIFF_OK;
+                             config_name(c), key_name(found))
+                 : SKIFF_OK;
 }
 
 static enum skiff_status check_metric(const struct valid *v, struct skiff_error *err)
