@@ -70,7 +70,9 @@ static int prepare_and_train(void **state)
     snprintf(config, sizeof config, "%s/config.yaml", folder);
     struct skiff_trainer *t = skiff_trainer_create(
         &(struct skiff_trainer_config){
-            .config = config, .options = (const char *[]){"runner.epochs=20"}, .noptions = 1},
+            .config = config,
+            .options = (const char *[]){"runner.epochs=20", "runner.calibrate=isotonic"},
+            .noptions = 2},
         &err);
     assert_non_null(t);
     assert_int_equal(skiff_trainer_run(t, &err), SKIFF_OK);
@@ -142,6 +144,16 @@ static void test_text_values_and_files_agree(void **state)
         high = fmax(high, text[i]);
     }
     assert_true(low < 0.4 && high > 0.6); /* they differ from row to row */
+    struct skiff_run *raw = skiff_run_open(
+        folder,
+        &(struct skiff_run_options){
+            .header = HEADER, .options = (const char *[]){"runner.calibrate=none"}, .noptions = 1},
+        &err);
+    assert_non_null(raw);
+    const char *first = rows[0];
+    assert_int_equal(skiff_run_predict_text(raw, &first, 1, &p, &err), SKIFF_OK);
+    assert_true(fabs(p - text[0]) > 1e-4); /* the others are calibrated */
+    skiff_run_close(raw);
     assert_int_equal(skiff_run_columns(run), 5);
     for (int i = 0; i < ROWS; i += 7) {
         static const char *const devices[] = {"phone", "laptop", "tablet, old"};
@@ -303,6 +315,35 @@ static void test_parts_of_a_table(void **state)
     assert_int_equal(made.train, ROWS);
 }
 
+struct seen {
+    int epochs;
+    struct skiff_trainer_epoch last;
+};
+
+static void see_epoch(void *user, const struct skiff_trainer_epoch *epoch)
+{
+    struct seen *seen = user;
+    seen->epochs++;
+    seen->last = *epoch;
+}
+
+static void test_evaluation(void **state)
+{
+    struct skiff_error err = {0};
+    struct seen seen = {0};
+    char config[96];
+    snprintf(config, sizeof config, "%s/config.yaml", folder);
+    struct skiff_trainer_config c = {.config = config};
+    if (skiff_trainer_evaluate(&c, see_epoch, &seen, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(seen.epochs, 1); /* runner.infer_epoch: best */
+    assert_true(seen.last.samples > 40 && seen.last.samples < ROWS / 5);
+    assert_true(seen.last.auc > 0.8 && seen.last.auc <= 1);
+    c.resume = true;
+    assert_int_equal(skiff_trainer_evaluate(&c, see_epoch, &seen, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "are for training"));
+}
+
 static void not_prepared(struct skiff_prepare_options o, const char *why)
 {
     struct skiff_error err = {0};
@@ -341,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_the_order_of_the_table),
         cmocka_unit_test(test_threads_share_a_run),
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_evaluation),
         cmocka_unit_test(test_parts_of_a_table),
         cmocka_unit_test(test_what_prepare_refuses),
     };
