@@ -5,7 +5,7 @@
 #include <skiff/trainer.h>
 
 #include "base/buf.h"
-#include "table.h"
+#include "frame.h"
 
 #define BLOCK 512 /* rows that are put together at once */
 
@@ -78,7 +78,7 @@ static PyObject *get_model(struct run_object *o, void *unused)
 /* ---- columns ---- */
 
 /* Which column of the table each one of the run is, -1: it is missing. */
-static int *places_of(struct keep *k, const struct run_object *o, const struct table *t)
+static int *places_of(struct keep *k, const struct run_object *o, const struct data_frame *t)
 {
     int n = skiff_run_columns(o->r);
     int *places = keep_alloc(k, (size_t)(n + 1) * sizeof *places);
@@ -92,7 +92,7 @@ static int *places_of(struct keep *k, const struct run_object *o, const struct t
     return places;
 }
 
-static struct skiff_run_value value_of(const struct table_column *c, int64_t row)
+static struct skiff_run_value value_of(const struct frame_column *c, int64_t row)
 {
     if (c->numbers)
         return (struct skiff_run_value){.number = c->numbers[row]};
@@ -102,7 +102,7 @@ static struct skiff_run_value value_of(const struct table_column *c, int64_t row
                                     .size = c->sizes[c->codes[row]]};
 }
 
-static enum skiff_status predict_table(struct skiff_run *r, const struct table *t,
+static enum skiff_status predict_table(struct skiff_run *r, const struct data_frame *t,
                                        const int *places, struct skiff_run_value *block,
                                        double *out, struct skiff_error *err)
 {
@@ -123,11 +123,11 @@ static enum skiff_status predict_table(struct skiff_run *r, const struct table *
 static PyObject *run_predict_columns(struct run_object *o, PyObject *list)
 {
     struct keep k = {0};
-    struct table t;
+    struct data_frame t;
     struct skiff_error err = {0};
     PyObject *result = NULL;
     size_t n = (size_t)skiff_run_columns(o->r);
-    int *places = table_of(&k, list, &t) ? places_of(&k, o, &t) : NULL;
+    int *places = data_frame_of(&k, list, &t) ? places_of(&k, o, &t) : NULL;
     struct skiff_run_value *block = places ? keep_alloc(&k, (n + 1) * BLOCK * sizeof *block) : NULL;
     if (t.rows < 0)
         t.rows = 0;

@@ -3,7 +3,7 @@
  * A column is a float64 array, or int32 codes with the list of texts that they count (as pandas'
  * categories and Arrow's dictionaries are). Rows are written by the same functions that print cells
  * elsewhere, so that a number is read as the number that it was. */
-#include "table.h"
+#include "frame.h"
 
 #include <stdio.h>
 
@@ -37,7 +37,7 @@ static const void *column_array(struct keep *k, PyObject *o, const char *format,
     return array_len(o, b, rows) ? b->buf : NULL;
 }
 
-static bool texts_of(struct keep *k, PyObject *list, struct table_column *c)
+static bool texts_of(struct keep *k, PyObject *list, struct frame_column *c)
 {
     if (!PyList_Check(list)) {
         PyErr_SetString(PyExc_TypeError, "the texts of a column must be a list");
@@ -61,7 +61,7 @@ static bool texts_of(struct keep *k, PyObject *list, struct table_column *c)
     return c->texts && c->sizes;
 }
 
-static bool codes_fit(const struct table_column *c, int64_t rows)
+static bool codes_fit(const struct frame_column *c, int64_t rows)
 {
     for (int64_t i = 0; i < rows; i++)
         if (c->codes[i] < -1 || c->codes[i] >= c->ntexts) {
@@ -72,7 +72,7 @@ static bool codes_fit(const struct table_column *c, int64_t rows)
     return true;
 }
 
-static bool column_of(struct keep *k, PyObject *pair, struct table_column *c, int64_t *rows)
+static bool column_of(struct keep *k, PyObject *pair, struct frame_column *c, int64_t *rows)
 {
     PyObject *values;
     if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2 ||
@@ -92,9 +92,9 @@ static bool column_of(struct keep *k, PyObject *pair, struct table_column *c, in
     return c->codes && texts_of(k, PyTuple_GetItem(values, 1), c) && codes_fit(c, *rows);
 }
 
-bool table_of(struct keep *k, PyObject *list, struct table *out)
+bool data_frame_of(struct keep *k, PyObject *list, struct data_frame *out)
 {
-    *out = (struct table){.rows = -1};
+    *out = (struct data_frame){.rows = -1};
     if (!PyList_Check(list)) {
         PyErr_SetString(PyExc_TypeError, "columns must be a list");
         return false;
@@ -109,7 +109,7 @@ bool table_of(struct keep *k, PyObject *list, struct table *out)
 
 /* ---- as CSV ---- */
 
-static void add_cell(struct buf *out, const struct table_column *c, int64_t row)
+static void add_cell(struct buf *out, const struct frame_column *c, int64_t row)
 {
     if (c->numbers)
         csv_print_number(out, c->numbers[row]);
@@ -118,7 +118,7 @@ static void add_cell(struct buf *out, const struct table_column *c, int64_t row)
 }
 
 /* True when all is written; errno says why not. */
-static bool write_rows(FILE *f, const struct table *t)
+static bool write_rows(FILE *f, const struct data_frame *t)
 {
     struct buf text = BUF_INIT;
     bool good = true;
@@ -147,12 +147,12 @@ static PyObject *write_csv(PyObject *self, PyObject *args, PyObject *keywords)
 {
     PyObject *path, *columns, *result = NULL;
     struct keep k = {0};
-    struct table t;
+    struct data_frame t;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO:write_csv", KEYWORDS("path", "columns"),
                                      &path, &columns))
         return NULL;
     const char *name = path_of(&k, path, "path");
-    if (name && table_of(&k, columns, &t)) {
+    if (name && data_frame_of(&k, columns, &t)) {
         bool good;
         Py_BEGIN_ALLOW_THREADS;
         FILE *f = fopen(name, "we");
@@ -170,7 +170,7 @@ static PyObject *write_csv(PyObject *self, PyObject *args, PyObject *keywords)
 static PyMethodDef functions[] = {
     METHOD("write_csv", write_csv, "Writes columns as a CSV file with a header line."), {0}};
 
-bool table_init(PyObject *m)
+bool frame_init(PyObject *m)
 {
     return module_functions(m, functions);
 }

@@ -1,12 +1,12 @@
 /* Columns of a table from Python: numbers as float64, or texts by number. */
-#ifndef PYTHON_TABLE_H
-#define PYTHON_TABLE_H
+#ifndef PYTHON_FRAME_H
+#define PYTHON_FRAME_H
 
 #include <skiff/run.h>
 
 #include "native.h"
 
-struct table_column {
+struct frame_column {
     const char *name;      /* may be NULL */
     const double *numbers; /* NAN: missing; NULL: texts */
     const int32_t *codes;  /* of each row, -1: missing */
@@ -15,14 +15,14 @@ struct table_column {
     int64_t ntexts;
 };
 
-struct table {
-    struct table_column *columns;
+struct data_frame {
+    struct frame_column *columns;
     int n;
     int64_t rows;
 };
 
 /* A list of pairs (name, float64 array) or (name, (int32 codes, list of str)). False with an
  * exception. Memory is kept by k. */
-bool table_of(struct keep *k, PyObject *list, struct table *out);
+bool data_frame_of(struct keep *k, PyObject *list, struct data_frame *out);
 
 #endif
