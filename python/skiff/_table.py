@@ -3,6 +3,8 @@
 Numbers and booleans become numbers; strings, categories and other objects become texts; times become texts in ISO form. None,
 NaN, NaT and pandas.NA are missing values. Objects of pandas and pyarrow are recognised by their methods; neither is imported.
 """
+from decimal import Decimal
+
 import numpy as np
 
 
@@ -39,7 +41,7 @@ def _text(value):
 def _objects(values):
     missing = [_is_missing(v) for v in values]
     there = [v for v, m in zip(values, missing) if not m]
-    if there and all(isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_)) for v in there):
+    if there and all(isinstance(v, (int, float, Decimal, np.number, np.bool_)) for v in there):
         return np.array([np.nan if m else float(v) for v, m in zip(values, missing)], np.float64)
     return _codes([None if m else _text(v) for v, m in zip(values, missing)], missing)
 
