@@ -1,5 +1,8 @@
 /* skiff infer: evaluates saved epochs on test data (train/evaluation.h), and prints a line for each
- * and a table at the end. */
+ * and a table at the end.
+ *
+ * Lines go to standard output as their epochs end; warnings and the reason of a failure to standard
+ * error. The best epoch of validation has a star. */
 #include <math.h>
 #include <stdio.h>
 
