@@ -197,19 +197,22 @@ class Classifier(ClassifierMixin, BaseEstimator):
                 self._check_columns(given)
                 self._write(valid, given, _flatten(eval_set[1]))
             share = self.validation_fraction if valid is None else None
-            _native.prepare(
-                data,
-                folder,
-                label=self._label,
-                positive="1",
-                split="random",
-                model=self.model,
-                share=share or 0.0,
-                seed=self._seed(),
-                valid=valid,
-                no_valid=valid is None and not share,
-                no_test=True,
-            )
+            try:
+                _native.prepare(
+                    data,
+                    folder,
+                    label=self._label,
+                    positive="1",
+                    split="random",
+                    model=self.model,
+                    share=share or 0.0,
+                    seed=self._seed(),
+                    valid=valid,
+                    no_valid=valid is None and not share,
+                    no_test=True,
+                )
+            except ValueError as e:  # the file is nothing that the caller knows
+                raise ValueError(str(e).replace(data + ": ", "")) from None
 
     def _seed(self):
         state = self.random_state

@@ -191,6 +191,18 @@ class ClassifierTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "is expecting 5 features|should match those"):
             self.fitted.predict({"device": ["phone"], "age": [3]})
 
+    def test_names_of_all_kinds(self):
+        draw = np.random.RandomState(0)
+        columns = {'a "b", c': draw.randn(400), "line\nend": draw.randint(0, 5, 400).astype(str), "y": draw.rand(400)}
+        columns["列"] = np.array(["红", "蓝"], object)[draw.randint(0, 2, 400)]
+        y = columns['a "b", c'] > 0
+        c = skiff.Classifier(epochs=8).fit(columns, y)
+        self.assertEqual(list(c.feature_names_in_), list(columns))
+        self.assertEqual(c.classes_.dtype, bool)
+        self.assertGreater(c.score(columns, y), 0.9)
+        with self.assertRaisesRegex(ValueError, "^no column is left to learn from"):
+            skiff.Classifier().fit({"k": np.arange(300)}, np.arange(300) % 2)
+
     def test_threads_share_one(self):
         import concurrent.futures
 
