@@ -18,6 +18,8 @@
 #include <skiff/net.h>
 #include <skiff/optimizer.h>
 #include <skiff/predict.h>
+#include <skiff/prepare.h>
+#include <skiff/run.h>
 #include <skiff/status.h>
 #include <skiff/thread_pool.h>
 #include <skiff/train.h>

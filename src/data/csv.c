@@ -6,10 +6,12 @@
  * padding, as lines do, because the readers of numbers look ahead. */
 #include "data/csv.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/print_g.h"
 
 void csv_deinit(struct csv *c)
 {
@@ -109,6 +111,17 @@ static void mend_comma(struct csv *c, const char **cell, size_t n)
         *cell = c->cell.data;
     }
     *(char *)memchr(c->cell.data, ',', n) = '.';
+}
+
+const char *csv_given(struct csv *c, const char *text, size_t n)
+{
+    buf_reset(&c->cell);
+    buf_add(&c->cell, text, n);
+    end_copy(c);
+    const char *cell = c->cell.data;
+    if (c->decimal_comma && csv_has_decimal_comma(cell, n))
+        mend_comma(c, &cell, n);
+    return cell;
 }
 
 enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, const char **cell,
@@ -213,4 +226,15 @@ bool csv_is_missing(const struct csv_marks *m, const char *p, size_t n)
         if (strlen(m->at[i]) == n && memcmp(m->at[i], p, n) == 0)
             return true;
     return n == 0;
+}
+
+void csv_print_number(struct buf *out, double x)
+{
+    char text[PRINT_G_MAX];
+    if (isnan(x))
+        return;
+    print_g(text, x, 15);
+    if (strtod(text, NULL) != x)
+        print_g(text, x, 17);
+    buf_str(out, text);
 }

@@ -309,9 +309,9 @@ static void print_epochs(const struct prepare_sizes *s, struct buf *out)
 static void print_runner(const struct prepare_plan *p, const struct prepare_options *f,
                          const struct prepare_sizes *s, struct buf *out)
 {
-    buf_printf(out,
-               "runner:\n  model: %s\n  train_data_dir: \"train\"\n%s  test_data_dir: \"test\"\n",
-               f->model, s->valid ? "  valid_data_dir: \"valid\"\n" : "");
+    buf_printf(out, "runner:\n  model: %s\n  train_data_dir: \"train\"\n%s%s", f->model,
+               s->valid ? "  valid_data_dir: \"valid\"\n" : "",
+               f->no_test ? "" : "  test_data_dir: \"test\"\n");
     if (p->look->form.format == LOOK_CSV)
         print_csv(p, out);
     else

@@ -164,7 +164,7 @@ enum skiff_status calibrate_model(const struct task_args *args, const struct pre
 {
     struct calibrating c = {.control = control};
     *out = (struct calibrate_result){.path = BUF_INIT};
-    TRY(task_open(&c.task, args, false, err));
+    TRY(task_open(&c.task, args, TASK_EVALUATES, err));
     pthread_mutex_init(&c.lock, NULL);
     control_ready(control);
     enum skiff_status status = calibrate(&c, wish, out, err);
