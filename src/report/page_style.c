@@ -72,7 +72,7 @@ const char page_style[] =
     "tr:last-child>*{border-bottom:0}thead th{position:sticky;top:0;background:var(--panel);"
     "color:var(--soft);font-weight:500;white-space:nowrap;box-shadow:0 1px 0 var(--line)}"
     "th{font-weight:500}.pairs th{color:var(--soft);white-space:nowrap;width:1%}"
-    ".n{text-align:right;white-space:nowrap}td.name{white-space:nowrap}"
+    ".n{text-align:right;white-space:nowrap}td.name{white-space:nowrap}td.soft{color:var(--soft)}"
     "td.value{overflow-wrap:anywhere;white-space:pre-wrap}.events td.value{min-width:200px}"
     ".events td:nth-child(-n+2){width:1%}table.ops td{vertical-align:middle;padding:4px 8px 4px "
     "0;border:0}.differences "

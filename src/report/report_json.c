@@ -182,6 +182,7 @@ static void add_slots(struct json *j, const struct run_report *r)
         const struct run_slot *s = &r->slots[i];
         json_open(j, NULL, '{');
         text(j, "name", s->name);
+        text(j, "column", s->column);
         text(j, "type", s->type);
         truth(j, "ragged", s->ragged);
         whole(j, "values", s->values);

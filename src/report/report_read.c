@@ -157,6 +157,7 @@ static void read_slots(struct values *c, struct run_report *out)
     while (next_row(&row, "name"))
         run_add_slot(out,
                      &(struct run_slot){.name = text(&row, out, "name"),
+                                        .column = text(&row, out, "column"),
                                         .type = text(&row, out, "type"),
                                         .ragged = values_bool(c, key_of(&row, "ragged"), false),
                                         .values = whole(&row, "values"),

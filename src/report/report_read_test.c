@@ -42,8 +42,9 @@ static void fill(struct run_report *r)
     run_add_op(r, &(struct run_op){"fused_fc", false, 100, 1.5});
     run_add_op(r, &(struct run_op){"adam", true, 50, 0.5});
     r->slot_rows = 256;
-    run_add_slot(r, &(struct run_slot){HOSTILE, "int64", true, 300, 20, 17, -3, 99, NAN});
-    run_add_slot(r, &(struct run_slot){"dense", "float32", false, 256, 0, NAN, -1.5, 2.5, 0.25});
+    run_add_slot(r, &(struct run_slot){HOSTILE, "", "int64", true, 300, 20, 17, -3, 99, NAN});
+    run_add_slot(
+        r, &(struct run_slot){"dense", HOSTILE, "float32", false, 256, 0, NAN, -1.5, 2.5, 0.25});
     run_add_config(r, "runner.pipe_command", HOSTILE);
     run_add_config(r, HOSTILE, "");
     run_add_event(r, RUN_WARNING, 3.5, HOSTILE);

@@ -93,17 +93,29 @@ void add_epochs_table(struct buf *b, const struct run_report *r)
     close_table(b);
 }
 
+static bool has_columns(const struct run_report *r)
+{
+    for (int i = 0; i < r->nslots; i++)
+        if (r->slots[i].column[0])
+            return true;
+    return false;
+}
+
+/* Slots by the table's columns, where these are known. */
 void add_slots_table(struct buf *b, const struct run_report *r)
 {
     static const char *const heads[] = {
-        "slot",      "type",   ">values", ">a sample", ">zero or missing",
-        ">distinct", ">least", ">most",   ">mean",     NULL};
+        "column",    "slot",   "type",  ">values", ">a sample", ">zero or missing",
+        ">distinct", ">least", ">most", ">mean",   NULL};
+    bool columns = has_columns(r);
     open_table(b, "slots");
-    add_heads(b, heads);
+    add_heads(b, columns ? heads : heads + 1);
     for (int i = 0; i < r->nslots; i++) {
         const struct run_slot *s = &r->slots[i];
         buf_str(b, "<tr>");
-        add_text_cell(b, "name", s->name);
+        if (columns)
+            add_text_cell(b, "name", s->column[0] ? s->column : s->name);
+        add_text_cell(b, columns ? "soft" : "name", s->name);
         buf_str(b, "<td>");
         html_text(b, s->type);
         buf_str(b, s->ragged ? ", any number</td>" : "</td>");

@@ -245,6 +245,7 @@ void run_add_slot(struct run_report *r, const struct run_slot *s)
     r->slots = space_for_one(r->slots, r->nslots, sizeof(*r->slots));
     r->slots[r->nslots] = *s;
     r->slots[r->nslots].name = run_text(r, s->name);
+    r->slots[r->nslots].column = run_text(r, s->column);
     r->slots[r->nslots++].type = run_text(r, s->type);
 }
 

@@ -64,8 +64,9 @@ struct run_op {
     double seconds;
 };
 
-struct run_slot {
-    const char *name, *type; /* "int64", "float32" */
+struct run_slot {              /* a slot, or a column of a dense one */
+    const char *name, *column; /* column: of the table ("time (weekday)"); "": not known */
+    const char *type;          /* "int64", "float32" */
     bool ragged;
     int64_t values, zeros;
     double distinct, least, most, mean; /* NAN: not known for this type */

@@ -107,6 +107,7 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
     j->main = skiff_net_main(j->net);
     j->startup = skiff_net_startup(j->net);
     TRY(make_schema(j, err));
+    task_name_columns(j);
     task_rules(j);
     return SKIFF_OK;
 }
