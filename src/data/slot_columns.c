@@ -1,6 +1,6 @@
 /* Titles of slots (slot_columns.h). The setting columns is read as read_csv.c reads it (csv.h cuts
- * it), the stats file without its values: only the kinds of columns count here. A title that two
- * slots would share is told apart by what the ids are made of. */
+ * it), the stats file without its values: only the kinds of columns count here. Ids of
+ * a column that is also a number get " (values)" behind their title. */
 #include "data/slot_columns.h"
 
 #include <stdio.h>
