@@ -189,6 +189,13 @@ static void wrong_values_have_lines(void **state)
           "/x/test.yaml:2: runner.keep_best must be True or False, found a list of 1");
     wrong("runner:\n  valid_metric: acc\n",
           "/x/test.yaml:2: runner.valid_metric must be auto, auc, log_loss or loss, found \"acc\"");
+    wrong("runner:\n  memory_limit: 12Q\n",
+          "/x/test.yaml:2: runner.memory_limit must be a size, as 4096, 64K, 10M or 2G, found "
+          "\"12Q\"");
+    wrong("runner:\n  start_day: 20190732\n",
+          "/x/test.yaml:2: runner.start_day must be a day as 20190720, found \"20190732\"");
+    wrong("runner:\n  epochs: 0\n",
+          "/x/test.yaml:2: runner.epochs must be between 1 and 1000000, found 0");
     wrong("hyper_parameters:\n  fc_sizes: [1, x]\n",
           "/x/test.yaml:2: hyper_parameters.fc_sizes must be a list of integers, found \"x\"");
     /* the key that gives the value is named */

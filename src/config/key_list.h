@@ -40,9 +40,9 @@ KEY(RUNNER_INFER_BATCH_SIZE, "runner.infer_batch_size", INT, "32", TRAIN | INFER
     BETWEEN(1, 1 << 24), .depends = "`predict`: 512",
     .alias = "test_batch_size eval_batch_size",
     .help = "Samples in a batch of `infer` and `predict`")
-KEY(RUNNER_EPOCHS, "runner.epochs", INT, "1", TRAIN, BETWEEN(0, 1000000),
+KEY(RUNNER_EPOCHS, "runner.epochs", INT, "1", TRAIN, BETWEEN(1, 1000000),
     .alias = "epoch num_epochs n_epochs nepochs max_epochs epoch_num num_train_epochs",
-    .help = "Passes over the training data, at least 1. No effect in online training")
+    .help = "Passes over the training data. No effect in online training")
 KEY(RUNNER_THREAD_NUM, "runner.thread_num", INT, "1", TASK, BETWEEN(1, 1024),
     .alias = "threads num_threads n_threads nthreads cpu_num",
     .help = "Training threads. They share the parameters without locks. With one thread, every "
@@ -333,7 +333,7 @@ GROUP(OPTIMIZER, "optimizer")
 KEY(OPTIMIZER_CLASS, "hyper_parameters.optimizer.class", TEXT, "Adam", TRAIN | LAUNCH,
     .alias = "optimizer optimizer_class optimizer_type",
     .help = "SGD, Momentum, LarsMomentum, Adagrad, Adam, Adamax, Adadelta, RMSProp, Ftrl, "
-            "DecayedAdagrad, Lamb")
+            "DecayedAdagrad, Lamb, Dpsgd")
 KEY(OPTIMIZER_LEARNING_RATE, "hyper_parameters.optimizer.learning_rate", REAL, "0.001", TRAIN,
     AT_LEAST(0),
     .alias = "lr base_lr learning_rate",

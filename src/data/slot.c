@@ -110,19 +110,6 @@ int schema_find(const struct schema *s, const char *name)
     return -1;
 }
 
-bool schema_equal(const struct schema *a, const struct schema *b)
-{
-    if (a->count != b->count)
-        return false;
-    for (int i = 0; i < a->count; i++) {
-        const struct slot *x = &a->slots[i], *y = &b->slots[i];
-        if (strcmp(x->name, y->name) != 0 || x->dtype != y->dtype || x->ragged != y->ragged ||
-            x->width != y->width)
-            return false;
-    }
-    return true;
-}
-
 int schema_label(const struct schema *s)
 {
     static const char *const names[] = {"label", "click", "y"};

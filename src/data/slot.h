@@ -41,8 +41,6 @@ enum skiff_status schema_copy(struct schema *to, const struct schema *from,
                               struct skiff_error *err);
 /* Position of the slot, or -1. */
 int schema_find(const struct schema *s, const char *name);
-/* Whether the same values fit both; columns do not count. */
-bool schema_equal(const struct schema *a, const struct schema *b);
 
 /* The label of a sample, where a format has one: the slot named label, click or y, else the only
  * dense slot of width 1; -1 when there is none. */

@@ -41,6 +41,7 @@ static void report_unknown(void *arg, bool likely, const char *text)
 enum skiff_status task_check(struct task *j, struct skiff_error *err)
 {
     struct once_logged reported = {.args = j->args};
+    config_read_all(j->config); /* also keys that are read later, or by other commands */
     TRY(config_check(j->config, err));
     if (config_unknown(j->config, report_unknown, &reported))
         return error_set(err, SKIFF_INVALID, "%s", reported.first);
@@ -59,7 +60,9 @@ static const char *text_if_set(struct config *c, enum config_key key)
 static enum skiff_status check_mode(struct config *c, struct skiff_error *err)
 {
     static const char *const others[] = {"collective", "gpubox", "heter"};
-    const char *mode = text_if_set(c, KEY_RUNNER_SYNC_MODE);
+    enum config_key key =
+        config_has(c, KEY_RUNNER_SYNC_MODE) ? KEY_RUNNER_SYNC_MODE : KEY_OPTIMIZER_STRATEGY;
+    const char *mode = text_if_set(c, key);
     enum skiff_split_mode known;
     char lower[32] = "";
     for (size_t i = 0; mode && mode[i] && i + 1 < sizeof lower; i++)
@@ -75,10 +78,21 @@ static enum skiff_status check_mode(struct config *c, struct skiff_error *err)
     for (int i = 0; i < 16; i++)
         if (strcmp(skiff_mode_name((enum skiff_split_mode)i), "unknown") != 0)
             near_try(&near, skiff_mode_name((enum skiff_split_mode)i));
-    return error_set(err, SKIFF_INVALID,
-                     "%s: runner.sync_mode is %s; expected %s, or collective%s%s%s", config_name(c),
-                     mode, skiff_mode_names(), near.best ? "; did you mean " : "",
-                     near.best ? near.best : "", near.best ? "?" : "");
+    return error_set(err, SKIFF_INVALID, "%s: %s is %s; expected %s, or collective%s%s%s",
+                     config_name(c), key_name(key), mode, skiff_mode_names(),
+                     near.best ? "; did you mean " : "", near.best ? near.best : "",
+                     near.best ? "?" : "");
+}
+
+enum skiff_status task_check_values(struct config *c, struct skiff_error *err)
+{
+    struct skiff_optimizer_options optimizer = {0};
+    struct reader_config reader = {0};
+    TRY(check_mode(c, err));
+    task_optimizer(c, &optimizer);
+    enum skiff_status status = task_reader(c, &reader, err);
+    reader_config_deinit(&reader);
+    return status < 0 ? status : config_check(c, err);
 }
 
 static enum skiff_status make_schema(struct task *j, struct skiff_error *err)

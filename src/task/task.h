@@ -107,8 +107,14 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
 /* An epoch without a sample: why that may be. */
 enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
                                   const struct dataset *d, struct skiff_error *err);
-/* runner.epochs, at least 1. */
-int task_epochs(struct task *j);
+
+/* What the table of keys cannot know: the mode of jobs, the reader and its settings, the optimizer
+ * and its hyper-parameters. A config is enough: no network is built, no data opened. */
+enum skiff_status task_check_values(struct config *c, struct skiff_error *err);
+/* The parts of it. The reader's settings are the caller's (reader_config_deinit); the type of the
+ * optimizer, whose wrong values config_check reports. */
+enum skiff_status task_reader(struct config *c, struct reader_config *r, struct skiff_error *err);
+const char *task_optimizer(struct config *c, struct skiff_optimizer_options *o);
 
 /* After everything was read: wrong values are an error; unknown keys are reported (on_unknown), and
  * are an error when one looks like a known key misspelt or came from the command line. */

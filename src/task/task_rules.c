@@ -76,16 +76,6 @@ void task_check_hash_size(struct task *j, const struct reader_config *r)
                       (long long)rows, (long long)rows);
 }
 
-int task_epochs(struct task *j)
-{
-    int64_t epochs = config_int(j->config, KEY_RUNNER_EPOCHS);
-    if (epochs == 0)
-        config_refuse(j->config, KEY_RUNNER_EPOCHS,
-                      "is 0: nothing would be trained; set 1 or more (skiff infer evaluates "
-                      "saved epochs)");
-    return (int)epochs;
-}
-
 enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err)
 {
     struct buf file = BUF_INIT;

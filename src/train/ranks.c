@@ -221,6 +221,13 @@ enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always
 
 /* ---- together ---- */
 
+void ranks_snapshot(struct metrics_snapshot *out)
+{
+    const struct collective *c = rings_get(0);
+    if (c)
+        snapshot_add(out, collective_metrics(c));
+}
+
 static enum skiff_status world(struct collective **out, struct skiff_error *err)
 {
     return rings_need(0, "the ranks", out, err);

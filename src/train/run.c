@@ -14,6 +14,7 @@
 #include "train/disk_space.h"
 #include "train/job.h"
 #include "train/online_plan.h"
+#include "train/ranks.h"
 
 /* ---- callbacks of the executor's threads ---- */
 
@@ -72,7 +73,7 @@ static void set_options(struct train_run *run)
     struct config *c = run->task.config;
     int threads = task_threads(&run->task);
     bool debug = config_bool(c, KEY_RUNNER_DATASET_DEBUG) && run->control && run->control->debug;
-    run->epochs = task_epochs(&run->task);
+    run->epochs = (int)config_int(run->task.config, KEY_RUNNER_EPOCHS);
     eval_metrics_init(&run->metrics, &run->task.vars, threads);
     run->options = (struct trainer_options){.threads = threads,
                                             .executor = {.seed = run->home.seed,
@@ -284,6 +285,7 @@ void train_run_snapshot(const struct train_run *run, struct metrics_snapshot *ou
     snapshot_add(out, run->task.metrics);
     if (run->home.program)
         job_snapshot(run->home.program, out);
+    ranks_snapshot(out);
 }
 
 static void log_counts(const struct train_run *run)
@@ -291,7 +293,7 @@ static void log_counts(const struct train_run *run)
     struct metrics_snapshot now = {0};
     struct buf text = BUF_INIT;
     train_run_snapshot(run, &now);
-    snapshot_add_memory(&now);
+    snapshot_add_memory(&now, NULL);
     snapshot_text(&now, &text);
     logger_debug(&run->task.logger, "counted: %s", text.data ? text.data : "nothing");
     snapshot_deinit(&now);
