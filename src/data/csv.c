@@ -165,6 +165,20 @@ char *csv_next_assignment(char **at)
     return line;
 }
 
+bool csv_assignment(char *line, char **name, const char **at, const char **end)
+{
+    char *equals = strchr(line, '='), *stop = equals;
+    if (!equals)
+        return false;
+    *name = line + strspn(line, " \t");
+    while (stop > *name && text_blank(stop[-1]))
+        stop--;
+    *stop = '\0';
+    *at = equals + 1;
+    *end = *at + strlen(*at);
+    return true;
+}
+
 bool csv_is_title(struct csv *c, const char *line, const char *end, const char **title, size_t *n)
 {
     const char *at = line, *cell;

@@ -42,6 +42,8 @@ const char *csv_given(struct csv *c, const char *text, size_t n);
 /* Cuts the next line `slot = cell, cell` off *at, NULL behind the last; cells may hold line ends
  * within quotes. */
 char *csv_next_assignment(char **at);
+/* Cuts such a line in two: the name, and the cells from *at to *end. False: it has no "=". */
+bool csv_assignment(char *line, char **name, const char **at, const char **end);
 /* True for a line with one cell that is not empty, or none: such lines above a header are titles.
  * That cell's place and length to *title. */
 bool csv_is_title(struct csv *c, const char *line, const char *end, const char **title, size_t *n);

@@ -28,6 +28,7 @@
 #include "base/near.h"
 #include "data/list.h"
 #include "data/read_csv.h"
+#include "data/slot_columns.h"
 #include "data/tokens.h"
 
 extern const struct reader_class read_csv;
@@ -182,21 +183,17 @@ static void csv_want(struct reader_csv *r, const char *name, size_t n, int slot)
 }
 
 /* A line of the first form: `C1 = workclass`. */
-static enum skiff_status csv_assignment(struct reader_csv *r, char *line, struct skiff_error *err)
+static enum skiff_status csv_want_columns(struct reader_csv *r, char *line, struct skiff_error *err)
 {
-    char *equals = strchr(line, '=');
     struct csv csv = {.separator = ','};
     enum skiff_status status = SKIFF_OK;
-    if (!equals)
+    const char *at, *stop;
+    char *name;
+    if (!csv_assignment(line, &name, &at, &stop))
         return error_set(err, SKIFF_INVALID, "columns: expected slot = column, found %.60s", line);
-    char *end = equals, *name = line + strspn(line, " \t");
-    while (end > name && text_blank(end[-1]))
-        end--;
-    *end = '\0';
     int slot = schema_find(r->base.schema, name);
     if (slot < 0)
         return csv_no_slot(r, name, err);
-    const char *at = equals + 1, *stop = at + strlen(at);
     while (at && status == SKIFF_OK) {
         const char *cell;
         size_t n;
@@ -228,7 +225,7 @@ static enum skiff_status csv_assignments(struct reader_csv *r, char *columns,
     csv_no_columns(r);
     for (char *line; (line = csv_next_assignment(&columns));)
         if (line[strspn(line, " \t")])
-            TRY(csv_assignment(r, line, err));
+            TRY(csv_want_columns(r, line, err));
     TRY(csv_check_columns(r, err));
     for (int i = 0; i < r->nwanted; i++) {
         struct wanted_column *w = &r->wanted[i];
@@ -469,8 +466,8 @@ static enum skiff_status csv_bad_number(const struct batch *b, const struct targ
                                         const char *p, size_t n, struct skiff_error *err)
 {
     if (t->stats && t->stats->form != TIMESTAMP_NONE)
-        return reader_bad(b->schema, t->slot, "a time", p, n, err);
-    return reader_bad_advice(b->schema, t->slot, "a number", p, n,
+        return reader_bad(b->schema, t->slot, t->at, "a time", p, n, err);
+    return reader_bad_advice(b->schema, t->slot, t->at, "a number", p, n,
                              "if it stands for a missing value, the setting missing "
                              "(runner.input_missing) should list it",
                              err);
@@ -503,12 +500,12 @@ static enum skiff_status csv_put_label(struct reader_csv *r, struct batch *b,
     if (!r->rule.positive.text && n && s->dtype == DTYPE_INT64 && text_id(p, &whole) == p + n)
         return csv_put_id(r, b, t, (int64_t)whole, err);
     enum skiff_status status = label_read(&r->rule, p, n, &value, err);
+    char place[2 * SLOT_TITLE_MAX];
     if (status < 0)
-        return error_prefix(err, status, "slot \"%s\" (%d of %d)", s->name, t->slot + 1,
-                            b->schema->count);
+        return error_prefix(err, status, "%s", slot_place(b->schema, t->slot, t->at, place));
     if (s->dtype == DTYPE_INT64) {
         if (value < -9e18 || value > 9e18 || value != (double)(int64_t)value)
-            return reader_bad(b->schema, t->slot, "a whole number", p, n, err);
+            return reader_bad(b->schema, t->slot, t->at, "a whole number", p, n, err);
         return csv_put_id(r, b, t, (int64_t)value, err);
     }
     batch_dense_f32(b, t->slot)[t->at] = (float)value;
@@ -532,7 +529,7 @@ static enum skiff_status csv_value(struct reader_csv *r, struct batch *b, const 
     if (r->hashed)
         return csv_put_id(r, b, t, hasher_id(&r->hasher, &r->prefix[t->slot], p, n), err);
     if (text_id(p, &whole) != p + n)
-        return reader_bad_advice(b->schema, t->slot, "a whole number", p, n,
+        return reader_bad_advice(b->schema, t->slot, t->at, "a whole number", p, n,
                                  "for text, the setting hash_size (runner.input_hash_size) makes "
                                  "ids of it",
                                  err);
@@ -561,7 +558,7 @@ enum skiff_status csv_put(struct reader_csv *r, struct batch *b, const struct ta
     if (n && t->slot == r->label)
         return csv_put_label(r, b, t, p, n, err);
     if (t->slot == r->weight && csv_is_missing(&r->missing, p, n))
-        return reader_bad(b->schema, t->slot, "a weight", p, n, err);
+        return reader_bad(b->schema, t->slot, t->at, "a weight", p, n, err);
     if (t->slot != r->group && csv_is_missing(&r->missing, p, n))
         return csv_put_missing(r, b, t, err);
     bool list = t->stats && t->stats->list, any = false;

@@ -129,17 +129,19 @@ enum skiff_status reader_create(const struct reader_config *config, const struct
                                 struct reader **out, struct skiff_error *err);
 void reader_destroy(struct reader *r);
 
-/* For readers: reports a value that does not fit its slot. Returns FORMAT. */
-enum skiff_status reader_bad(const struct schema *schema, int slot, const char *expected,
-                             const char *found, size_t n, struct skiff_error *err);
+/* For readers: reports a value that does not fit its slot. at: of a dense slot which value it is;
+ * -1: not known. Returns FORMAT. */
+enum skiff_status reader_bad(const struct schema *schema, int slot, int64_t at,
+                             const char *expected, const char *found, size_t n,
+                             struct skiff_error *err);
 /* The row has no label. Returns NOT_FOUND. */
 enum skiff_status reader_no_label(const struct schema *schema, int slot, const char *name,
                                   struct skiff_error *err);
 enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct skiff_error *err);
 /* The same with a hint appended. */
-enum skiff_status reader_bad_advice(const struct schema *schema, int slot, const char *expected,
-                                    const char *found, size_t n, const char *advice,
-                                    struct skiff_error *err);
+enum skiff_status reader_bad_advice(const struct schema *schema, int slot, int64_t at,
+                                    const char *expected, const char *found, size_t n,
+                                    const char *advice, struct skiff_error *err);
 /* "label, C1, C2, ...": the names of all slots, as many as fit. Returns out. */
 const char *reader_slot_names(const struct schema *schema, char out[static 300]);
 /* A row's only value of a dense or ragged column, either type. False: no memory. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/slot_columns.h"
 
 const char *bad_kind_text(enum bad_kind kind)
 {
@@ -187,7 +188,7 @@ enum skiff_status rules_word(const struct data_rules *r, const struct batch *b,
                              struct skiff_error *err)
 {
     const struct column *c = &b->columns[breach->slot];
-    char expected[400], value[64];
+    char expected[400], value[64], place[2 * SLOT_TITLE_MAX];
     expected_text(&r->slots[breach->slot], breach->kind, c->dtype, expected, sizeof expected);
     if (c->dtype == DTYPE_INT64)
         snprintf(value, sizeof value, "%" PRId64, c->i64[breach->at]);
@@ -195,7 +196,8 @@ enum skiff_status rules_word(const struct data_rules *r, const struct batch *b,
         snprintf(value, sizeof value, "nan");
     else
         snprintf(value, sizeof value, "%.9g", (double)c->f32[breach->at]);
-    return error_set(err, SKIFF_RANGE, "slot \"%s\" (%d of %d): expected %s, found %s",
-                     b->schema->slots[breach->slot].name, breach->slot + 1, b->schema->count,
-                     expected, found ? found : value);
+    int64_t at = c->ragged ? -1 : (int64_t)(breach->at % c->width);
+    return error_set(err, SKIFF_RANGE, "%s: expected %s, found %s",
+                     slot_place(b->schema, breach->slot, at, place), expected,
+                     found ? found : value);
 }

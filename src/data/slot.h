@@ -16,6 +16,10 @@ struct slot {
     bool keep_zeros;    /* ragged: InMemoryDataset does not drop its zeros */
     struct shape shape; /* of a batch; dims[0] is -1; [-1, 1] for ragged slots */
     int64_t width;      /* values of one row: product of dims[1..]; 1 for ragged slots */
+    /* Columns of the table that the values come from, in order, as their titles
+     * (slot_columns.h): of a dense slot one for each value. NULL: not known. */
+    char **columns;
+    int ncolumns;
 };
 
 struct schema {
@@ -31,6 +35,8 @@ void schema_deinit(struct schema *s);
  * a name that is there already or empty. */
 enum skiff_status schema_add(struct schema *s, const char *name, enum dtype dtype, int lod_level,
                              const struct shape *shape, struct skiff_error *err);
+/* One more column that its values come from; the text is copied. */
+void slot_add_column(struct slot *s, const char *text);
 enum skiff_status schema_copy(struct schema *to, const struct schema *from,
                               struct skiff_error *err);
 /* Position of the slot, or -1. */

@@ -23,6 +23,8 @@ void add_calibration(struct buf *b, const struct runs *runs);
 void add_speed(struct buf *b, const struct runs *runs);
 
 /* report_tables.c */
+void add_data_table(struct buf *b, const struct run_report *r);
+void add_tests_table(struct buf *b, const struct run_report *r);
 void add_epochs_table(struct buf *b, const struct run_report *r);
 void add_slots_table(struct buf *b, const struct run_report *r);
 void add_config_table(struct buf *b, const struct run_report *r);

@@ -5,6 +5,7 @@
 #include "report/quality.h"
 
 #include <math.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -46,6 +47,15 @@ void run_add_quality(struct run_report *r, const struct run_quality *q)
     r->quality = space_for_one(r->quality, r->nquality, sizeof *r->quality);
     r->quality[r->nquality] = *q;
     r->quality[r->nquality++].data = run_text(r, q->data);
+}
+
+void run_drop_quality(struct run_report *r, const char *data)
+{
+    int kept = 0;
+    for (int i = 0; i < r->nquality; i++)
+        if (strcmp(r->quality[i].data, data) != 0)
+            r->quality[kept++] = r->quality[i];
+    r->nquality = kept;
 }
 
 void run_add_importance(struct run_report *r, const struct run_importance *i)

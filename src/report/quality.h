@@ -58,6 +58,8 @@ struct buf;
 
 /* Copies texts; what is too many is left out. */
 void run_add_quality(struct run_report *r, const struct run_quality *q);
+/* Removes the rows of these data: before others are added. */
+void run_drop_quality(struct run_report *r, const char *data);
 void run_add_importance(struct run_report *r, const struct run_importance *i);
 /* Sections of the page, with their headings; nothing where the report has no such numbers. */
 void add_quality_section(struct buf *b, const struct run_report *r);

@@ -95,6 +95,30 @@ static void read_run(struct values *c, struct run_report *out)
     out->threads = whole(&row, "threads");
     out->workers = whole(&row, "workers");
     out->worker = whole(&row, "worker");
+    out->servers = whole(&row, "servers");
+    out->valid_metric = text(&row, out, "valid_metric");
+}
+
+static void read_data(struct values *c, struct run_report *out)
+{
+    for (int i = 0; i < RUN_PARTS; i++) {
+        char list[32];
+        struct record_row row = {.c = c, .list = list, .i = -1};
+        snprintf(list, sizeof list, "data.%s", run_part_word((enum run_part)i));
+        out->data[i] = (struct run_data){.files = whole(&row, "files"),
+                                         .rows = amount(&row, "rows"),
+                                         .positives = real(&row, "positives")};
+    }
+}
+
+static void read_tests(struct values *c, struct run_report *out)
+{
+    struct record_row row = {.c = c, .list = "infer", .i = -1};
+    while (next_row(&row, "epoch"))
+        run_add_test(out, &(struct run_test){.epoch = epoch_of(&row),
+                                             .best = values_bool(c, key_of(&row, "best"), false),
+                                             .samples = amount(&row, "samples"),
+                                             .n = numbers(&row)});
 }
 
 static void read_epochs(struct values *c, struct run_report *out)
@@ -126,7 +150,8 @@ static void read_points(struct values *c, const char *list, struct run_report *o
                                      .seconds = amount(&row, "seconds"),
                                      .n = numbers(&row),
                                      .clicks = real(&row, "clicks"),
-                                     .predicted = real(&row, "predicted")});
+                                     .predicted = real(&row, "predicted"),
+                                     .best = values_bool(c, key_of(&row, "best"), false)});
 }
 
 static void read_bins(struct values *c, const char *list, struct run_bins *out)
@@ -191,6 +216,7 @@ static void read_slots(struct values *c, struct run_report *out)
     while (next_row(&row, "name"))
         run_add_slot(out,
                      &(struct run_slot){.name = text(&row, out, "name"),
+                                        .column = text(&row, out, "column"),
                                         .type = text(&row, out, "type"),
                                         .ragged = values_bool(c, key_of(&row, "ragged"), false),
                                         .values = whole(&row, "values"),
@@ -250,6 +276,7 @@ static enum skiff_status read_all(struct values *c, struct run_report *out, stru
             "%s is a report of version %lld; this skiff reads up to %d: use a newer skiff",
             values_name(c), (long long)version, REPORT_VERSION);
     read_run(c, out);
+    read_data(c, out);
     read_epochs(c, out);
     read_points(c, "points", out, run_add_point);
     read_points(c, "valid", out, run_add_valid);
@@ -257,6 +284,8 @@ static enum skiff_status read_all(struct values *c, struct run_report *out, stru
     read_bins(c, "valid_calibration", &out->valid_calibration);
     read_quality(c, out);
     read_importance(c, out);
+    read_tests(c, out);
+    read_bins(c, "infer_calibration", &out->test_calibration);
     read_ops(c, out);
     read_slots(c, out);
     read_config(c, out);

@@ -73,6 +73,24 @@ static void many_epochs_are_thinned(void **state)
     run_report_deinit(&r);
 }
 
+/* Of too many validations every second one goes, but the best stays where it was. */
+static void the_best_validation_is_kept(void **state)
+{
+    for (int best = 300; best < 304; best++) {
+        struct run_report r;
+        run_report_init(&r);
+        for (int i = 0; i < 3000; i++) {
+            struct run_point p = point(i, i + 1, 1);
+            p.best = i == best;
+            run_add_valid(&r, &p);
+        }
+        assert_int_equal(run_best_valid(&r)->epoch, best);
+        assert_int_equal(run_best_valid(&r)->at_samples, best + 1);
+        assert_int_equal(r.valid.at[r.valid.n - 1].epoch, 2999);
+        run_report_deinit(&r);
+    }
+}
+
 static void a_short_last_window_is_no_point(void **state)
 {
     struct run_report r;
@@ -223,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_are_merged),
         cmocka_unit_test(many_epochs_are_thinned),
+        cmocka_unit_test(the_best_validation_is_kept),
         cmocka_unit_test(a_short_last_window_is_no_point),
         cmocka_unit_test(windows_are_merged),
         cmocka_unit_test(points_are_scaled),

@@ -123,6 +123,7 @@ static enum skiff_status build(struct task *j, enum task_use use, struct skiff_e
     j->main = skiff_net_main(j->net);
     j->startup = skiff_net_startup(j->net);
     TRY(make_schema(j, err));
+    task_name_columns(j);
     task_rules(j);
     return SKIFF_OK;
 }

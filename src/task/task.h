@@ -147,6 +147,8 @@ void task_check_hash_size(struct task *j, const struct reader_config *r);
 enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err);
 void task_warn_odd(void *task, const char *file, int64_t line, const char *name);
 void task_warn_left_out(const struct task *j, const struct file_list *files);
+/* task_data.c: which columns of a table the slots come from (data/slot_columns.h). */
+void task_name_columns(struct task *j);
 /* With --verbose: keys, files, slots and what is refused in them. */
 void task_warn_all(const struct task *j, const struct file_list *files);
 

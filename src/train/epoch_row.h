@@ -2,6 +2,7 @@
 #ifndef TRAIN_EPOCH_ROW_H
 #define TRAIN_EPOCH_ROW_H
 
+#include "report/run_report.h"
 #include "task/task_metrics.h"
 
 struct epoch_row {
@@ -22,6 +23,7 @@ struct epoch_row {
 
 struct trainer_result;
 
+struct run_numbers epoch_row_numbers(const struct epoch_row *row);
 void epoch_row_fill(struct epoch_row *row, const struct eval_metrics *t,
                     const struct eval_metrics_sum *s);
 /* Shares of the time of this process's threads. */

@@ -227,7 +227,8 @@ static enum skiff_status add_row(struct evaluation *t, int epoch, const struct m
     epoch_row_fill(row, &t->metrics, &sum);
     epoch_row_times(row, r);
     TRY(add_quality(t, row, err));
-    recorder_end_epoch(t->recorder, row, &sum, true);
+    recorder_end_epoch(t->recorder, row, &sum, true, false);
+    test_report_add(&t->report, row, &t->metrics, &sum);
     TRY(observers_span_end(&t->observers, &counts, &stop, err));
     t->stopped = stop;
     return SKIFF_OK;
@@ -301,8 +302,13 @@ static enum skiff_status evaluate(struct evaluation *t, struct skiff_error *err)
         return error_set(err, SKIFF_NOT_FOUND, "no epoch from %d up to %d in %s is complete%s",
                          t->first, t->end, t->load_path,
                          t->runs.run[0] ? " and of the newest run" : "");
-    if (ranks_first(&t->ranks))
-        observers_results(&t->observers, t->rows, t->nrows);
+    if (!ranks_first(&t->ranks))
+        return SKIFF_OK;
+    observers_results(&t->observers, t->rows, t->nrows);
+    if (ranks_alone(&t->ranks))
+        t->report.data.files = dataset_files(t->data)->count;
+    if (!t->stopped)
+        test_report_write(&t->report, t->load_path, t->runs.run, &t->task.logger);
     return SKIFF_OK;
 }
 
@@ -336,6 +342,7 @@ void evaluation_close(struct evaluation *t)
     calibration_destroy(t->calibration);
     buf_deinit(&t->folder);
     free(t->rows);
+    test_report_deinit(&t->report);
     sample_dump_deinit(&t->dump);
     run_list_deinit(&t->runs);
     task_close(&t->task);

@@ -18,6 +18,7 @@
 #include "train/ranks.h"
 #include "train/recorder.h"
 #include "train/sample_dump.h"
+#include "train/test_report.h"
 #include "train/valid.h"
 
 #define EVALUATION_TICK 1.0 /* seconds between two ticks, unless the owner sets others */
@@ -37,6 +38,7 @@ struct evaluation {
     struct buf folder;               /* of the epoch */
     struct calibration *calibration; /* of the epoch, or NULL */
     struct run_recorder *recorder;
+    struct test_report report; /* of the run that saved the epochs */
     struct trainer_options options;
     const char *load_path;
     struct run_list runs;

@@ -22,6 +22,7 @@ struct home {
     const struct home_slots *slots;
     void *self;
     int index, size;   /* of this process among those that train */
+    int servers;       /* of the job; 0: none */
     bool first;        /* of the processes that train: the folder of the models is its own */
     bool serves;       /* it does not train: serve, then close */
     bool remote;       /* values are on servers */

@@ -66,6 +66,7 @@ static void fill_home(struct train_run *run)
     home->serves = skiff_fleet_is_server(f);
     home->index = home->serves ? skiff_fleet_server_index(f) : skiff_fleet_worker_index(f);
     home->size = skiff_fleet_worker_num(f);
+    home->servers = skiff_fleet_server_num(f);
     home->first = skiff_fleet_is_first_worker(f);
     home->remote = home->shows = home->records = true;
     home->tables = skiff_fleet_tables(f) > 0;

@@ -40,6 +40,7 @@ static enum skiff_status servers_open(struct train_run *run, struct skiff_error 
     home->index = home->serves ? skiff_fleet_server_index(s->job.fleet)
                                : skiff_fleet_worker_index(s->job.fleet);
     home->size = skiff_fleet_worker_num(s->job.fleet);
+    home->servers = skiff_fleet_server_num(s->job.fleet);
     home->first = skiff_fleet_is_first_worker(s->job.fleet);
     home->remote = home->shows = true;
     home->tables = skiff_fleet_tables(s->job.fleet) > 0;

@@ -163,16 +163,22 @@ static const char *where_text(const struct valid_point *p, char out[static 64])
     return out;
 }
 
-static void print_stop(const struct valid *v)
+void valid_stop_text(const struct valid *v, struct buf *out)
 {
     char least[64] = "";
     if (v->delta > 0)
         snprintf(least, sizeof(least), " of at least %g", v->delta);
-    control_print(v->control,
-                  "early stop: %d validation%s in a row without an improvement%s over %s %.4f "
-                  "(runner.early_stop)",
-                  v->idle, v->idle == 1 ? "" : "s", least, valid_metric_name(v->metric),
-                  v->reference);
+    buf_printf(out,
+               "%d validation%s in a row without an improvement%s over %s %.4f (runner.early_stop)",
+               v->idle, v->idle == 1 ? "" : "s", least, valid_metric_name(v->metric), v->reference);
+}
+
+static void print_stop(const struct valid *v)
+{
+    struct buf text = BUF_INIT;
+    valid_stop_text(v, &text);
+    control_print(v->control, "early stop: %s", text.data);
+    buf_deinit(&text);
 }
 
 void valid_warn(const struct valid *v)
