@@ -140,6 +140,9 @@ const struct command command_infer = {
         "epoch, "
         "or `best`: the best epoch of validation during training, which has a star in the "
         "table.\n\n"
+        "The results are added to the report of the run that saved the epochs (report.html and "
+        "report.json in the same folder), unless the run is still training or the folder is "
+        "read-only.\n\n"
         "Rows without labels cannot be evaluated; skiff predict writes predictions for them.",
     .examples = "skiff infer -m config.yaml\n"
                 "skiff infer -m config.yaml -o runner.infer_epoch=best",
