@@ -160,6 +160,9 @@ const struct command command_infer = {
         "Probabilities are calibrated first if the model was (skiff calibrate, runner.calibrate), "
         "and the line of the epoch says so; -o runner.calibrate=none evaluates them as the model "
         "gives them.\n\n"
+        "The results are added to the report of the run that saved the epochs (report.html and "
+        "report.json in the same folder), unless the run is still training or the folder is "
+        "read-only.\n\n"
         "Rows without labels cannot be evaluated; skiff predict writes predictions for them.",
     .examples = "skiff infer -m config.yaml\n"
                 "skiff infer -m config.yaml -o runner.infer_epoch=best",

@@ -15,6 +15,7 @@
 #include "report/text.h"
 
 #define UNITS 1000.0
+#define LEAST 1e-9 /* of a logarithmic axis */
 
 struct plot_series *plot_new_series(struct plot *p, const char *name, int colour,
                                     enum plot_style style)
@@ -167,7 +168,7 @@ static bool has_dashes(const struct plot *p)
     return false;
 }
 
-/* Where a logarithmic axis begins. */
+/* Where a logarithmic axis begins; smaller predictions lie below the frame. */
 static double least_above_zero(const struct plot *p)
 {
     double least = INFINITY;
@@ -177,7 +178,7 @@ static double least_above_zero(const struct plot *p)
             least = at->x > 0 ? fmin(least, at->x) : least;
             least = at->y > 0 ? fmin(least, at->y) : least;
         }
-    return isfinite(least) ? least / 1.3 : 0.001;
+    return isfinite(least) ? fmax(least / 1.3, LEAST) : 0.001;
 }
 
 static void choose_axes(const struct plot *p, struct axis *x, struct axis *y)

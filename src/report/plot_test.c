@@ -188,6 +188,8 @@ static void rare_clicks_have_logarithms(void **state)
     html_has(&p, "class=\"dot c0\" d=\"M79.1 3000.0h0M694.3 96.7h0\"");
     html_has(&p, "class=\"whisker c0\" d=\"M79.1 3000.0V305.7\"");
     html_has(&p, "not shown: 1 point at 0</p>");
+    plot_add(s, (struct plot_point){.x = 1e-300, .y = 1e-310, .y2 = NAN, .y3 = NAN});
+    html_has(&p, "data-log=\"1\" data-x=\"1e-09 0.02756\"");
     plot_deinit(&p);
 }
 

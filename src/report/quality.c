@@ -5,8 +5,8 @@
 #include "report/quality.h"
 
 #include <math.h>
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "report/html_parts.h"

@@ -256,7 +256,7 @@ check "the model is there" test -s "$work/full/1/rec_static.pdparams"
 run 0 launch --server_num 1 --worker_num 2 --log_dir "$work/joblog" -m "$config" -o runner.model_save_path="$work/job" \
     runner.split_file_list=True runner.thread_num=1 runner.sync_mode=sync
 page "$work/job/report.html"
-json "$work/job/report.json" 'j["run"]["workers"] == 2 and [e["samples"] for e in j["epochs"]] == [6000, 6000] and j["run"]["samples"] == 12000'
+json "$work/job/report.json" 'j["run"]["servers"] == 1 and j["run"]["workers"] == 2 and [e["samples"] for e in j["epochs"]] == [6000, 6000] and j["run"]["samples"] == 12000'
 json "$work/job/report.json" 'abs(j["points"][-1]["at_samples"] - 12000) < 1e-3 and sum(b["count"] for b in j["calibration"]) == 6000'
 json "$work/job/report.json" '[e["kind"] for e in j["events"]] == ["start", "saved", "saved", "end"]'
 
