@@ -47,7 +47,7 @@ class Table:
         used = set(re.findall(r"[\w.-]+", " ".join(re.findall(r'- "(?:C\d+|dense_input) = (.*)"', config))))
         self.columns = [c for c in parts[0].columns if c in used]
         self.text = [part[self.columns] for part in parts]
-        self.numbers = [c for c in self.columns if all(pandas.to_numeric(part[c].replace("", "nan"), errors="coerce").notna().mean() >= (part[c] != "").mean() for part in self.text)]
+        self.numbers = [c for c in self.columns if all(pandas.to_numeric(part[c], errors="coerce").notna().mean() >= (part[c] != "").mean() for part in self.text)]
 
     def frames(self):
         """Numbers as numbers, other columns as codes of the training values (-1: not among them)."""
@@ -56,7 +56,7 @@ class Table:
         for c in self.columns:
             if c in self.numbers:
                 for part in out:
-                    part[c] = pandas.to_numeric(part[c].replace("", "nan"))
+                    part[c] = pandas.to_numeric(part[c], errors="coerce")
             else:
                 values = pandas.Index(out[0][c].unique())
                 for part in out:
