@@ -115,6 +115,9 @@ int task_epochs(struct task *j);
 enum skiff_status task_check(struct task *j, struct skiff_error *err);
 
 /* Gives every random op of the startup program its own seed from runner.seed; returns that. */
+/* The saved model that training begins with: runner.model_init_path, else warmup_model_path; NULL:
+ * initial values. */
+const char *task_start_path(struct task *j);
 uint64_t task_seed(struct task *j);
 /* Fills the parameters: runner.seed, so that the same seed gives the same start. */
 enum skiff_status task_startup(struct task *j, struct skiff_error *err);

@@ -76,7 +76,7 @@ static enum skiff_status load_values(struct train_run *run, struct skiff_error *
 {
     struct process *p = self_of(run);
     struct model_info last = {.epoch = -1};
-    const char *init = config_path(run->task.config, KEY_RUNNER_MODEL_INIT_PATH);
+    const char *init = task_start_path(&run->task);
     save_new_run(&p->note);
     if (run->args->resume)
         TRY(checkpoint_resume(&run->task, run->save_path, &last, err));

@@ -87,13 +87,10 @@ static enum skiff_status read_identity(struct train_run *run, const char *dir, s
 static enum skiff_status find_start(struct train_run *run, struct skiff_error *err)
 {
     struct servers *s = servers_of(run);
-    struct config *c = run->task.config;
     struct checkpoint_state last = {.epoch = -1};
     bool resume = run->args->resume;
     run->home.resumes = resume;
-    s->start_path = config_path(c, KEY_RUNNER_MODEL_INIT_PATH);
-    if (!s->start_path)
-        s->start_path = config_path(c, KEY_RUNNER_WARMUP_MODEL_PATH);
+    s->start_path = task_start_path(&run->task);
     if (resume)
         TRY(checkpoint_find(&run->task.logger, run->save_path, &last, err));
     s->has = (struct ps_begin){
