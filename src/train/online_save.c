@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/day.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "train/checkpoint.h"
@@ -358,7 +359,7 @@ enum skiff_status online_save_pass(struct online *o, struct skiff_error *err)
 
 enum skiff_status online_end_day(struct online *o, struct skiff_error *err)
 {
-    int next = online_next_day(o->day);
+    int next = day_next(o->day);
     bool first = skiff_fleet_is_first_worker(o->job.fleet);
     if (has_features(o)) {
         TRY(begin_saves(o, err));

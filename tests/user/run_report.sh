@@ -9,7 +9,7 @@ import json, sys
 def no_constant(name): raise ValueError(name + " is no JSON")
 j = json.load(open(sys.argv[1], encoding="utf-8"), parse_constant=no_constant)
 log = open(sys.argv[3], errors="replace").read().split("\n")
-head = [i for i, line in enumerate(log) if line.startswith("epoch  ")]
+head = [i for i, line in enumerate(log) if line.startswith("epoch  ") and "samples" in line]
 t = []
 for line in log[head[-1] + 1:] if head else []:
     if not line.strip() or not line.split()[0].isdigit():
@@ -169,9 +169,9 @@ says "(for $work/log/page.html): there is a file of that name"
 # names that would be markup
 cp "$config" "$work/rank/dnn/hostile.yaml"
 name='</td><script>alert(1)</script><img src=x onerror="y">&'
-run 0 train -m "$work/rank/dnn/hostile.yaml" -o runner.epochs=1 "runner.model_save_path=$work/a'<b>&c" "runner.data_sleep_second=$name"
+run 0 train -m "$work/rank/dnn/hostile.yaml" -o runner.epochs=1 "runner.model_save_path=$work/a'<b>&c" "runner.data_donefile=$name"
 page "$work/a'<b>&c/report.html"
-json "$work/a'<b>&c/report.json" "[c['value'] for c in j['config'] if c['key'] == 'runner.data_sleep_second'] == ['$name']"
+json "$work/a'<b>&c/report.json" "[c['value'] for c in j['config'] if c['key'] == 'runner.data_donefile'] == ['$name']"
 run 0 report "$work/a'<b>&c" "$out" --output "$work/hostile.html"
 page "$work/hostile.html"
 
