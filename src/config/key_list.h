@@ -265,7 +265,7 @@ KEY(RUNNER_SPLIT_FILE_LIST, "runner.split_file_list", BOOL, "False", TRAIN | INF
             "reads all files that it finds")
 KEY(RUNNER_WARMUP_MODEL_PATH, "runner.warmup_model_path", PATH, NULL, TRAIN,
     .depends = "initial values",
-    .help = "Saved model that servers start from, in any form of "
+    .help = "Saved model to start from, in any form of "
             "[distributed.md](../guide/distributed.md). `model_init_path` takes precedence")
 KEY(RUNNER_TRANSPORT, "runner.transport", TEXT, "tcp", TRAIN | LAUNCH | DOCTOR,
     .environment = "SKIFF_TRANSPORT",

@@ -271,6 +271,12 @@ static void seed_ops(struct skiff_program *startup, uint64_t seed)
     }
 }
 
+const char *task_start_path(struct task *j)
+{
+    const char *init = config_path(j->config, KEY_RUNNER_MODEL_INIT_PATH);
+    return init ? init : config_path(j->config, KEY_RUNNER_WARMUP_MODEL_PATH);
+}
+
 uint64_t task_seed(struct task *j)
 {
     uint64_t seed = (uint64_t)config_int(j->config, KEY_RUNNER_SEED);

@@ -125,6 +125,9 @@ const char *task_optimizer(struct config *c, struct skiff_optimizer_options *o);
 enum skiff_status task_check(struct task *j, struct skiff_error *err);
 
 /* Gives every random op of the startup program its own seed from runner.seed; returns that. */
+/* The saved model that training begins with: runner.model_init_path, else warmup_model_path; NULL:
+ * initial values. */
+const char *task_start_path(struct task *j);
 uint64_t task_seed(struct task *j);
 /* Fills the parameters: runner.seed, so that the same seed gives the same start. */
 enum skiff_status task_startup(struct task *j, struct skiff_error *err);

@@ -197,6 +197,7 @@ static void report_counts(struct launcher_watch *w, const struct eval_metrics_su
 {
     struct train_run *run = w->run;
     struct report r = {.epoch = run->span.day ? run->span.pass : run->span.number,
+                       .day = run->span.day,
                        .share = share,
                        .samples = sum->samples,
                        .seconds = seconds,
