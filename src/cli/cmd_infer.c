@@ -1,8 +1,9 @@
 /* skiff infer: evaluates saved epochs on test data (train/evaluation.h).
  *
  * It prints a line for each epoch, and tables at the end: speed and loss; and the metrics that need
- * every prediction. Both have one row for each epoch, and a star at the best of validation. Lines go
- * to standard output as their epochs end; warnings and the reason of a failure to standard error. */
+ * every prediction. Both have one row for each epoch, and a star at the best of validation. Lines
+ * go to standard output as their epochs end; warnings and the reason of a failure to standard
+ * error. */
 #include <math.h>
 #include <stdio.h>
 
