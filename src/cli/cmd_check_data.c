@@ -206,7 +206,7 @@ static const struct option rows[] = {
 const struct command command_check_data = {
     .name = "check-data",
     .summary = "check data as training would read it: bad lines, contents of the slots",
-    .usage = "-m config.yaml [-o key=value ...] [--warnings_ok] [FILE...]",
+    .usage = "config.yaml [-o key=value ...] [--warnings_ok] [FILE...]",
     .text = "Reads the files of runner.train_data_dir (or the FILEs) as training would. It prints "
             "every bad line with file, line, slot and value (the first " REPORTED_TEXT
             "; the rest is counted), and statistics of each slot. "
@@ -215,9 +215,11 @@ const struct command command_check_data = {
             "It also counts what training would only warn about: names that are not slots of the "
             "model, empty files. "
             "Exit status 1 if it found either.",
-    .examples = "skiff check-data -m config.yaml\n"
-                "skiff check-data -m config.yaml new/part-0001.gz",
+    .examples = "skiff check-data config.yaml\n"
+                "skiff check-data config.yaml new/part-0001.gz",
     .group = COMMAND_DATA,
-    .options = &(const struct options){.rows = rows, .words = "FILE..."},
+    .options =
+        &(const struct options){
+            .rows = rows, .words = "FILE...", .is_first = task_is_config, TASK_WORDS},
     .args_size = sizeof(struct check_args),
     .run = run};

@@ -1,5 +1,8 @@
 /* skiff infer: evaluates saved epochs on test data (train/evaluation.h), and prints a line for each
- * and a table at the end. */
+ * and a table at the end.
+ *
+ * What is printed are observers of the evaluation: the progress line, and what is known of an
+ * epoch when it is evaluated. */
 #include <math.h>
 #include <stdio.h>
 
@@ -129,8 +132,9 @@ static const struct option rows[] = {
 
 const struct command command_infer = {
     .name = "infer",
+    .also = "eval evaluate test",
     .summary = "evaluate saved epochs on test data: AUC, log loss, calibration",
-    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--json FILE] [--name NAME] [--run ID]",
+    .usage = "config.yaml [-o key=value ...] [-q|-v] [--json FILE] [--name NAME] [--run ID]",
     .text =
         "Evaluates saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. It "
         "reads them from runner.infer_load_path: the epochs from runner.infer_start_epoch up to, "
@@ -140,10 +144,11 @@ const struct command command_infer = {
         "epoch, "
         "or `best`: the best epoch of validation during training, which has a star in the "
         "table.\n\n"
-        "Rows without labels cannot be evaluated; skiff predict writes predictions for them.",
-    .examples = "skiff infer -m config.yaml\n"
-                "skiff infer -m config.yaml -o runner.infer_epoch=best",
+        "Rows without labels cannot be evaluated; skiff predict writes predictions for them.\n\n"
+        "skiff eval, skiff evaluate and skiff test are other names of this command.",
+    .examples = "skiff infer config.yaml\n"
+                "skiff infer config.yaml -o runner.infer_epoch=best",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, TASK_WORDS},
     .args_size = sizeof(struct task_args),
     .run = run};

@@ -284,8 +284,8 @@ static const struct option rows[] = {
 const struct command command_predict = {
     .name = "predict",
     .summary = "write a probability for every row, with or without labels",
-    .usage = "-m config.yaml [-o key=value ...] [--input FILE|-] [--output FILE]\n"
-             "-m config.yaml --epoch N | --model PATH ...",
+    .usage = "config.yaml [-o key=value ...] [--input FILE|-] [--output FILE]\n"
+             "config.yaml --epoch N | --model PATH ...",
     .text =
         "Writes one line for every input row, in the order of the input: the probability of a "
         "click, then a tab and the row's id, if it has one. The id is ins_id of multislot lines "
@@ -302,9 +302,9 @@ const struct command command_predict = {
         "compute; the order and the numbers do not depend on it. When standard input or a pipe "
         "pauses, "
         "the rows read so far are answered.",
-    .examples = "skiff predict -m config.yaml --input new.csv --output predictions.txt\n"
-                "tail -f rows | skiff predict -m config.yaml --input - -q",
+    .examples = "skiff predict config.yaml --input new.csv --output predictions.txt\n"
+                "tail -f rows | skiff predict config.yaml --input - -q",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, TASK_WORDS},
     .args_size = sizeof(struct predict_args),
     .run = run};

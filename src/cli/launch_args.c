@@ -11,12 +11,14 @@
 
 #include "base/mem.h"
 #include "cli/launch_args.h"
+#include "cli/task_flags.h"
 #include "store/file.h"
 
 #define AT(field) offsetof(struct launch_args, field)
 #define NO_HETER "heterogeneous workers are not supported; remove this flag"
 static const struct option rows[] = {
-    {"config_yaml", OPTION_PASS, AT(config), .letter = 'm', .value = "FILE ...",
+    {"config", OPTION_PASS, AT(config), .letter = 'm', .also_letter = 'c', .also = "config_yaml",
+     .value = "FILE ...",
      .help = "run skiff train in every process with this config and the arguments that follow",
      .group = "program"},
     {"resume", OPTION_BOOL, AT(resume),
@@ -128,6 +130,8 @@ const struct options launch_options_table = {
     .rows = rows,
     .words = "COMMAND",
     .rest = true,
+    .is_first = task_is_config,
+    .meant = task_flag_meant,
     .advice = "write flags of the script after the script, and flags of another command after --"};
 
 void launch_args_resume(struct launch_args *a)
@@ -346,9 +350,9 @@ static int check_command(struct launch_args *a, const struct command_call *call)
     a->ncommand = call->nwords;
     if (!a->ncommand)
         return command_usage(call->name,
-                             "nothing to start: give -m config.yaml, script.py or -- command");
+                             "nothing to start: give config.yaml, script.py or -- command");
     size_t n = strlen(a->command[0]);
-    if (a->config)
+    if (a->config || (!call->dashes && task_is_config(a->command[0])))
         a->kind = LAUNCH_CONFIG;
     else if (!call->dashes && n > 3 && !strcmp(a->command[0] + n - 3, ".py"))
         a->kind = LAUNCH_SCRIPT;

@@ -378,7 +378,7 @@ void prepare_show_job(const struct prepare_plan *p, const struct split_report *r
     printf("%s/test%s%s%s\n", out, p->learns ? ", " : "", p->learns ? out : "",
            p->learns ? "/columns.stats" : "");
     const char *quote = strpbrk(out, " \t&;()$`\"*?<>|#!~\\") ? "'" : ""; /* for a shell */
-    printf("next:\n  skiff train -m %s%s/config.yaml%s\n  skiff infer -m %s%s/config.yaml%s\n"
-           "  skiff predict -m %s%s/config.yaml%s --input NEW --output predictions.txt\n",
+    printf("next:\n  skiff train %s%s/config.yaml%s\n  skiff infer %s%s/config.yaml%s\n"
+           "  skiff predict %s%s/config.yaml%s --input NEW --output predictions.txt\n",
            quote, out, quote, quote, out, quote, quote, out, quote);
 }

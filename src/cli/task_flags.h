@@ -5,13 +5,16 @@
 
 #include "task/task.h"
 
-/* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
+/* -m and -o: rows of the table of a struct whose first member is a struct task_args. With
+ * TASK_WORDS in its struct options, the config may also be the first word. */
 /* clang-format off */
 #define TASK_OPTIONS                                                                                      \
-    {"config_yaml", OPTION_TEXT, offsetof(struct task_args, config), .letter = 'm',                       \
-     .value = "FILE", .help = "read the config from FILE", .group = "config"},                            \
+    {"config", OPTION_TEXT, offsetof(struct task_args, config), .letter = 'm', .also_letter = 'c',        \
+     .also = "config_yaml", .value = "FILE", .help = "read the config from FILE", .group = "config"},     \
     {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                           \
      .value = "key=value ...", .help = "set keys of the config; any number may follow"}
+
+#define TASK_WORDS .first = "config", .meant = task_flag_meant
 
 #define TASK_NAME                                                                                         \
     {"name", OPTION_TEXT, offsetof(struct task_args, name), .value = "NAME",                              \
@@ -42,6 +45,10 @@
      .help = "allow a job of several machines without a secret"}
 /* clang-format on */
 
+/* A word that is the name of a config: it ends with .yaml or .yml. */
+bool task_is_config(const char *word);
+/* `meant` of struct options: a flag that is a key of configs is set with -o. */
+bool task_flag_meant(const char *name, const char *value, struct buf *out);
 /* 0, or 2 after a message: there must be a config. Log lines of the task go to stderr, from the
  * level of --quiet and --verbose on. */
 int task_args_check(struct task_args *a, const char *command);

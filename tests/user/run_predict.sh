@@ -160,7 +160,7 @@ says "out_criteo/7 contains no saved model"
 run 2 predict -m criteo.yaml --epoch 1 --model out_criteo/1
 says "--epoch and --model exclude each other; give one of them"
 run 2 predict --input labelled.tsv
-says "-m config.yaml is required"
+says "a config is required: skiff predict config.yaml"
 run 1 predict -m criteo.yaml --model nowhere
 says "nowhere"
 { echo "runner:"; echo "  model: recall/word2vec"; echo "  test_data_dir: data/test"; } >word2vec.yaml
@@ -226,7 +226,7 @@ done
 run 1 predict -m csv.yaml -o runner.input_id=nowhere
 says "bare.csv: header: no column \"nowhere\", which the setting id names (40 columns)"
 run 1 infer -m csv.yaml
-says "runner.test_data_dir has rows without labels, which cannot be evaluated; skiff predict -m csv.yaml predicts them"
+says "runner.test_data_dir has rows without labels, which cannot be evaluated; skiff predict csv.yaml predicts them"
 says "header: no column for slot \"label\""
 # a label that is there, and is neither of the two: not a row without one
 words=(runner.test_data_dir=words.csv runner.input_positive=yes runner.input_negative=no)
