@@ -1,5 +1,5 @@
 /* skiff infer: evaluates saved epochs on test data (train/evaluation.h), and prints a line for each
- * and a table at the end.
+ * (a row of the table, or PaddleRec's line).
  *
  * What is printed are observers of the evaluation: the progress line, and what is known of an
  * epoch when it is evaluated. */
@@ -17,6 +17,9 @@
 struct infer_show {
     struct evaluation *evaluation;
     struct progress progress;
+    bool rows;   /* epochs are rows of the table, which grows */
+    bool lines;  /* epochs are PaddleRec's lines */
+    int printed; /* rows of the table */
 };
 
 static enum skiff_status show_start(void *self, struct train_run *run, struct skiff_error *err)
@@ -30,12 +33,8 @@ static enum skiff_status show_start(void *self, struct train_run *run, struct sk
     return SKIFF_OK;
 }
 
-static enum skiff_status show_row(void *self, const struct train_counts *counts, bool *stop,
-                                  struct skiff_error *err)
+static void print_line(const struct epoch_row *r)
 {
-    const struct epoch_row *r = counts->row;
-    if (!log_shows(LOG_INFO))
-        return SKIFF_OK;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", r->epoch, r->seconds,
            r->seconds > 0 ? (double)r->samples / r->seconds : 0.0);
     report_print_auc(r);
@@ -44,6 +43,18 @@ static enum skiff_status show_row(void *self, const struct train_counts *counts,
     if (r->interrupted)
         printf(" (interrupted: a part of the epoch was trained)");
     printf("\n");
+}
+
+static enum skiff_status show_row(void *self, const struct train_counts *counts, bool *stop,
+                                  struct skiff_error *err)
+{
+    struct infer_show *show = self;
+    if (show->lines)
+        print_line(counts->row);
+    if (show->rows && !show->printed++)
+        report_print_head(counts->row, false);
+    if (show->rows)
+        report_print_row(counts->row, false);
     fflush(stdout);
     return SKIFF_OK;
 }
@@ -78,7 +89,9 @@ static void print_undefined(const struct evaluation *t)
 static void show_results(void *self, const struct epoch_row *rows, int n)
 {
     const struct infer_show *show = self;
-    if (n)
+    if (show->lines && !show->rows && n)
+        printf("\n");
+    if (!show->rows)
         report_print(rows, n, false);
     print_best(show->evaluation);
     fflush(stdout);
@@ -94,7 +107,10 @@ static enum skiff_status infer(struct evaluation *t, const struct task_args *arg
                                struct skiff_error *err)
 {
     const struct train_control control = {.wants_stop = console_control.wants_stop, .ready = ready};
-    struct infer_show show = {.evaluation = t};
+    const bool paddlerec = args->log_format == LOG_FORMAT_PADDLEREC;
+    struct infer_show show = {.evaluation = t,
+                              .rows = !args->quiet && !paddlerec,
+                              .lines = !args->quiet && (args->verbose || paddlerec)};
     const struct train_observer progress = progress_observer(&show.progress),
                                 lines = {.self = &show,
                                          .start = show_start,
@@ -128,7 +144,8 @@ static int run(const struct command_call *call)
 }
 
 static const struct option rows[] = {
-    TASK_OPTIONS, TASK_NAME, TASK_RUN, TASK_TALK(.group = "output"), TASK_JSON, {0}};
+    TASK_OPTIONS,    TASK_NAME, TASK_RUN, TASK_TALK(.group = "output"),
+    TASK_LOG_FORMAT, TASK_JSON, {0}};
 
 const struct command command_infer = {
     .name = "infer",

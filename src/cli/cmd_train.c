@@ -12,7 +12,9 @@ static int train(struct train_run *run, const struct task_args *args)
 {
     struct skiff_error err = {0};
     struct train_show show;
-    enum skiff_status status = train_run_open(run, args, &console_control, &err);
+    struct train_control control = console_control;
+    control.shows_valid = train_show_has_valid(args);
+    enum skiff_status status = train_run_open(run, args, &control, &err);
     if (status == SKIFF_OK)
         status = train_show_add(&show, run, &err);
     if (status == SKIFF_OK)
@@ -58,6 +60,7 @@ static const struct option rows[] = {
      .help = "remove the epochs of earlier runs from that folder before training"},
     TASK_NAME,
     TASK_TALK(.group = "output"),
+    TASK_LOG_FORMAT,
     TASK_JSON,
     TASK_TRANSPORT(.group = "as one process of a job"),
     {0}};

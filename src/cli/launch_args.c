@@ -103,6 +103,10 @@ static const struct option rows[] = {
      .help = "print only warnings, errors and the table at the end"},
     {"verbose", OPTION_BOOL, AT(verbose), .letter = 'v',
      .help = "also list the processes, and the skiff doctor command for this job"},
+    {"log_format", OPTION_CHOICE, AT(log_format), .words = task_log_formats,
+     .given = AT(has_log_format), .value = "FORMAT", .default_text = "table",
+     .help = "with a config: print epochs in the logs as rows of one table, or as PaddleRec's "
+             "lines"},
     {"run_mode", OPTION_TEXT, AT(run_mode), .value = "collective|ps",
      .help = "choose the mode if no other flag does", .group = "as in Paddle's launchers"},
     {"backend", OPTION_TEXT, AT(backend), .value = "gloo",
@@ -366,8 +370,11 @@ static int check_command(struct launch_args *a, const struct command_call *call)
     return 0;
 }
 
-static void take_log_level(struct launch_args *a)
+/* The processes read their format from the environment. */
+static void take_log_flags(struct launch_args *a)
 {
+    if (a->has_log_format)
+        setenv(TASK_LOG_FORMAT_ENV, task_log_formats[a->log_format], 1);
     static const char *const quiet[] = {"WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", NULL};
     for (int i = 0; a->log_level && quiet[i]; i++)
         a->quiet |= !strcasecmp(a->log_level, quiet[i]);
@@ -379,7 +386,7 @@ int launch_args_check(struct launch_args *a, const struct command_call *call, bo
     if (a->quiet && a->verbose)
         return command_usage(call->name,
                              "--quiet and --verbose exclude each other; give one of them");
-    take_log_level(a);
+    take_log_flags(a);
     int status = check_command(a, call);
     status = status ? status : choose_mode(a, call->name, launch_ps);
     if (!status && a->options.collective)

@@ -14,6 +14,8 @@ struct launch_args {
     struct launch_options options;
     const char *secret_file;
     bool quiet, verbose, config, resume;
+    int log_format; /* enum log_format */
+    bool has_log_format;
     int restarts, max_restart, elastic_level;
     const char *devices, *run_mode, *log_level, *backend;
     char run_before[LAUNCH_RUN]; /* whose epochs lay in the folder at the start */

@@ -158,7 +158,7 @@ static void cell(double v, int width, int digits)
         printf("%*.*f", width, digits, v);
 }
 
-static void print_row(const struct epoch_row *r, bool training, bool accuracy)
+void report_print_row(const struct epoch_row *r, bool training)
 {
     printf("%5d%s", r->epoch, r->best ? "*" : "");
     printf("%*lld%12.0f", r->best ? 11 : 12, (long long)r->samples,
@@ -167,7 +167,7 @@ static void print_row(const struct epoch_row *r, bool training, bool accuracy)
     cell(r->auc, 9, 4);
     cell(r->log_loss, 10, 4);
     cell(r->copc, 9, 4);
-    if (accuracy)
+    if (!isnan(r->accuracy))
         cell(r->accuracy, 10, 4);
     if (r->evaluated) {
         cell(r->valid_auc, 11, 4);
@@ -188,17 +188,22 @@ static void print_row(const struct epoch_row *r, bool training, bool accuracy)
     printf("\n");
 }
 
-void report_print(const struct epoch_row *rows, int n, bool training)
+void report_print_head(const struct epoch_row *first, bool training)
 {
-    bool accuracy = n && !isnan(rows[0].accuracy);
-    bool evaluated = n && rows[0].evaluated, log_loss = n && !isnan(rows[0].log_loss);
-    printf("\nepoch     samples   samples/s      loss      auc  log loss     copc%s%s    read   "
+    bool evaluated = first->evaluated, log_loss = !isnan(first->log_loss);
+    printf("epoch     samples   samples/s      loss      auc  log loss     copc%s%s    read   "
            "compute%s\n",
-           accuracy ? "  accuracy" : "",
+           isnan(first->accuracy) ? "" : "  accuracy",
            !evaluated ? ""
            : log_loss ? "  valid auc  valid log loss"
                       : "  valid auc  valid loss",
            training ? "   update" : "");
+}
+
+void report_print(const struct epoch_row *rows, int n, bool training)
+{
+    if (n)
+        report_print_head(rows, training);
     for (int i = 0; i < n; i++)
-        print_row(&rows[i], training, accuracy);
+        report_print_row(&rows[i], training);
 }

@@ -42,12 +42,30 @@ void task_args_print(struct task_args *a, const char *command)
     a->on_unknown_user = (void *)command;
 }
 
+const char *const task_log_formats[] = {"table", "paddlerec", NULL};
+
+/* From the environment, unless a flag says it. */
+static int read_log_format(struct task_args *a, const char *command)
+{
+    static const struct option row = TASK_LOG_FORMAT;
+    struct skiff_error err = {0};
+    const char *text = getenv(TASK_LOG_FORMAT_ENV);
+    if (a->has_log_format || !text || !*text)
+        return 0;
+    return option_put(&row, a, TASK_LOG_FORMAT_ENV, text, &err) < 0
+               ? command_usage(command, "%s", err.message)
+               : 0;
+}
+
 int task_args_check(struct task_args *a, const char *command)
 {
     if (a->quiet && a->verbose)
         return command_usage(command, "--quiet and --verbose exclude each other; give one of them");
     log_set_level(a->quiet ? LOG_WARN : a->verbose ? LOG_DEBUG : LOG_INFO);
     task_args_print(a, command);
+    int status = read_log_format(a, command);
+    if (status)
+        return status;
     return a->config
                ? 0
                : command_usage(command, "a config is required: skiff %s config.yaml", command);

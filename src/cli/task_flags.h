@@ -28,7 +28,12 @@
     {"quiet", OPTION_BOOL, offsetof(struct task_args, quiet), .letter = 'q',                              \
      .help = "print only warnings, errors and the table at the end", __VA_ARGS__},                        \
     {"verbose", OPTION_BOOL, offsetof(struct task_args, verbose), .letter = 'v',                          \
-     .help = "also print the keys, files and slots of the run"}
+     .help = "also print the keys, files and slots of the run, and PaddleRec's lines"}
+
+#define TASK_LOG_FORMAT                                                                                   \
+    {"log_format", OPTION_CHOICE, offsetof(struct task_args, log_format), .words = task_log_formats,      \
+     .given = offsetof(struct task_args, has_log_format), .value = "FORMAT", .default_text = "table",     \
+     .help = "print epochs as rows of one table, or as PaddleRec's lines"}
 
 #define TASK_JSON                                                                                         \
     {"json", OPTION_TEXT, offsetof(struct task_args, json), .value = "FILE",                              \
@@ -45,6 +50,9 @@
      .help = "allow a job of several machines without a secret"}
 /* clang-format on */
 
+/* table, paddlerec: in the order of enum log_format. */
+extern const char *const task_log_formats[];
+#define TASK_LOG_FORMAT_ENV "SKIFF_LOG_FORMAT"
 /* A word that is the name of a config: it ends with .yaml or .yml. */
 bool task_is_config(const char *word);
 /* `meant` of struct options: a flag that is a key of configs is set with -o. */

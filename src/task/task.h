@@ -14,6 +14,9 @@
 #include "program/program.h"
 
 /* What a task is opened with. */
+/* How train and infer print epochs: a row of a table when each has ended, or PaddleRec's lines. */
+enum log_format { LOG_FORMAT_TABLE, LOG_FORMAT_PADDLEREC };
+
 struct task_args {
     const char *config;
     struct option_list overrides;
@@ -25,7 +28,9 @@ struct task_args {
     const char *transport; /* train, doctor; and the following */
     const char *encrypt, *secret_file;
     bool insecure;
-    bool quiet, verbose; /* train, infer; predict: quiet */
+    bool quiet, verbose;        /* train, infer; predict: quiet */
+    enum log_format log_format; /* train, infer */
+    bool has_log_format;
     /* Instead of a model that the config names: a network with its optimizer. config may be NULL
      * then. */
     struct skiff_net *net;

@@ -126,7 +126,7 @@ static void add_number(struct buf *out, const char *name, double x, int digits)
 static void print_point(const struct valid *v, const struct valid_point *p)
 {
     struct buf text = BUF_INIT;
-    if (!log_shows(LOG_INFO))
+    if (!log_shows(LOG_INFO) || (v->shown && (p->end || p->epoch < 0)))
         return;
     if (p->epoch < 0)
         buf_str(&text, "valid: before training");

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # skiff train, infer, check-data, synth, prepare as a user calls them: results, files, messages, exit statuses.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 . "$(dirname "$0")/../words.sh"
 
 run 0 synth --rows 3000 --test-rows 600 --files 2 --out "$work/data"

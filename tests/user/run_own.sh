@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # From somebody's own table to a judged model, with no file edited: skiff init, train, infer. The tables are drawn from known
 # models (tables.awk), so the AUC that can be reached is known, too. Then the mistakes that people make.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/../words.sh"
 cd "$work" || exit 1

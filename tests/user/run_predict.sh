@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # skiff predict as a user calls it: every reader, with and without labels, order with threads, ids, standard input, bad lines,
 # which model is taken, and what is said when something is wrong. Dumps (runner.need_dump), and an AUC that there is not.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 . "$(dirname "$0")/../words.sh"
 cd "$work" || exit 1
 run() { # STATUS COMMAND...: exit status as given; messages in log, predictions in out

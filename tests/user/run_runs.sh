@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs do not mix: ids, the lock of the output folder, --resume, --overwrite, --name, --run; interrupted and cut epochs; what a
 # hangup and a full disk do. Every message is asked for.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 . "$(dirname "$0")/../words.sh"
 cd "$work" || exit 1
 cut=$build/tests/libcut.so
