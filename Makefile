@@ -270,11 +270,11 @@ run: setup
 	@BUILD=$(BUILD) tools/run-main
 
 # make install PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]: command, libraries, headers, skiff.pc, Python packages, models,
-# man page and completions; make uninstall with the same variables removes what install has installed
+# man page and completions, stripped unless STRIP=no; make uninstall with the same variables removes what install has installed
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INSTALL = DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" BUILD="$(BUILD)" VERSION="$(VERSION)" LIBS="$(LDLIBS)" \
-    NO_PYTHON="$(NO_PYTHON)" tools/install
+    NO_PYTHON="$(NO_PYTHON)" STRIP="$(STRIP)" tools/install
 install: all
 	@$(INSTALL)
 uninstall:
