@@ -147,6 +147,9 @@ void task_warn_all(const struct task *j, const struct file_list *files);
 
 /* The message for a loss of NaN, in options; `what` is "epoch" or "saved epoch". */
 struct trainer_options;
+/* A pipe command takes this share of the time: advises the reader that could replace it, by the
+ * first line of a file. */
+void task_warn_pipe(struct task *j, double share, const char *file);
 void task_warn_nan(struct task *j, struct trainer_options *options, const char *what, int epoch);
 
 /* task_clicks.c: for models with settings of tables (table_parameters), before task_minimize */

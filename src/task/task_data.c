@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "task/python_env.h"
 #include "task/task.h"
+#include "data/line_format.h"
 #include "data/pipe.h"
 #include "store/file.h"
 
@@ -117,6 +118,24 @@ static const char *pipe_of(struct task *j)
     if (strstr(command, "python") && n > 3 && !strcmp(command + n - 3, ".py"))
         buf_printf(&j->pipe, " '%s/%s' '%s/../../../tools/utils'", folder, yaml, folder);
     return j->pipe.data;
+}
+
+void task_warn_pipe(struct task *j, double share, const char *file)
+{
+    const char *format = file ? file_line_format(file) : NULL;
+    struct buf advice = BUF_INIT;
+    if (format)
+        buf_printf(&advice,
+                   "%s looks like %s, which Skiff reads without a command: set "
+                   "runner.input_format: %s in its place",
+                   file, format, format);
+    else
+        buf_str(&advice, "runner.input_format reads many formats without a command");
+    logger_warn(&j->logger,
+                "the pipe command '%s' takes %.0f %% of the time (runner.pipe_command); %s "
+                "(docs/guide/data.md)",
+                config_text(j->config, KEY_RUNNER_PIPE_COMMAND), 100 * share, advice.data);
+    buf_deinit(&advice);
 }
 
 bool task_in_memory(struct task *j)

@@ -185,7 +185,7 @@ static enum skiff_status process_ready(struct train_run *run, struct skiff_error
     if (!run_in_memory(run) || dataset_memory_size(run->data))
         return SKIFF_OK;
     double start = clock_seconds();
-    TRY(dataset_load(run->data, err));
+    TRY(run_load(run, err));
     logger_info(&run->task.logger, "%lld samples in memory after %.1f s",
                 (long long)dataset_memory_size(run->data), clock_seconds() - start);
     return SKIFF_OK;

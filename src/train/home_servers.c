@@ -257,7 +257,7 @@ static enum skiff_status servers_join(struct train_run *run, struct skiff_error 
     if (run->home.first)
         TRY(save_epochs_prepare(run->save_path, err));
     if (run->data && !run->given && run_in_memory(run))
-        TRY(dataset_load(run->data, err));
+        TRY(run_load(run, err));
     run->home.records = run->data != NULL;
     if (!run->data)
         logger_warn(&run->task.logger, "more workers than files: this worker is idle");

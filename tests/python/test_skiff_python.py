@@ -54,7 +54,7 @@ class SkiffPython(unittest.TestCase):
             return subprocess.run([sys.executable, "-m", "skiff"] + list(words), capture_output=True, text=True, check=False)
         self.assertEqual(module("--version").stdout, "skiff %s\n" % skiff.__version__)
         self.assertEqual(module("python", "-c", "import sys; print(sys.executable)").stdout.strip(), sys.executable)
-        self.assertEqual(module("trian").returncode, 2)
+        self.assertEqual(module("no-such-command").returncode, 2)
 
     def test_no_such_python(self):
         got = run("pass", SKIFF_PYTHON="python-of-nowhere")

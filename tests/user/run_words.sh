@@ -234,6 +234,26 @@ says "the nearest is tensor"
 run 2 help trian
 says "the nearest is train"
 
+# ---- a pipe command that training waits for ----
+cat >slow.sh <<'SH'
+sleep 2
+sed 's/^click:\(.\) dense_feature:\([^ ]*\) dense_feature:\([^ ]*\) 1:\([^ ]*\) 2:\(.*\)/1 \1 1 \4 1 \5 2 \2 \3/'
+SH
+mkdir pipe
+head -n 40 data/a >pipe/a
+sed "s|train_data_dir: data|train_data_dir: pipe\n  pipe_command: 'bash slow.sh'|; s|epochs: 1|epochs: 2|" c.yaml >pipe.yaml
+run 0 train pipe.yaml
+says "the pipe command 'bash slow.sh' takes 9"
+says " % of the time (runner.pipe_command); $work/pipe/a looks like slot_text, which Skiff reads without a command: set runner.input_format: slot_text in its place"
+[ "$(grep -c 'the pipe command' said)" = 1 ] || fault "said more than once"
+run 0 train pipe.yaml -o runner.reader_type=InmemoryDataset
+says "the pipe command 'bash slow.sh' takes 9"
+run 0 train pipe.yaml -o runner.input_format=slot_text
+silent "the pipe command"
+sed -i 's/^sleep 2$//' slow.sh
+run 0 train pipe.yaml
+silent "the pipe command"
+
 # ---- how much is said ----
 run 0 train -q -m c.yaml
 silent INFO
