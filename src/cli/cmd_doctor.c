@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/task_flags.h"
 #include "doctor/doctor.h"
@@ -43,12 +44,12 @@ static int run(const struct command_call *call)
         return command_fail(call->name, &err);
     struct doctor_result r = doctor_run(&o, print_finding, NULL);
     int warnings = r.count[DOCTOR_WARNING], faults = r.count[DOCTOR_FAULT];
-    printf("\n%d ok, %d warning%s, %d fault%s\n", r.count[DOCTOR_OK], warnings,
-           warnings == 1 ? "" : "s", faults, faults == 1 ? "" : "s");
+    printf("\n%d ok, %d warning%s, %d fault%s\n", r.count[DOCTOR_OK], warnings, plural(warnings),
+           faults, plural(faults));
     if (!faults)
         return 0;
     fflush(stdout);
-    fprintf(stderr, "skiff doctor: %d fault%s found; see above\n", faults, faults == 1 ? "" : "s");
+    fprintf(stderr, "skiff doctor: %d fault%s found; see above\n", faults, plural(faults));
     return 1;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/task_flags.h"
@@ -97,10 +98,11 @@ static void show_progress(struct predicting *t, bool last)
         return;
     t->reported = now;
     if (t->terminal)
-        fprintf(stderr, "\r%lld rows, %.0f rows/s\033[K", (long long)t->rows,
+        fprintf(stderr, "\r%lld row%s, %.0f rows/s\033[K", (long long)t->rows, plural(t->rows),
                 (double)t->rows / spent);
     else
-        log_info("%lld rows, %.0f rows/s", (long long)t->rows, (double)t->rows / spent);
+        log_info("%lld row%s, %.0f rows/s", (long long)t->rows, plural(t->rows),
+                 (double)t->rows / spent);
 }
 
 static enum skiff_status write_text(void *user, const char *text, size_t n, int64_t rows,
@@ -194,10 +196,11 @@ static void print_done(const struct predicting *t)
     if (!t->rows)
         log_warn("no rows in %s: nothing was predicted",
                  t->args->input ? t->args->input : "runner.test_data_dir");
-    log_info("%lld rows in %.1f s (%.0f rows/s), written to %s", (long long)t->rows, spent,
-             spent > 0 ? (double)t->rows / spent : 0.0, to);
+    log_info("%lld row%s in %.1f s (%.0f rows/s), written to %s", (long long)t->rows,
+             plural(t->rows), spent, spent > 0 ? (double)t->rows / spent : 0.0, to);
     if (t->bad)
-        log_warn("%lld bad lines have nan instead of a prediction", (long long)t->bad);
+        log_warn("nan instead of a prediction for %lld bad line%s", (long long)t->bad,
+                 plural(t->bad));
 }
 
 static enum skiff_status load_model(struct predicting *t, struct skiff_error *err)

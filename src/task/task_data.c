@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/plural.h"
 #include "task/python_env.h"
 #include "task/task.h"
 #include "data/line_format.h"
@@ -147,8 +148,8 @@ bool task_in_memory(struct task *j)
 static void warn_idle(void *task, const char *file, int64_t lines)
 {
     const struct task *j = task;
-    logger_warn(&j->logger, "%s: %lld lines were read since its last sample", file,
-                (long long)lines);
+    logger_warn(&j->logger, "%s: %lld line%s read since its last sample", file, (long long)lines,
+                plural(lines));
 }
 
 enum skiff_status task_dataset_config(struct task *j, const struct task_data *data,
@@ -218,9 +219,10 @@ enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
 {
     if (dataset_bad_lines(d))
         return error_set(err, SKIFF_NOT_FOUND,
-                         "no samples in %s: %lld bad lines were skipped (runner.bad_lines); skiff "
+                         "no samples in %s: skipped %lld bad line%s (runner.bad_lines); skiff "
                          "check-data prints their errors",
-                         key_name(data->dir_key), (long long)dataset_bad_lines(d));
+                         key_name(data->dir_key), (long long)dataset_bad_lines(d),
+                         plural(dataset_bad_lines(d)));
     if (config_bool(j->config, KEY_RUNNER_DROP_LAST))
         return error_set(err, SKIFF_NOT_FOUND,
                          "no batch is full: %s has fewer samples than %s (%lld) for each thread, "

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "train/checkpoint.h"
 #include "executor/scope_copy.h"
 
@@ -168,8 +169,7 @@ static void print_stop(const struct valid *v)
     control_print(v->control,
                   "early stop: %d validation%s in a row without an improvement%s over %s %.4f "
                   "(runner.early_stop)",
-                  v->idle, v->idle == 1 ? "" : "s", least, valid_metric_name(v->metric),
-                  v->reference);
+                  v->idle, plural(v->idle), least, valid_metric_name(v->metric), v->reference);
 }
 
 void valid_warn(const struct valid *v)

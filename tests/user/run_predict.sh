@@ -133,7 +133,7 @@ grep -v nan out >kept
 head -n 6 all >first_rows
 close kept first_rows
 says "bad.tsv:4: expected 40 columns"
-says "3 bad lines have nan instead of a prediction"
+says "nan instead of a prediction for 3 bad lines"
 run 1 predict -m criteo.yaml --input bad.tsv -o runner.bad_lines=2
 says "more than 2 bad lines"
 yes junk | head -n 12 | cat - bare.tsv >many.tsv

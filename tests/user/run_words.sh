@@ -136,12 +136,12 @@ row 1 0.5 200 >>long
 run 1 train -m c.yaml -o runner.train_data_dir=long runner.thread_num=2
 says "long:121: slot \"C1\" (2 of 4): $rule, found 200"
 run 0 train -m c.yaml -o "runner.train_data_dir=[bad, data, empty]" runner.bad_lines=10
-says '10 bad lines were skipped'
+says 'skipped 10 bad lines'
 says '"77" is not a slot of the model: its values are ignored in all lines'
 says 'empty is empty'
 sed -n 2p bad >seven
 run 1 train -m c.yaml -o runner.train_data_dir=seven runner.bad_lines=-1
-says "no samples in runner.train_data_dir: 1 bad lines were skipped (runner.bad_lines); skiff check-data prints"
+says "no samples in runner.train_data_dir: skipped 1 bad line (runner.bad_lines); skiff check-data prints"
 run 1 infer -m c.yaml -o runner.test_data_dir=bad
 says 'bad:2: slot "label" (1 of 4): expected 0 or 1 (it is the label), found 7'
 run 1 launch --server_num 1 --worker_num 1 -m c.yaml -o runner.train_data_dir=bad
@@ -304,8 +304,8 @@ done
 line=$(sed -n 's/^skiff launch: check this job with: skiff //p' job)
 # shellcheck disable=SC2086
 [ -n "$line" ] && "$skiff" $line >said 2>&1
-says "this process is worker 0 of 1 workers and 1 servers"
-says "server 0: running, async, for 1 servers and 1 workers"
+says "this process is worker 0 of 1 worker and 1 server"
+says "server 0: running, async, for 1 server and 1 worker ("
 says "0 faults"
 grep -qE "^skiff launch: worker 0: process [0-9]+, log jobs/workerlog.0" job || fault "-v does not name worker 0"
 kill -INT $launcher
