@@ -170,8 +170,6 @@ SKIFF_API enum skiff_status skiff_eager_run_bound(struct skiff_eager *e,
                                                   struct skiff_error *err);
 /* The declared type of an op's attribute, in programs of 2.x; false: it has none of that name. */
 SKIFF_API bool skiff_eager_attr_type(const char *type, const char *attr, enum skiff_attr_type *out);
-/* Is `slot` an input (outputs: an output) that the op declares? */
-SKIFF_API bool skiff_eager_has_slot(const char *type, const char *slot, bool output);
 
 /* A tape node with a gradient function of the caller (PyLayer). `backward` gets the gradients of
  * the outputs (NULL: zero) and returns new references to those of the inputs (NULL: none). */

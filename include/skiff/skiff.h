@@ -9,6 +9,7 @@
 #include <skiff/eager.h>
 #include <skiff/executor.h>
 #include <skiff/fleet.h>
+#include <skiff/importance.h>
 #include <skiff/io.h>
 #include <skiff/layers.h>
 #include <skiff/metric.h>
@@ -22,6 +23,7 @@
 #include <skiff/train.h>
 #include <skiff/trainer.h>
 #include <skiff/transpile.h>
+#include <skiff/tune.h>
 #include <skiff/version.h>
 
 #endif

@@ -43,8 +43,7 @@ bool option_bool(const char *text, bool *out)
     return false;
 }
 
-/* "64K" */
-static bool read_size(const char *text, size_t *out)
+bool option_size(const char *text, size_t *out)
 {
     static const char units[] = "KMGT";
     char *end;
@@ -148,7 +147,7 @@ static bool put(const struct option *row, void *target, const char *text, const 
     case OPTION_REAL:
         return put_number(row, target, text);
     case OPTION_SIZE:
-        return read_size(text, target);
+        return option_size(text, target);
     case OPTION_TEXT:
         *(const char **)target = text;
         return true;

@@ -108,6 +108,7 @@ enum skiff_status option_put(const struct option *row, void *to, const char *sub
 /* A whole number from low to high that fills the whole text. */
 bool option_int(const char *text, int64_t low, int64_t high, int64_t *out);
 bool option_bool(const char *text, bool *out);
+bool option_size(const char *text, size_t *out); /* "64K" */
 
 /* ---- flags (options_flags.c) ---- */
 

@@ -100,12 +100,11 @@ static enum skiff_status put_mixed(struct call_context *c, struct op_call *o, co
     struct skiff_value list = {.kind = SKIFF_VALUE_TENSORS, .n = v->n};
     union skiff_handle *tensors = arena_alloc(&c->arena, (size_t)(v->n + 1) * sizeof(*tensors));
     int64_t *longs = arena_alloc(&c->arena, (size_t)(v->n + 1) * sizeof(*longs));
-    bool shaped = !strcmp(o->type, "reshape2"); /* whose tensors have one dimension */
     for (int i = 0; i < v->n; i++) {
         longs[i] = v->tensors[i].var ? -1 : v->attr.longs[i];
         tensors[i] = v->tensors[i];
         if (!v->tensors[i].var)
-            TRY(call_fill(c, shaped, (int64_t[]){1},
+            TRY(call_fill(c, t->one_dim, (int64_t[]){1},
                           &(struct skiff_attr){.type = SKIFF_ATTR_LONG, .i = longs[i]}, "int32",
                           &tensors[i]));
     }

@@ -301,6 +301,8 @@ static void term_either(struct signature_parser *p, struct term *t, const struct
     }
     t->arg = find_arg(p, value);
     takes_attr(p, t->arg, (enum skiff_attr_type)kind->attrs[at].type);
+    int list = t->list ? op_kind_slot(kind->ins, t->list) : -1;
+    t->one_dim = list >= 0 && kind->ins[list].flags & SLOT_ONE_DIM;
     p->f->args[t->arg].takes |=
         (t->slot && *t->slot ? TAKES_TENSOR : 0) | (t->list ? TAKES_MIXED : 0);
 }

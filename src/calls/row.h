@@ -98,6 +98,7 @@ struct term {
     const char *key;         /* slot or attribute */
     const char *slot, *list; /* EITHER; or NULL */
     bool stop;               /* EITHER: the tensor stops gradients */
+    bool one_dim;            /* EITHER: numbers in the list have one dimension */
     int to;                  /* of a called function: the argument */
     int arg;
     struct skiff_attr value; /* CONST */

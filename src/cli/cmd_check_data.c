@@ -189,7 +189,7 @@ static int run(const struct command_call *call)
     int status = task_args_check(call->args, call->name);
     if (status)
         return status;
-    if (task_open(&task, call->args, false, &err) < 0)
+    if (task_open(&task, call->args, TASK_EVALUATES, &err) < 0)
         return command_fail("check-data", &err);
     if (check(&task, call, &err) < 0)
         status = command_fail("check-data", &err);

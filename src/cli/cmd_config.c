@@ -181,8 +181,10 @@ static enum skiff_status show(const struct command_call *call, struct skiff_erro
     if (status == SKIFF_OK) {
         print_file(c, call);
         fflush(stdout);
-        status = config_check_all(c, print_unknown, (void *)call->name, err);
+        status = task_check_values(c, err);
     }
+    if (status == SKIFF_OK)
+        status = config_check_all(c, print_unknown, (void *)call->name, err);
     config_close(c);
     return status;
 }

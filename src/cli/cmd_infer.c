@@ -1,8 +1,7 @@
-/* skiff infer: evaluates saved epochs on test data (train/evaluation.h), and prints a line for each
- * (a row of the table, or PaddleRec's line).
+/* skiff infer: evaluates saved epochs on test data (train/evaluation.h).
  *
- * What is printed are observers of the evaluation: the progress line, and what is known of an
- * epoch when it is evaluated. */
+ * It prints a row of a table for each epoch, or PaddleRec's line, and at the end a table of the
+ * metrics that need every prediction, with a star at the best of validation. */
 #include <math.h>
 #include <stdio.h>
 
@@ -40,6 +39,8 @@ static void print_line(const struct epoch_row *r)
     report_print_auc(r);
     if (!isnan(r->log_loss))
         printf(" log_loss: %.4f copc: %.4f", r->log_loss, r->copc);
+    if (r->calibrated)
+        printf(" (calibrated: %s)", r->calibrated);
     if (r->interrupted)
         printf(" (interrupted: a part of the epoch was trained)");
     printf("\n");
@@ -94,6 +95,7 @@ static void show_results(void *self, const struct epoch_row *rows, int n)
     if (!show->rows)
         report_print(rows, n, false);
     print_best(show->evaluation);
+    report_print_quality(rows, n);
     fflush(stdout);
     print_undefined(show->evaluation);
 }
@@ -144,16 +146,27 @@ static int run(const struct command_call *call)
 }
 
 static const struct option rows[] = {
-    TASK_OPTIONS,    TASK_NAME, TASK_RUN, TASK_TALK(.group = "output"),
-    TASK_LOG_FORMAT, TASK_JSON, {0}};
+    TASK_OPTIONS,
+    TASK_NAME,
+    TASK_RUN,
+    {"group", OPTION_TEXT, offsetof(struct task_args, group), .value = "COLUMN",
+     .help = "also give the AUC within groups of rows with the same value of COLUMN",
+     .default_text = "runner.group_column"},
+    TASK_TALK(.group = "output"),
+    TASK_LOG_FORMAT,
+    TASK_JSON,
+    {0}};
 
 const struct command command_infer = {
     .name = "infer",
     .also = "eval evaluate test",
     .summary = "evaluate saved epochs on test data: AUC, log loss, calibration",
-    .usage = "config.yaml [-o key=value ...] [-q|-v] [--json FILE] [--name NAME] [--run ID]",
+    .usage = "config.yaml [-o key=value ...] [--group COLUMN] [-q|-v] [--json FILE] [--name "
+             "NAME] [--run ID]",
     .text =
-        "Evaluates saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. It "
+        "Evaluates saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC; "
+        "PR-AUC, KS, lift, normalised entropy, precision, recall and F1 at a "
+        "threshold (docs/guide/understand.md). It "
         "reads them from runner.infer_load_path: the epochs from runner.infer_start_epoch up to, "
         "but "
         "not including, runner.infer_end_epoch; without an end, all that exist. If the folder has "
@@ -161,6 +174,9 @@ const struct command command_infer = {
         "epoch, "
         "or `best`: the best epoch of validation during training, which has a star in the "
         "table.\n\n"
+        "Probabilities are calibrated first if the model was (skiff calibrate, runner.calibrate), "
+        "and the line of the epoch says so; -o runner.calibrate=none evaluates them as the model "
+        "gives them.\n\n"
         "Rows without labels cannot be evaluated; skiff predict writes predictions for them.\n\n"
         "skiff eval, skiff evaluate and skiff test are other names of this command.",
     .examples = "skiff infer config.yaml\n"

@@ -16,6 +16,7 @@
 #include "cli/task_flags.h"
 #include "predict/rows.h"
 #include "store/file.h"
+#include "train/calibrate.h"
 #include "train/predict_model.h"
 
 #define BATCH_SIZE 512
@@ -34,6 +35,7 @@ struct predicting {
     const struct predict_args *args;
     struct skiff_model model;
     struct buf path; /* of what was loaded */
+    struct calibration *calibration;
     struct file_list files;
     struct file_writer file;
     FILE *stream; /* instead of the file */
@@ -175,6 +177,7 @@ static enum skiff_status predict_files(struct predicting *t, struct dataset_conf
     struct predict_rows rows = {.predictor = predictor,
                                 .plan = &plan,
                                 .cursor = &cursor,
+                                .calibration = t->calibration,
                                 .threads = task_threads(&t->task),
                                 .batch_size = dc->batch_size,
                                 .user = t,
@@ -207,7 +210,11 @@ static enum skiff_status load_model(struct predicting *t, struct skiff_error *er
 {
     struct predict_wish wish = t->args->wish;
     wish.run = t->args->task.run;
-    return predict_model_load(&t->task, &wish, &t->model, &t->path, err);
+    TRY(predict_model_load(&t->task, &wish, &t->model, &t->path, err));
+    TRY(calibrate_load(&t->task, t->path.data, &t->calibration, err));
+    if (t->calibration)
+        log_info("probabilities are calibrated (%s)", calibration_name(t->calibration));
+    return SKIFF_OK;
 }
 
 static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
@@ -245,7 +252,7 @@ static int run(const struct command_call *call)
         return status;
     struct predicting t = {.args = args};
     file_list_init(&t.files);
-    if (task_open(&t.task, &args->task, false, &err) < 0)
+    if (task_open(&t.task, &args->task, TASK_PREDICTS, &err) < 0)
         return command_fail("predict", &err);
     if (predict(&t, &err) < 0) {
         status = 1;
@@ -256,6 +263,7 @@ static int run(const struct command_call *call)
             command_fail("predict", &err);
     }
     io_model_deinit(&t.model);
+    calibration_destroy(t.calibration);
     buf_deinit(&t.path);
     file_list_deinit(&t.files);
     task_close(&t.task);
@@ -297,6 +305,8 @@ const struct command command_predict = {
         "The model is the best epoch if validation has marked one, otherwise the newest complete "
         "epoch "
         "of the newest run in runner.infer_load_path (runner.model_save_path).\n\n"
+        "Probabilities are calibrated if the model was (skiff calibrate, runner.calibrate); "
+        "-o runner.calibrate=none writes them as the model gives them.\n\n"
         "A bad line is an error that names file and line. Within the limit runner.bad_lines it "
         "becomes the line "
         "nan, so that the output keeps one line for each row. Lines that are not rows "

@@ -268,13 +268,13 @@ static int choose_mode(struct launch_args *a, const char *name, bool launch_ps)
     a->options.collective = !ps;
     if (ps && flag)
         return command_usage(name,
-                             "%s is for ranks, each of which holds all parameters; %s is for "
+                             "%s is for ranks, each of which holds all parameters; %s for "
                              "parameter servers and workers; give one of them",
                              flag,
-                             launch_ps ? "launch-ps"
+                             launch_ps ? "launch-ps is"
                              : names_ps(a)
                                  ? "--server_num, --worker_num, --servers and --workers are"
-                                 : "--run_mode ps");
+                                 : "--run_mode ps is");
     return 0;
 }
 

@@ -183,6 +183,8 @@ void report_print_row(const struct epoch_row *r, bool training)
         printf("  interrupted: part of the epoch");
     if (r->lost[0])
         printf("  incomplete: without worker %s", r->lost);
+    if (r->calibrated)
+        printf("  calibrated (%s)", r->calibrated);
     if (r->no_auc)
         printf("  auc undefined: %s", r->no_auc);
     printf("\n");
@@ -206,4 +208,42 @@ void report_print(const struct epoch_row *rows, int n, bool training)
         report_print_head(rows, training);
     for (int i = 0; i < n; i++)
         report_print_row(&rows[i], training);
+}
+
+static void print_quality(const struct epoch_row *r, bool groups)
+{
+    const struct score_metrics *m = &r->quality;
+    printf("%5d%s", r->epoch, r->best ? "*" : " ");
+    cell(m->pr_auc, 8, 4);
+    cell(m->ks, 9, 4);
+    for (int i = 0; i < SCORE_LIFTS; i++)
+        cell(m->lift[i], i == 2 ? 11 : 10, 2);
+    cell(m->normalised_entropy, 15, 4);
+    cell(m->precision, 11, 4);
+    cell(m->recall, 8, 4);
+    cell(m->f1, 8, 4);
+    if (groups) {
+        cell(m->group_auc, 13, 4);
+        printf("%8lld", (long long)m->groups);
+    }
+    printf("\n");
+}
+
+void report_print_quality(const struct epoch_row *rows, int n)
+{
+    bool any = false, groups = false;
+    for (int i = 0; i < n; i++) {
+        any |= rows[i].has_quality;
+        groups |= rows[i].has_quality && !isnan(rows[i].quality.group_auc);
+    }
+    if (!any)
+        return;
+    printf("\nepoch   pr-auc       ks  lift 1 %%  lift 5 %%  lift 10 %%  norm. entropy  precision"
+           "  recall      f1%s\n",
+           groups ? "  grouped auc  groups" : "");
+    for (int i = 0; i < n; i++)
+        if (rows[i].has_quality)
+            print_quality(&rows[i], groups);
+    printf("precision, recall, f1: predictions of at least %g count as 1 (runner.threshold)\n",
+           rows[0].quality.threshold);
 }

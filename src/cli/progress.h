@@ -37,5 +37,7 @@ void report_print_head(const struct epoch_row *first, bool training);
 void report_print_row(const struct epoch_row *row, bool training);
 /* " auc: 0.7512", " auc: undefined (no clicks)", or nothing; to standard output. */
 void report_print_auc(const struct epoch_row *row);
+/* The metrics that need every prediction, where the rows have them. */
+void report_print_quality(const struct epoch_row *rows, int n);
 
 #endif

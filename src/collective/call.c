@@ -10,6 +10,11 @@ static const char *const names[CALL_KINDS] = {
     "barrier",        "split",  "opening of a group",
 };
 
+const char *call_name(int kind)
+{
+    return kind >= 0 && kind < CALL_KINDS ? names[kind] : "?";
+}
+
 static bool adds_up(const struct collective_call *c)
 {
     return c->kind <= CALL_REDUCE_SCATTER;
@@ -23,8 +28,7 @@ static const char *root_word(const struct collective_call *c)
 void call_print(const struct collective_call *c, char out[CALL_TEXT])
 {
     static const char *const ops[] = {"sum", "max", "min", "prod", "avg"};
-    const char *name = c->kind < CALL_KINDS ? names[c->kind] : "?";
-    int n = snprintf(out, CALL_TEXT, "%s", name);
+    int n = snprintf(out, CALL_TEXT, "%s", call_name(c->kind));
     if (adds_up(c))
         n += snprintf(out + n, CALL_TEXT - (size_t)n, "(%s) of %lld %s",
                       c->op <= COLLECTIVE_AVG ? ops[c->op] : "?", (long long)c->count,

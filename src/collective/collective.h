@@ -115,6 +115,10 @@ struct collective_watch {
  * ranks only in errors. Call it before other threads use the group. */
 void collective_set_watch(struct collective *c, const struct collective_watch *w);
 
+/* What the rank's calls in all groups have counted; it lives as long as a group. */
+struct metrics;
+struct metrics *collective_metrics(const struct collective *c);
+
 /* ---- engines ---- */
 
 /* size groups of one process, one per thread (ParallelExecutor over several CPUs). */

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "collective/collective.h"
+#include "metrics/metrics.h"
 #include "net/blob.h"
 
 /* ---- description of a call ---- */
@@ -51,6 +52,7 @@ struct collective_call {
 };
 
 #define CALL_TEXT 128
+const char *call_name(int kind);
 /* "all_reduce(sum) of 425000 float32", "broadcast of 16 bytes from rank 0" */
 void call_print(const struct collective_call *c, char out[CALL_TEXT]);
 bool call_equal(const struct collective_call *a, const struct collective_call *b);
@@ -140,6 +142,10 @@ struct inbox {
     struct departure *departures;
     struct skiff_error failure;
     struct collective_watch watch;
+    struct metrics *metrics; /* of all groups */
+    struct {
+        _Atomic(struct metric *) bytes, seconds;
+    } counts[CALL_KINDS]; /* NULL: there was no such call yet */
 };
 
 /* A wait for other ranks, in one call. */
@@ -268,6 +274,9 @@ struct collective_task {
     const size_t *in_bytes, *out_bytes;
 };
 
+/* Runs and counts it. */
+enum skiff_status task_run(struct collective *c, const struct collective_task *t,
+                           struct skiff_error *err);
 /* Runs when all calls started before are finished. */
 enum skiff_status group_run(struct collective *c, struct collective_task *t,
                             struct skiff_error *err);

@@ -172,11 +172,51 @@ enum skiff_status exchange_check_bytes(const struct collective *c,
                      c->ranks[i], c->ranks[c->rank], (unsigned long long)came, x->in_bytes[i]);
 }
 
+/* ---- counting ---- */
+
+/* Two threads that are the first get the same metric. */
+static struct metric *metric_of(struct inbox *p, _Atomic(struct metric *) *at, enum metric_id id,
+                                int kind)
+{
+    struct metric *m = atomic_load(at);
+    if (!m)
+        atomic_store(at, m = metrics_get(p->metrics, id, call_name(kind)));
+    return m;
+}
+
+static void count_bytes(struct collective *c, const struct collective_exchange *x)
+{
+    struct inbox *p = c->inbox;
+    int kind = x->call.kind;
+    size_t bytes = 0;
+    for (int i = 0; i < c->size; i++)
+        bytes += i != c->rank ? x->out_bytes[i] : 0;
+    metric_add(metric_of(p, &p->counts[kind].bytes, METRIC_COLLECTIVE_BYTES, kind), (int64_t)bytes);
+}
+
+struct metrics *collective_metrics(const struct collective *c)
+{
+    return c->inbox->metrics;
+}
+
 enum skiff_status exchange_run(struct collective *c, const struct collective_exchange *x,
                                struct skiff_error *err)
 {
     TRY(inbox_check(c->inbox, err));
-    if (c->shm)
-        return shm_exchange(c, x, err);
-    return exchange_by_messages(c, x, err);
+    TRY(c->shm ? shm_exchange(c, x, err) : exchange_by_messages(c, x, err));
+    count_bytes(c, x);
+    return SKIFF_OK;
+}
+
+/* A call may take two exchanges. */
+enum skiff_status task_run(struct collective *c, const struct collective_task *t,
+                           struct skiff_error *err)
+{
+    struct inbox *p = c->inbox;
+    int kind = t->call.kind;
+    int64_t start = clock_now();
+    TRY(t->run(c, t, err));
+    metric_observe(metric_of(p, &p->counts[kind].seconds, METRIC_COLLECTIVE_SECONDS, kind),
+                   (uint64_t)(clock_now() - start));
+    return SKIFF_OK;
 }

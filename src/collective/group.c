@@ -126,7 +126,7 @@ static void *work_loop(void *arg)
             break;
         c->running = true;
         pthread_mutex_unlock(&c->lock);
-        w->status = w->task.run(c, &w->task, &w->err);
+        w->status = task_run(c, &w->task, &w->err);
         pthread_mutex_lock(&c->lock);
         c->running = false;
         c->first = w->next;
@@ -150,7 +150,7 @@ enum skiff_status group_run(struct collective *c, struct collective_task *t,
     pthread_mutex_unlock(&c->lock);
     enum skiff_status status = inbox_check(c->inbox, err);
     if (status == SKIFF_OK)
-        status = t->run(c, t, err);
+        status = task_run(c, t, err);
     pthread_mutex_lock(&c->lock);
     c->running = false;
     pthread_cond_broadcast(&c->changed);

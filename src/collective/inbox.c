@@ -28,6 +28,7 @@ struct inbox *inbox_create(const struct engine_kind *kind, void *engine, int ran
     p->rank = rank;
     p->size = size;
     p->boxes = mem_alloc_or_die((size_t)size * sizeof *p->boxes);
+    p->metrics = metrics_create(NULL, 0);
     pthread_mutex_init(&p->lock, NULL);
     cond_init(&p->changed);
     return p;
@@ -50,6 +51,7 @@ void inbox_destroy(struct inbox *p)
     }
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
+    metrics_destroy(p->metrics);
     free(p->boxes);
     free(p);
 }

@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/day.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "config/config_parts.h"
 
 /* ---- opening ---- */
@@ -183,6 +185,26 @@ int config_word(struct config *c, enum config_key key)
     return config_word_of(c, key, words);
 }
 
+size_t config_size(struct config *c, enum config_key key)
+{
+    const char *text = config_text(c, key);
+    size_t size = 0;
+    assert(key_info(key)->type == KEY_SIZE);
+    if (text && !option_size(text, &size))
+        config_refuse(c, key, "must be a size, as 4096, 64K, 10M or 2G, found \"%.80s\"", text);
+    return size;
+}
+
+int config_day(struct config *c, enum config_key key)
+{
+    const char *text = config_text(c, key), *rest = text;
+    assert(key_info(key)->type == KEY_DAY);
+    int day = text ? day_take(&rest) : 0;
+    if (text && (!day || *rest))
+        config_refuse(c, key, "must be a day as 20190720, found \"%.40s\"", text);
+    return day;
+}
+
 const char *config_path(struct config *c, enum config_key key)
 {
     return values_resolve(c->values, config_text(c, key));
@@ -321,9 +343,13 @@ static void read_one(struct config *c, enum config_key key)
         break;
     case KEY_TEXT:
     case KEY_PATH:
-    case KEY_DAY:
-    case KEY_SIZE:
         config_text(c, key);
+        break;
+    case KEY_DAY:
+        config_day(c, key);
+        break;
+    case KEY_SIZE:
+        config_size(c, key);
         break;
     case KEY_ANY:
         break;

@@ -41,6 +41,8 @@ double config_real(struct config *c, enum config_key key);
 bool config_bool(struct config *c, enum config_key key);
 const char *config_text(struct config *c, enum config_key key); /* NULL: not set, no default */
 int config_word(struct config *c, enum config_key key);         /* its position in .words */
+size_t config_size(struct config *c, enum config_key key);      /* bytes; 0: not set */
+int config_day(struct config *c, enum config_key key);          /* 20190720; 0: not set */
 /* One of words that are listed elsewhere (NULL at the end). */
 int config_word_of(struct config *c, enum config_key key, const char *const *words);
 /* A path: relative ones are relative to the folder of the file. "-" and "" stay. */

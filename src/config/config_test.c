@@ -98,8 +98,9 @@ static void groups_are_printed(void **state)
     struct buf text = BUF_INIT;
     check_group("validation", "\n| `runner.valid_metric` | `auto`, `auc`, `log_loss` or `loss` | "
                               "auto | Metric that is compared");
-    check_group("validation", "| `runner.valid_batch_size` | integer, 1 to 16777216 | "
-                              "`runner.infer_batch_size` | Samples in a batch | train |\n");
+    check_group("validation",
+                "| `runner.valid_batch_size` | integer, 1 to 16777216 | "
+                "`runner.infer_batch_size` | Samples in a batch | train, calibrate |\n");
     check_group("jobs", "| `runner.geo_step` | integer, 1 to 1073741824 | 400 |");
     check_group("accepted without effect", "| `runner.use_gpu` | any | none | devices |\n");
     assert_false(key_print_group("nothing", &text));
@@ -189,6 +190,13 @@ static void wrong_values_have_lines(void **state)
           "/x/test.yaml:2: runner.keep_best must be True or False, found a list of 1");
     wrong("runner:\n  valid_metric: acc\n",
           "/x/test.yaml:2: runner.valid_metric must be auto, auc, log_loss or loss, found \"acc\"");
+    wrong("runner:\n  memory_limit: 12Q\n",
+          "/x/test.yaml:2: runner.memory_limit must be a size, as 4096, 64K, 10M or 2G, found "
+          "\"12Q\"");
+    wrong("runner:\n  start_day: 20190732\n",
+          "/x/test.yaml:2: runner.start_day must be a day as 20190720, found \"20190732\"");
+    wrong("runner:\n  epochs: 0\n",
+          "/x/test.yaml:2: runner.epochs must be between 1 and 1000000, found 0");
     wrong("hyper_parameters:\n  fc_sizes: [1, x]\n",
           "/x/test.yaml:2: hyper_parameters.fc_sizes must be a list of integers, found \"x\"");
     /* the key that gives the value is named */

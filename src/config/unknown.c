@@ -194,7 +194,6 @@ enum skiff_status config_check_all(struct config *c,
 {
     member_know(c, KEY_TABLE_PARAMETERS, NULL);
     member_know(c, KEY_HYPER, NULL);
-    member_know(c, KEY_OPTIMIZER, NULL);
     TRY(config_aliases(c, err));
     config_read_all(c);
     TRY(config_check(c, err));

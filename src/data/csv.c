@@ -6,7 +6,10 @@
  * padding, as lines do, because the readers of numbers look ahead. */
 #include "data/csv.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 void csv_deinit(struct csv *c)
 {
@@ -183,4 +186,31 @@ void csv_quote(struct buf *out, const char *text, size_t n, char separator)
         buf_char(out, text[i]);
     }
     buf_char(out, '"');
+}
+
+void csv_marks_init(struct csv_marks *m, const char *lines)
+{
+    *m = (struct csv_marks){0};
+    if (!lines)
+        return;
+    char *at = m->text = mem_strdup_or_die(lines);
+    for (char *mark; (mark = strsep(&at, "\n"));) {
+        m->at = mem_grow_or_die(m->at, ((size_t)m->n + 1) * sizeof *m->at);
+        m->at[m->n++] = mark;
+    }
+}
+
+void csv_marks_deinit(struct csv_marks *m)
+{
+    free(m->text);
+    free(m->at);
+    *m = (struct csv_marks){0};
+}
+
+bool csv_is_missing(const struct csv_marks *m, const char *p, size_t n)
+{
+    for (int i = 0; n && i < m->n; i++)
+        if (strlen(m->at[i]) == n && memcmp(m->at[i], p, n) == 0)
+            return true;
+    return n == 0;
 }

@@ -3,6 +3,8 @@
 #ifndef DATA_CSV_H
 #define DATA_CSV_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "data/text.h"
@@ -45,5 +47,14 @@ bool csv_is_title(struct csv *c, const char *line, const char *end, const char *
 bool csv_has_decimal_comma(const char *text, size_t n);
 /* Prints the text as a cell, quoted where necessary. */
 void csv_quote(struct buf *out, const char *text, size_t n, char separator);
+
+/* Texts that stand for a missing value, besides the empty one. */
+struct csv_marks {
+    char *text, **at; /* owned; at: into the text */
+    int n;
+};
+void csv_marks_init(struct csv_marks *m, const char *lines); /* one a line; NULL: none */
+void csv_marks_deinit(struct csv_marks *m);
+bool csv_is_missing(const struct csv_marks *m, const char *p, size_t n);
 
 #endif

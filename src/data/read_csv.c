@@ -53,8 +53,8 @@ struct reader_csv {
     struct csv csv;
     bool header, hashed, scaled;
     char multi, comment;
-    int label;
-    int needed; /* the label, where every row must have one; or -1 */
+    int label, weight, group; /* slots, or -1 */
+    int needed;               /* the label, where every row must have one; or -1 */
     bool skip_label;
     int64_t width; /* of a whole row; 0: not known */
     char *id_name; /* looked for in headers, or NULL */
@@ -62,8 +62,7 @@ struct reader_csv {
     struct label_rule rule;
     struct hasher hasher;
     struct hash_prefix *prefix; /* per slot */
-    char *missing, **marks;     /* marks point into missing */
-    int nmarks;
+    struct csv_marks missing;
     struct columns stats;
     bool has_stats;
     struct wanted_column *wanted; /* by name; none: columns go by position or by slot names */
@@ -84,8 +83,7 @@ static void csv_destroy(struct reader *base)
     csv_deinit(&r->csv);
     label_rule_deinit(&r->rule);
     columns_deinit(&r->stats);
-    free(r->missing);
-    free(r->marks);
+    csv_marks_deinit(&r->missing);
     free(r->filled);
     free(r->targets);
     free(r->first);
@@ -126,7 +124,8 @@ static enum skiff_status csv_column_stats(const struct reader_csv *r, int slot, 
 {
     bool number = r->base.schema->slots[slot].dtype == DTYPE_FP32;
     *out = NULL;
-    if (slot == r->label || !r->has_stats || (number && !r->scaled))
+    if (slot == r->label || slot == r->weight || slot == r->group || !r->has_stats ||
+        (number && !r->scaled))
         return SKIFF_OK;
     *out = number ? columns_find_number(&r->stats, name, n) : columns_find_ids(&r->stats, name, n);
     if (*out)
@@ -493,14 +492,6 @@ static enum skiff_status csv_begin(struct reader *base, struct source *s, struct
 
 /* ---- cells ---- */
 
-static bool csv_is_missing(const struct reader_csv *r, const char *p, size_t n)
-{
-    for (int i = 0; n && i < r->nmarks; i++)
-        if (same_text(r->marks[i], p, n))
-            return true;
-    return n == 0;
-}
-
 static enum skiff_status csv_put_id(struct reader_csv *r, struct batch *b, const struct target *t,
                                     int64_t id, struct skiff_error *err)
 {
@@ -568,6 +559,8 @@ static enum skiff_status csv_value(struct reader_csv *r, struct batch *b, const 
     uint64_t whole;
     if (b->columns[t->slot].dtype == DTYPE_FP32)
         return csv_put_number(r, b, t, p, n, err);
+    if (t->slot == r->group)
+        return csv_put_id(r, b, t, (int64_t)hash_xxh64(p, n, 0), err);
     if (t->stats) {
         int64_t id = column_id(t->stats, p, n);
         if (id < 0)
@@ -605,7 +598,9 @@ static enum skiff_status csv_put(struct reader_csv *r, struct batch *b, const st
         return reader_no_label(b->schema, t->slot, "its cell is empty", err);
     if (n && t->slot == r->label)
         return csv_put_label(r, b, t, p, n, err);
-    if (csv_is_missing(r, p, n))
+    if (t->slot == r->weight && csv_is_missing(&r->missing, p, n))
+        return reader_bad(b->schema, t->slot, "a weight", p, n, err);
+    if (t->slot != r->group && csv_is_missing(&r->missing, p, n))
         return csv_put_missing(r, b, t, err);
     bool list = t->stats && t->stats->list, any = false;
     char kind = list ? t->stats->list : r->multi;
@@ -695,17 +690,6 @@ static enum skiff_status csv_prefixes(struct reader_csv *r, struct skiff_error *
     return SKIFF_OK;
 }
 
-static void csv_marks(struct reader_csv *r, const char *missing)
-{
-    if (!missing)
-        return;
-    char *at = r->missing = mem_strdup_or_die(missing);
-    for (char *mark; (mark = strsep(&at, "\n"));) {
-        r->marks = mem_grow_or_die(r->marks, ((size_t)r->nmarks + 1) * sizeof *r->marks);
-        r->marks[r->nmarks++] = mark;
-    }
-}
-
 static enum skiff_status csv_stats(struct reader_csv *r, const struct reader_config *config,
                                    struct skiff_error *err)
 {
@@ -751,12 +735,14 @@ static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_
     r->hashed = config->has_hash_size;
     r->hasher = hasher_of(config->hash, config->hash_size);
     r->label = schema_label(r->base.schema);
+    r->weight = schema_find(r->base.schema, SLOT_WEIGHT);
+    r->group = schema_find(r->base.schema, SLOT_GROUP);
     r->skip_label = config->skip_label;
     r->width = config->width;
     r->needed = row_label(config, r->base.schema);
     r->filled = mem_alloc_or_die((size_t)r->base.schema->count * sizeof *r->filled);
     csv_no_columns(r);
-    csv_marks(r, config->missing);
+    csv_marks_init(&r->missing, config->missing);
     TRY(label_rule_init(&r->rule, config->positive, config->negative, err));
     TRY(csv_prefixes(r, err));
     TRY(csv_stats(r, config, err));
@@ -782,6 +768,16 @@ static enum skiff_status csv_create(const struct reader_config *config, const st
     return status;
 }
 
+static const char *csv_column_name(const struct reader *base, int i, int *slot, int *at)
+{
+    const struct reader_csv *r = (const struct reader_csv *)base;
+    if (i >= r->nwanted)
+        return NULL;
+    *slot = r->wanted[i].to.slot;
+    *at = r->wanted[i].to.at;
+    return r->wanted[i].name;
+}
+
 const struct reader_class read_csv = {
     .name = "csv",
     .summary = "CSV with a header line or the setting columns",
@@ -791,4 +787,5 @@ const struct reader_class read_csv = {
     .destroy = csv_destroy,
     .begin = csv_begin,
     .line = csv_line,
+    .column = csv_column_name,
 };

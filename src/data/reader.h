@@ -100,6 +100,10 @@ struct reader_class {
                               struct skiff_error *err);
     /* Names in the files that are no slot's; NULL: the form has no names. */
     const struct strange_names *(*strange)(const struct reader *r);
+    /* The i-th column of the table that goes to a slot, by its name: to the slot, and in a dense
+     * one to that place. A column may come several times. NULL: there are no more. NULL as a slot:
+     * columns have no names but those of their slots. */
+    const char *(*column)(const struct reader *r, int i, int *slot, int *at);
 };
 
 /* NULL when there is none of that name. */

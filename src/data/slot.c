@@ -98,19 +98,6 @@ int schema_find(const struct schema *s, const char *name)
     return -1;
 }
 
-bool schema_equal(const struct schema *a, const struct schema *b)
-{
-    if (a->count != b->count)
-        return false;
-    for (int i = 0; i < a->count; i++) {
-        const struct slot *x = &a->slots[i], *y = &b->slots[i];
-        if (strcmp(x->name, y->name) != 0 || x->dtype != y->dtype || x->ragged != y->ragged ||
-            x->width != y->width)
-            return false;
-    }
-    return true;
-}
-
 int schema_label(const struct schema *s)
 {
     static const char *const names[] = {"label", "click", "y"};
@@ -120,11 +107,14 @@ int schema_label(const struct schema *s)
             return i;
     }
     int found = -1;
-    for (int i = 0; i < s->count; i++)
-        if (!s->slots[i].ragged && s->slots[i].width == 1) {
-            if (found >= 0)
-                return -1;
-            found = i;
-        }
+    for (int i = 0; i < s->count; i++) {
+        const struct slot *slot = &s->slots[i];
+        bool extra = !strcmp(slot->name, SLOT_WEIGHT) || !strcmp(slot->name, SLOT_GROUP);
+        if (slot->ragged || slot->width != 1 || extra)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = i;
+    }
     return found;
 }

@@ -35,10 +35,14 @@ enum skiff_status schema_copy(struct schema *to, const struct schema *from,
                               struct skiff_error *err);
 /* Position of the slot, or -1. */
 int schema_find(const struct schema *s, const char *name);
-bool schema_equal(const struct schema *a, const struct schema *b);
+
+/* Slots of samples that are no features: names that no network uses. A CSV reader takes a number as
+ * it is written for the one, and the XXH64 of any text for the other. */
+#define SLOT_WEIGHT "sample_weight"
+#define SLOT_GROUP "sample_group"
 
 /* The label of a sample, where a format has one: the slot named label, click or y, else the only
- * dense slot of width 1; -1 when there is none. */
+ * dense slot of width 1 but for these; -1 when there is none. */
 int schema_label(const struct schema *s);
 
 #endif

@@ -354,12 +354,6 @@ bool skiff_eager_attr_type(const char *type, const char *attr, enum skiff_attr_t
     return i >= 0;
 }
 
-bool skiff_eager_has_slot(const char *type, const char *slot, bool output)
-{
-    const struct op_kind *kind = op_kind_find(type, GEN_2X);
-    return kind && op_kind_slot(output ? kind->outs : kind->ins, slot) >= 0;
-}
-
 void skiff_eager_custom_op(struct skiff_eager *e, int nins, struct skiff_eager_tensor *const *ins,
                            int nouts, struct skiff_eager_tensor *const *outs,
                            const struct skiff_eager_own *own)

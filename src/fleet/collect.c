@@ -71,29 +71,46 @@ bool collect_skips(const struct collect *c, const struct skiff_var *v)
     return c->session && job_plan_has_features(c->plan, v->name);
 }
 
-bool collect_has(const struct collect *c, const struct skiff_var *v)
+bool collect_is_own(const struct collect *c, const struct skiff_var *v)
 {
     int n;
     if (!c->session)
-        return in_scope(c, v->name) != NULL;
+        return true;
     const struct skiff_placement **slices = job_plan_slices(c->plan, v->name, &n);
     free(slices);
-    return n || job_plan_has_table(c->plan, v->name) || on_servers(c, v->name) ||
-           in_scope(c, v->name);
+    return !n && !collect_is_keyed(c, v) && !on_servers(c, v->name);
+}
+
+const struct skiff_tensor *collect_own(const struct collect *c, const struct skiff_var *v)
+{
+    return in_scope(c, v->name);
+}
+
+bool collect_has(const struct collect *c, const struct skiff_var *v)
+{
+    return !collect_is_own(c, v) || in_scope(c, v->name);
 }
 
 /* ---- writing ---- */
 
-static enum skiff_status write_head(const struct skiff_var *v, struct file_writer *w,
-                                    struct skiff_error *err)
+enum skiff_status collect_head(const struct skiff_var *v, struct tensor *out,
+                               struct skiff_error *err)
 {
-    struct tensor t = {.dtype = v->dtype, .shape = v->shape};
-    struct buf head = BUF_INIT;
+    *out = (struct tensor){.dtype = v->dtype, .shape = v->shape};
     for (int i = 0; i < v->shape.ndim; i++)
         if (v->shape.dims[i] < 0)
             return error_set(err, SKIFF_SHAPE,
                              "%s cannot be saved: the program does not say its dimension %d",
                              v->name, i);
+    return SKIFF_OK;
+}
+
+static enum skiff_status write_head(const struct skiff_var *v, struct file_writer *w,
+                                    struct skiff_error *err)
+{
+    struct tensor t;
+    struct buf head = BUF_INIT;
+    TRY(collect_head(v, &t, err));
     buf_u32(&head, 0); /* version of the stream, then no lod */
     buf_u64(&head, 0);
     tensor_head_encode(&t, &head);
@@ -116,9 +133,9 @@ static int64_t rows_per_part(const struct skiff_var *v)
     return n > 0 ? n : 1;
 }
 
-static enum skiff_status write_rows(const struct collect *c, const struct skiff_var *v, int server,
-                                    const char *slice, int64_t rows, struct file_writer *w,
-                                    struct skiff_error *err)
+static enum skiff_status pour_rows(const struct collect *c, const struct skiff_var *v, int server,
+                                   const char *slice, int64_t rows, const struct byte_sink *to,
+                                   struct skiff_error *err)
 {
     struct skiff_tensor part = {0};
     int64_t step = rows_per_part(v);
@@ -135,15 +152,15 @@ static enum skiff_status write_rows(const struct collect *c, const struct skiff_
                                (long long)at, (long long)(at + n - 1), slice,
                                (long long)(n * row_bytes(v)), dtype_name(v->dtype));
         if (status == SKIFF_OK)
-            status = file_writer_add(w, part.tensor.data, tensor_bytes(&part.tensor), err);
+            status = to->add(to->user, part.tensor.data, tensor_bytes(&part.tensor), err);
     }
     value_deinit(&part);
     return status;
 }
 
-static enum skiff_status write_slices(const struct collect *c, const struct skiff_var *v,
-                                      const struct skiff_placement *const *slices, int n,
-                                      struct file_writer *w, struct skiff_error *err)
+static enum skiff_status pour_slices(const struct collect *c, const struct skiff_var *v,
+                                     const struct skiff_placement *const *slices, int n,
+                                     const struct byte_sink *to, struct skiff_error *err)
 {
     int64_t rows = 0;
     for (int i = 0; i < n; i++)
@@ -152,16 +169,15 @@ static enum skiff_status write_slices(const struct collect *c, const struct skif
     if (rows != whole)
         return error_set(err, SKIFF_INTERNAL, "the slices of %s have %lld rows, the whole has %lld",
                          v->name, (long long)rows, (long long)whole);
-    TRY(write_head(v, w, err));
     for (int i = 0; i < n; i++)
-        TRY(write_rows(c, v, slices[i]->server, slices[i]->slice, placement_rows(slices[i]), w,
-                       err));
+        TRY(pour_rows(c, v, slices[i]->server, slices[i]->slice, placement_rows(slices[i]), to,
+                      err));
     return SKIFF_OK;
 }
 
 /* Rows of a table that is spread by id modulo servers, in the order of their ids. */
-static enum skiff_status write_table(const struct collect *c, const struct skiff_var *v,
-                                     struct file_writer *w, struct skiff_error *err)
+static enum skiff_status pour_table(const struct collect *c, const struct skiff_var *v,
+                                    const struct byte_sink *to, struct skiff_error *err)
 {
     struct job_slices s = {
         .origin = v->name, .n = c->plan->servers, .endpoints = c->plan->endpoints, .modulo = true};
@@ -169,11 +185,10 @@ static enum skiff_status write_table(const struct collect *c, const struct skiff
     const char **names = mem_alloc_or_die((size_t)s.n * sizeof(*names));
     int64_t *ids = mem_alloc_or_die((size_t)step * sizeof(*ids));
     float *rows = mem_alloc_or_die((size_t)(step * row_bytes(v)));
-    enum skiff_status status;
+    enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < s.n; i++)
         names[i] = v->name;
     s.names = names;
-    status = write_head(v, w, err);
     for (int64_t at = 0; status == SKIFF_OK && at < v->shape.dims[0]; at += step) {
         int64_t n = v->shape.dims[0] - at < step ? v->shape.dims[0] - at : step;
         for (int64_t i = 0; i < n; i++)
@@ -181,7 +196,7 @@ static enum skiff_status write_table(const struct collect *c, const struct skiff
         status =
             session_pull_snapshot_rows(c->session, c->tag, &s, ids, (size_t)n, width, rows, err);
         if (status == SKIFF_OK)
-            status = file_writer_add(w, rows, (size_t)(n * row_bytes(v)), err);
+            status = to->add(to->user, rows, (size_t)(n * row_bytes(v)), err);
     }
     free(names);
     free(ids);
@@ -210,25 +225,26 @@ static enum skiff_status write_own(const struct collect *c, const struct skiff_v
                              v->name);
 }
 
+enum skiff_status collect_pour(const struct collect *c, const struct skiff_var *v,
+                               const struct byte_sink *to, struct skiff_error *err)
+{
+    int n;
+    if (collect_is_keyed(c, v))
+        return pour_table(c, v, to, err);
+    const struct skiff_placement **slices = job_plan_slices(c->plan, v->name, &n);
+    enum skiff_status status =
+        n ? pour_slices(c, v, slices, n, to, err)
+          : pour_rows(c, v, 0, v->name, v->shape.ndim ? v->shape.dims[0] : 1, to, err);
+    free(slices);
+    return status;
+}
+
 enum skiff_status collect_write(const struct collect *c, const struct skiff_var *v,
                                 struct file_writer *w, struct skiff_error *err)
 {
-    int n;
-    if (!c->session)
+    struct byte_sink file = file_writer_sink(w);
+    if (collect_is_own(c, v))
         return write_own(c, v, w, err);
-    if (collect_is_keyed(c, v))
-        return write_table(c, v, w, err);
-    const struct skiff_placement **slices = job_plan_slices(c->plan, v->name, &n);
-    enum skiff_status status = SKIFF_OK;
-    if (n) {
-        status = write_slices(c, v, slices, n, w, err);
-    } else if (on_servers(c, v->name)) {
-        status = write_head(v, w, err);
-        if (status == SKIFF_OK)
-            status = write_rows(c, v, 0, v->name, v->shape.ndim ? v->shape.dims[0] : 1, w, err);
-    } else {
-        status = write_own(c, v, w, err);
-    }
-    free(slices);
-    return status;
+    TRY(write_head(v, w, err));
+    return collect_pour(c, v, &file, err);
 }

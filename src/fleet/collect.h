@@ -29,6 +29,20 @@ bool collect_has(const struct collect *c, const struct skiff_var *v);
 /* Appends the variable as a LoDTensor stream. */
 enum skiff_status collect_write(const struct collect *c, const struct skiff_var *v,
                                 struct file_writer *w, struct skiff_error *err);
+/* <base>.pdparams, .pdopt and .pdmodel of the program, as io_write_state writes them of a scope
+ * (collect_state.c). Variables that have no value anywhere are left out. */
+enum skiff_status collect_write_state(const struct collect *c, struct model_writer *w,
+                                      const struct skiff_program *p, const char *base,
+                                      struct skiff_error *err);
+/* Does no server have it? Then its value is the worker's own; NULL: none. */
+bool collect_is_own(const struct collect *c, const struct skiff_var *v);
+const struct skiff_tensor *collect_own(const struct collect *c, const struct skiff_var *v);
+/* Type and shape, by the program, of one that servers have; no data. */
+enum skiff_status collect_head(const struct skiff_var *v, struct tensor *out,
+                               struct skiff_error *err);
+/* Its bytes, from the first to the last. */
+enum skiff_status collect_pour(const struct collect *c, const struct skiff_var *v,
+                               const struct byte_sink *to, struct skiff_error *err);
 
 /* A plain table's rows by id, or a state of its optimizer that has a row for each of them. */
 bool collect_is_keyed(const struct collect *c, const struct skiff_var *v);

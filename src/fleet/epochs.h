@@ -46,12 +46,15 @@ enum skiff_status epochs_saved(struct skiff_fleet *f, int epoch, bool complete,
 enum skiff_status epochs_report_unsaved(struct skiff_fleet *f, const char *reason,
                                         struct skiff_error *err);
 
+struct io_inference;
 struct epochs_save {
     const char *dir;
     struct model_info note;
     bool marked; /* the values that were tagged at the end of the epoch; otherwise those of now */
-    const char *const *feeds, *const *targets;
-    int nfeeds, ntargets;
+    /* All goes to <state>.pdparams, .pdopt and .pdmodel, as an epoch of one process; NULL: to one
+     * file for each persistable. */
+    const char *state;
+    const struct io_inference *inference; /* this model, too; NULL: none */
     const struct save_attempts *attempts; /* NULL: one */
 };
 /* Providers of a job's small parts (save/sources.h); user: the fleet.
@@ -60,7 +63,7 @@ struct epochs_save {
 struct save;
 enum skiff_status epochs_write_members(void *user, struct save *s, struct skiff_error *err);
 enum skiff_status epochs_write_rpc(void *user, struct save *s, struct skiff_error *err);
-/* Persistables, program for inference and what they are, in place at one instant. */
+/* Values, programs and what they are, in place at one instant. */
 enum skiff_status epochs_save(struct skiff_fleet *f, struct skiff_scope *scope,
                               const struct epochs_save *what, struct skiff_error *err);
 /* skiff_fleet_save_inference_model, in several attempts. */
@@ -69,7 +72,6 @@ struct epochs_inference {
     bool prefix;
     const struct save_attempts *attempts; /* NULL: one */
 };
-struct io_inference;
 enum skiff_status epochs_save_inference(struct skiff_fleet *f, struct skiff_scope *scope,
                                         const struct io_inference *what,
                                         const struct epochs_inference *to, struct skiff_error *err);

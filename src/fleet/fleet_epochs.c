@@ -171,13 +171,14 @@ enum skiff_status epochs_report_unsaved(struct skiff_fleet *f, const char *reaso
 enum skiff_status epochs_save(struct skiff_fleet *f, struct skiff_scope *scope,
                               const struct epochs_save *what, struct skiff_error *err)
 {
-    struct io_inference inference = {what->feeds, what->nfeeds, what->targets, what->ntargets};
-    struct skiff_program *pruned;
+    struct skiff_program *pruned = NULL;
     char tag[64];
     mark_name(what->note.epoch, tag);
-    TRY(io_inference_program(f->origin, &inference, false, &pruned, err));
+    if (what->inference)
+        TRY(io_inference_program(f->origin, what->inference, false, &pruned, err));
     struct fleet_saving saving = {.dir = what->dir,
                                   .vars = f->origin,
+                                  .state = what->state,
                                   .program = pruned,
                                   .model = "__model__",
                                   .tag = what->marked ? tag : NULL,

@@ -71,12 +71,14 @@ enum skiff_status fleet_step_back(struct skiff_fleet *f, struct session *s,
 /* ---- fleet_save.c ---- */
 struct fleet_saving {
     const char *dir;
-    const struct skiff_program *vars;     /* whose persistables */
-    const char *params;                   /* one file for all; NULL: one each */
-    const struct skiff_program *program;  /* to be written, too; NULL: none */
-    const char *model;                    /* its file */
-    const char *tag;                      /* snapshot of the servers; NULL: one of now is made */
-    const struct model_info *note;        /* the folder is this save's alone; NULL: it is not */
+    const struct skiff_program *vars;    /* whose persistables */
+    const char *state;                   /* they go to <state>.pdparams, .pdopt; NULL: see params */
+    const char *params;                  /* one file for all; NULL: one each */
+    const struct skiff_program *program; /* to be written, too (with `state`: and its own
+                                             persistables, one file each); NULL: none */
+    const char *model;                   /* its file */
+    const char *tag;                     /* snapshot of the servers; NULL: one of now is made */
+    const struct model_info *note;       /* the folder is this save's alone; NULL: it is not */
     const struct save_attempts *attempts; /* NULL: one */
 };
 /* Gathers from the servers and writes; everything appears at one instant. */

@@ -87,23 +87,23 @@ static bool is_features(const struct collect *g, const char *name)
 
 /* Sparse tables have files of their own (fleet_tables.c). */
 static void list_vars(const struct collect *g, const struct skiff_program *program,
-                      struct io_vars *out)
+                      enum io_group group, struct io_vars *out)
 {
     int n = 0;
-    io_vars_list(program, IO_PERSISTABLES, out);
+    io_vars_list(program, group, out);
     for (int i = 0; i < out->n; i++)
         if (!is_features(g, out->v[i]->name))
             out->v[n++] = out->v[i];
     out->n = n;
 }
 
-/* A model for inference must have all that its program reads. */
+/* A model must have all that its network reads. */
 static enum skiff_status check_has(const struct collect *g, const struct skiff_program *program,
-                                   struct skiff_error *err)
+                                   enum io_group group, struct skiff_error *err)
 {
     struct io_vars vars;
     enum skiff_status status = SKIFF_OK;
-    list_vars(g, program, &vars);
+    list_vars(g, program, group, &vars);
     for (int i = 0; i < vars.n && status == SKIFF_OK; i++)
         if (!collect_has(g, vars.v[i]))
             status = error_set(err, SKIFF_NOT_FOUND,
@@ -119,27 +119,54 @@ struct collected {
     const struct fleet_saving *what;
 };
 
+static enum skiff_status write_values(const struct collect *g, struct model_writer *w,
+                                      const struct skiff_program *of, const char *params,
+                                      struct skiff_error *err)
+{
+    struct io_vars vars;
+    list_vars(g, of, IO_PERSISTABLES, &vars);
+    enum skiff_status status =
+        params ? write_combined(g, w, &vars, params, err) : write_separate(g, w, &vars, err);
+    io_vars_deinit(&vars);
+    return status;
+}
+
+static enum skiff_status write_all_rows(const struct collect *g, struct model_writer *w,
+                                        const struct skiff_program *of, struct skiff_error *err)
+{
+    struct io_vars vars;
+    enum skiff_status status = SKIFF_OK;
+    list_vars(g, of, IO_PERSISTABLES, &vars);
+    for (int i = 0; i < vars.n && status == SKIFF_OK; i++)
+        status = collect_rows(g, vars.v[i], w, err);
+    io_vars_deinit(&vars);
+    return status;
+}
+
+/* As an epoch of one process: pickles; the model for inference, if there is one, in files. */
+static enum skiff_status write_state(const struct collect *g, struct model_writer *w,
+                                     const struct fleet_saving *what, struct skiff_error *err)
+{
+    TRY(check_has(g, what->vars, IO_PARAMS, err));
+    TRY(collect_write_state(g, w, what->vars, what->state, err));
+    return what->program ? write_values(g, w, what->program, NULL, err) : SKIFF_OK;
+}
+
 static enum skiff_status write_all(void *user, struct save *s, struct skiff_error *err)
 {
     const struct collected *all = user;
     const struct collect *g = &all->from;
     const struct fleet_saving *what = all->what;
     struct model_writer *w = &s->files;
-    struct io_vars vars;
-    list_vars(g, what->vars, &vars);
-    enum skiff_status status = what->program ? check_has(g, what->program, err) : SKIFF_OK;
-    if (status == SKIFF_OK)
-        status = what->params ? write_combined(g, w, &vars, what->params, err)
-                              : write_separate(g, w, &vars, err);
-    for (int i = 0; i < vars.n && status == SKIFF_OK; i++)
-        status = collect_rows(g, vars.v[i], w, err);
-    if (status == SKIFF_OK && what->program)
-        status = write_program(w, what, err);
-    else if (status ==
-             SKIFF_OK) /* an inference model does not need statistics and optimizer states */
-        status = collect_records(g, w, err);
-    io_vars_deinit(&vars);
-    return status;
+    if (what->program)
+        TRY(check_has(g, what->program, IO_PERSISTABLES, err));
+    TRY(what->state ? write_state(g, w, what, err)
+                    : write_values(g, w, what->vars, what->params, err));
+    TRY(write_all_rows(g, w, what->vars, err));
+    if (what->program)
+        return write_program(w, what, err);
+    /* a model for inference does not need statistics and optimizer states; epochs have no tables */
+    return what->state ? SKIFF_OK : collect_records(g, w, err);
 }
 
 static enum skiff_status save_tagged(struct skiff_fleet *f, struct session *session,

@@ -153,14 +153,6 @@ enum skiff_status fs_rename_exclusive(const struct fs_settings *s, const char *f
     return f.class->rename(&f, from, to, false, NULL, err);
 }
 
-enum skiff_status fs_replace(const struct fs_settings *s, const char *from, const char *to,
-                             struct skiff_error *err)
-{
-    struct fs f;
-    TRY(fs_of(s, from, &f, err));
-    return f.class->rename(&f, from, to, true, NULL, err);
-}
-
 bool fs_no_answer(const char *path, enum skiff_status status)
 {
     return fs_is_remote(path) && (status == SKIFF_IO || status == SKIFF_TIMEOUT);

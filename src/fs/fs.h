@@ -145,12 +145,6 @@ enum skiff_status fs_rename(const struct fs_settings *s, const char *from, const
 /* The same for a target that is known not to exist. */
 enum skiff_status fs_rename_exclusive(const struct fs_settings *s, const char *from, const char *to,
                                       struct skiff_error *err);
-/* Renames a file over another, which need not exist. NOT_FOUND when `from` does not exist. Where
- * this is not atomic (hadoop fs, a WebHDFS that cannot replace), the old file is renamed to
- * FS_ASIDE first; a process killed in between leaves it there. */
-#define FS_ASIDE "._skiff_old"
-enum skiff_status fs_replace(const struct fs_settings *s, const char *from, const char *to,
-                             struct skiff_error *err);
 bool fs_rename_is_atomic(const struct fs_settings *s, const char *path);
 /* Removes a path with all its contents; OK when it does not exist. */
 enum skiff_status fs_remove(const struct fs_settings *s, const char *path, struct skiff_error *err);
@@ -169,7 +163,10 @@ enum skiff_status fs_each(int n, int threads,
 /* Uploads a local folder with everything below it as the folder `to`, which must not exist. */
 enum skiff_status fs_send_folder(const struct fs_settings *s, const char *here, const char *to,
                                  struct skiff_error *err);
-/* As fs_replace for each; skips files that do not exist (another process has moved them). */
+/* Renames each file over another, which need not exist; skips files that do not exist (another
+ * process has moved them). Where this is not atomic (hadoop fs, a WebHDFS that cannot replace), the
+ * old file is renamed to FS_ASIDE first; a process killed in between leaves it there. */
+#define FS_ASIDE "._skiff_old"
 enum skiff_status fs_replace_all(const struct fs_settings *s, const struct fs_move *moves, int n,
                                  struct skiff_error *err);
 /* Removes files, which need not exist. */

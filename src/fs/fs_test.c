@@ -143,8 +143,9 @@ static void test_replacing(void **state)
     write_file(a, "one");
     write_file(b, "older");
     assert_int_equal(fs_rename(NULL, a, b, &err), SKIFF_STATE);
-    assert_int_equal(fs_replace(NULL, a, b, &err), SKIFF_OK);
-    assert_int_equal(fs_replace(NULL, a, b, &err), SKIFF_NOT_FOUND);
+    const struct fs_move move = {.from = a, .to = b};
+    assert_int_equal(fs_replace_all(NULL, &move, 1, &err), SKIFF_OK);
+    assert_int_equal(fs_replace_all(NULL, &move, 1, &err), SKIFF_OK); /* a has been moved */
     assert_int_equal(fs_list(NULL, folder, &l, &err), SKIFF_OK);
     assert_int_equal(l.count, 1);
     assert_int_equal(l.entries[0].stat.size, 3);

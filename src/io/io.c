@@ -177,17 +177,17 @@ out:
     return status;
 }
 
-enum skiff_status io_write_state(struct model_writer *w, const struct skiff_scope *s,
-                                 const struct skiff_program *p, const char *base,
-                                 struct skiff_error *err)
+enum skiff_status io_write_state_of(struct model_writer *w, const struct skiff_program *p,
+                                    const char *base, const struct io_pickles *pickles,
+                                    struct skiff_error *err)
 {
     char *params = io_join(base, ".", "pdparams"), *opt = io_join(base, ".", "pdopt"),
          *model = io_join(base, ".", "pdmodel");
     struct skiff_program *copy = program_clone(p);
     io_program_stamp(copy);
-    enum skiff_status status = writer_add_pickle(w, params, s, p, IO_PARAMS, err);
+    enum skiff_status status = pickles->write(pickles->user, w, params, IO_PARAMS, err);
     if (status == SKIFF_OK)
-        status = writer_add_pickle(w, opt, s, p, IO_STATE, err);
+        status = pickles->write(pickles->user, w, opt, IO_STATE, err);
     if (status == SKIFF_OK)
         status = io_writer_program(w, model, copy, err);
     program_destroy(copy);
@@ -195,6 +195,26 @@ enum skiff_status io_write_state(struct model_writer *w, const struct skiff_scop
     free(opt);
     free(model);
     return status;
+}
+
+struct scope_values {
+    const struct skiff_scope *scope;
+    const struct skiff_program *program;
+};
+
+static enum skiff_status write_of_scope(void *user, struct model_writer *w, const char *file,
+                                        enum io_group group, struct skiff_error *err)
+{
+    const struct scope_values *from = user;
+    return writer_add_pickle(w, file, from->scope, from->program, group, err);
+}
+
+enum skiff_status io_write_state(struct model_writer *w, const struct skiff_scope *s,
+                                 const struct skiff_program *p, const char *base,
+                                 struct skiff_error *err)
+{
+    struct scope_values from = {s, p};
+    return io_write_state_of(w, p, base, &(struct io_pickles){write_of_scope, &from}, err);
 }
 
 enum skiff_status io_save(const struct skiff_scope *s, const struct skiff_program *p,

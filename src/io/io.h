@@ -85,6 +85,16 @@ enum skiff_status io_write_state(struct model_writer *w, const struct skiff_scop
                                  const struct skiff_program *p, const char *base,
                                  struct skiff_error *err);
 
+/* The same of values that need not be in a scope: `write` writes the pickle of a group. */
+struct io_pickles {
+    enum skiff_status (*write)(void *user, struct model_writer *w, const char *file,
+                               enum io_group group, struct skiff_error *err);
+    void *user;
+};
+enum skiff_status io_write_state_of(struct model_writer *w, const struct skiff_program *p,
+                                    const char *base, const struct io_pickles *pickles,
+                                    struct skiff_error *err);
+
 struct io_inference {
     const char *const *feeds;
     int nfeeds;

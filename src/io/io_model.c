@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "io/io_parts.h"
+#include "program/op_kind.h"
 #include "store/file.h"
 
 #define MODEL_FILE "__model__"
@@ -53,18 +54,18 @@ void io_model_deinit(struct skiff_model *m)
     *m = (struct skiff_model){0};
 }
 
-/* names[col] for every op of the type; columns must be 0..n-1, each once. */
-static enum skiff_status targets_of(struct skiff_program *p, const char *type, bool out_side,
+/* names[col] for every op of the class; columns must be 0..n-1, each once. */
+static enum skiff_status targets_of(struct skiff_program *p, enum op_class class, bool out_side,
                                     const char ***out_names, int *out_n, struct skiff_error *err)
 {
     const struct skiff_block *root = program_root(p);
     int n = 0;
     for (int i = 0; i < root->nops; i++)
-        n += !strcmp(root->ops[i]->type, type);
+        n += op_is(root->ops[i], class);
     const char **names = arena_alloc(&p->arena, (size_t)(n + 1) * sizeof *names);
     for (int i = 0; i < root->nops; i++) {
         const struct skiff_op *op = root->ops[i];
-        if (strcmp(op->type, type))
+        if (!op_is(op, class))
             continue;
         const struct op_attr_value *col = op_attr(op, "col");
         const char *name = out_side ? op_out1(op, "Out") : op_in1(op, "X");
@@ -74,7 +75,7 @@ static enum skiff_status targets_of(struct skiff_program *p, const char *type, b
                 err, SKIFF_FORMAT,
                 "op %d (%s): its column is %d, expected each of 0 to %d once, with one "
                 "variable",
-                i, type, at, n - 1);
+                i, op->type, at, n - 1);
         names[at] = name;
     }
     *out_names = names;
@@ -84,8 +85,8 @@ static enum skiff_status targets_of(struct skiff_program *p, const char *type, b
 
 enum skiff_status io_model_targets(struct skiff_model *m, struct skiff_error *err)
 {
-    TRY(targets_of(m->program, "feed", true, &m->feeds, &m->nfeeds, err));
-    return targets_of(m->program, "fetch", false, &m->fetches, &m->nfetches, err);
+    TRY(targets_of(m->program, CLASS_FEED, true, &m->feeds, &m->nfeeds, err));
+    return targets_of(m->program, CLASS_FETCH, false, &m->fetches, &m->nfetches, err);
 }
 
 /* Where the two parts of a model are. */

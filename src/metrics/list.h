@@ -129,6 +129,12 @@ METRIC(SESSION_ROWS_PREFETCHED, COUNTER, "skiff_session_rows_prefetched_total", 
 METRIC(SESSION_WAIT_SECONDS, HISTOGRAM, "skiff_session_wait_seconds", "seconds",
        "time that a thread waited for the replies to a batch of requests", "")
 
+/* ---- collective calls of a rank ---- */
+METRIC(COLLECTIVE_BYTES, COUNTER, "skiff_collective_bytes_total", "bytes",
+       "bytes that this rank gave to other ranks, by the collective call", "call")
+METRIC(COLLECTIVE_SECONDS, HISTOGRAM, "skiff_collective_seconds", "seconds",
+       "time of a collective call, with the wait for other ranks", "call")
+
 /* ---- remote calls ---- */
 METRIC(RPC_REQUESTS, COUNTER, "skiff_rpc_requests_total", "requests", "requests begun", "")
 METRIC(RPC_DUPLICATES, COUNTER, "skiff_rpc_duplicates_total", "frames",

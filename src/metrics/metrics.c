@@ -71,6 +71,11 @@ struct metrics *metrics_create(const char *owner, int number)
     return r;
 }
 
+const char *metrics_owner(const struct metrics *r)
+{
+    return r->owner;
+}
+
 static void metric_destroy(struct metric *m)
 {
     free(m->cells);

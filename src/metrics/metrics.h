@@ -125,8 +125,9 @@ struct metrics_snapshot {
 void snapshot_add(struct metrics_snapshot *s, struct metrics *r);
 /* Takes over the samples of another snapshot, in place of its own of the same name and labels. */
 void snapshot_update(struct metrics_snapshot *s, const struct metrics_snapshot *newer);
-/* Adds the memory that the process accounts for (base/mem.h). */
-void snapshot_add_memory(struct metrics_snapshot *s);
+/* Adds the memory that the process accounts for (base/mem.h), with the owner's label of a registry
+ * of it; NULL: without. */
+void snapshot_add_memory(struct metrics_snapshot *s, const struct metrics *of);
 void snapshot_deinit(struct metrics_snapshot *s);
 /* The sum over all values of its labels, or (first not NULL) over those whose first label has this
  * value. */

@@ -8,6 +8,8 @@ struct metric_spread {
     atomic_uint_fast64_t sum, buckets[METRIC_BUCKETS];
 };
 
+/* The label of all its metrics; "": none. */
+const char *metrics_owner(const struct metrics *r);
 /* The i-th in order of creation; NULL behind the last. */
 const struct metric *metrics_at(struct metrics *r, size_t i);
 

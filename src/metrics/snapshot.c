@@ -76,16 +76,12 @@ void snapshot_update(struct metrics_snapshot *s, const struct metrics_snapshot *
     }
 }
 
-static void add_value(struct metrics_snapshot *s, enum metric_id id, uint64_t value)
+void snapshot_add_memory(struct metrics_snapshot *s, const struct metrics *of)
 {
-    snapshot_place(s, id, "", "")->value += (int64_t)value;
-}
-
-void snapshot_add_memory(struct metrics_snapshot *s)
-{
-    add_value(s, METRIC_MEMORY_BYTES, mem_in_use());
-    add_value(s, METRIC_MEMORY_PEAK_BYTES, mem_peak());
-    add_value(s, METRIC_MEMORY_ALLOCATIONS, mem_alloc_count());
+    const char *owner = of ? metrics_owner(of) : "";
+    snapshot_place(s, METRIC_MEMORY_BYTES, owner, "")->value += (int64_t)mem_in_use();
+    snapshot_place(s, METRIC_MEMORY_PEAK_BYTES, owner, "")->value += (int64_t)mem_peak();
+    snapshot_place(s, METRIC_MEMORY_ALLOCATIONS, owner, "")->value += (int64_t)mem_alloc_count();
 }
 
 void snapshot_deinit(struct metrics_snapshot *s)

@@ -15,11 +15,6 @@ static const struct transport_kind *const kinds[] = {
 #undef TRANSPORT
 };
 
-const struct transport_kind *transport_at(size_t i)
-{
-    return i < sizeof kinds / sizeof *kinds ? kinds[i] : NULL;
-}
-
 const struct transport_kind *transport_find(const char *name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

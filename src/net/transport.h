@@ -150,9 +150,6 @@ struct transport_kind {
 
 /* NULL when there is no kind with that name. */
 const struct transport_kind *transport_find(const char *name);
-/* The kinds in transport_list.h, by number; NULL after the last. */
-const struct transport_kind *transport_at(size_t i);
-
 /* Parses a user's setting: "tcp", "tcp encrypt=on peer_bytes=32M", "ipc", "fault drop=0.05
  * late=0.1". NULL or "": tcp. NOT_FOUND lists the known ones. */
 enum skiff_status transport_choose(const char *text, const struct transport_kind **out_kind,

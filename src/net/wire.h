@@ -158,12 +158,9 @@ void reader_string(struct wire_reader *r, char *out, size_t capacity);
 void reader_name(struct wire_reader *r, char *out, size_t capacity);
 /* A count of elements of at least `each` bytes, which must be present. */
 size_t reader_count(struct wire_reader *r, size_t each);
-/* Borrowed, not aligned: copy with memcpy or reader_*_to. */
+/* Borrowed, not aligned: copy with memcpy. */
 const uint8_t *reader_floats(struct wire_reader *r, size_t *out_n);
 const uint8_t *reader_ids(struct wire_reader *r, size_t *out_n);
-/* Exactly n elements are expected, else it is a fault and out is untouched. */
-void reader_floats_to(struct wire_reader *r, float *out, size_t n);
-void reader_ids_to(struct wire_reader *r, int64_t *out, size_t n);
 void reader_error(struct wire_reader *r, struct skiff_error *out);
 /* FORMAT when something could not be read or bytes are left over; `what` names the message. */
 enum skiff_status reader_end(const struct wire_reader *r, const char *what,

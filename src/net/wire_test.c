@@ -150,8 +150,6 @@ static void values_come_back(void **state)
 
     struct wire_reader r;
     char text[16];
-    float floats_back[3];
-    int64_t ids_back[5];
     size_t n;
     reader_init_block(&r, b);
     assert_int_equal(reader_u8(&r), 200);
@@ -165,10 +163,12 @@ static void values_come_back(void **state)
     assert_string_equal(text, "");
     reader_string(&r, text, sizeof text);
     assert_string_equal(text, "embedding");
-    reader_floats_to(&r, floats_back, 3);
-    assert_memory_equal(floats_back, floats, sizeof floats);
-    reader_ids_to(&r, ids_back, 5);
-    assert_memory_equal(ids_back, ids, sizeof ids);
+    const uint8_t *found = reader_floats(&r, &n);
+    assert_int_equal(n, 3);
+    assert_memory_equal(found, floats, sizeof floats);
+    found = reader_ids(&r, &n);
+    assert_int_equal(n, 5);
+    assert_memory_equal(found, ids, sizeof ids);
     reader_error(&r, &back);
     assert_int_equal(back.code, SKIFF_SHAPE);
     assert_int_equal(back.sys_errno, 11);
@@ -211,11 +211,11 @@ static void read_varint(struct wire_reader *r)
     assert_int_equal(reader_u64(r), 0); /* after a fault everything is 0 */
 }
 
-static void read_two_ids(struct wire_reader *r)
+static void read_ids(struct wire_reader *r)
 {
-    int64_t ids[2] = {7, 8};
-    reader_ids_to(r, ids, 2);
-    assert_true(ids[0] == 7 && ids[1] == 8);
+    size_t n = 7;
+    assert_null(reader_ids(r, &n));
+    assert_int_equal(n, 0);
 }
 
 static void read_byte(struct wire_reader *r)
@@ -232,7 +232,7 @@ static void values_that_make_no_sense(void **state)
     expect_fault("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10, read_varint, "64 bits");
     expect_fault("\xff\xff", 2, read_varint, "ends in the middle");
     expect_fault("", 0, read_varint, "ends in the middle of a value (byte 0 of 0)");
-    expect_fault("\1abcdefgh", 9, read_two_ids, "an unexpected length");
+    expect_fault("\2abcdefgh", 9, read_ids, "a count is larger than the message");
     expect_fault("ab", 2, read_byte, "1 bytes left over after byte 1");
 }
 

@@ -272,26 +272,6 @@ const uint8_t *reader_ids(struct wire_reader *r, size_t *out_n)
     return get_array(r, sizeof(int64_t), out_n);
 }
 
-static void get_array_to(struct wire_reader *r, void *out, size_t each, size_t n)
-{
-    size_t found;
-    const uint8_t *p = get_array(r, each, &found);
-    if (p && found != n)
-        reader_fail(r, "an array has an unexpected length");
-    else if (p && n)
-        memcpy(out, p, n * each);
-}
-
-void reader_floats_to(struct wire_reader *r, float *out, size_t n)
-{
-    get_array_to(r, out, sizeof *out, n);
-}
-
-void reader_ids_to(struct wire_reader *r, int64_t *out, size_t n)
-{
-    get_array_to(r, out, sizeof *out, n);
-}
-
 /* A code that this version does not know is still a failure. */
 static enum skiff_status known_code(int64_t code)
 {

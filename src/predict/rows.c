@@ -107,7 +107,7 @@ static void *read_all(void *arg)
 /* ---- computing ---- */
 
 /* One line for every place of the batch. */
-static void print_batch(struct ring_batch *b, const struct tensor *predict)
+static void print_batch(const struct ring *r, struct ring_batch *b, const struct tensor *predict)
 {
     const char *at = b->batch.positions.data, *end = at + b->batch.positions_done;
     int64_t width = predict->shape.ndim > 1 ? predict->shape.dims[1] : 1;
@@ -121,9 +121,8 @@ static void print_batch(struct ring_batch *b, const struct tensor *predict)
             buf_str(&b->text, "nan\n");
             continue;
         }
-        snprintf(number, sizeof number, "%.6g",
-                 (double)tensor_f32(predict)[row * width + width - 1]);
-        row++;
+        double p = (double)tensor_f32(predict)[row++ * width + width - 1];
+        snprintf(number, sizeof number, "%.6g", calibration_apply(r->job->calibration, p));
         buf_str(&b->text, number);
         if (stop > at + 1)
             buf_char(&b->text, '\t');
@@ -157,7 +156,7 @@ static enum skiff_status compute(struct ring *r, struct ring_batch *b, const str
         TRY(predictor_run(r->job->predictor, inputs, out, 1, err));
         TRY(check_shape(r, b, &out->tensor, err));
     }
-    print_batch(b, &out->tensor);
+    print_batch(r, b, &out->tensor);
     return SKIFF_OK;
 }
 

@@ -60,8 +60,7 @@ struct run_env {
      * outputs are complete. */
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
     void *part_user;
-    /* Address of the parameter's rows, for stateless rules that take rows one by one (sgd); NULL:
-     * in its variable. */
+    /* Address of the parameter's rows, for ops with OP_ROWS_ANYWHERE; NULL: in its variable. */
     const struct row_home *home;
 };
 

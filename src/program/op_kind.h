@@ -14,7 +14,8 @@ enum slot_flag {
     SLOT_ROWWISE = 8, /* the kernel supports deferred rows (it calls flush_rows itself) */
     SLOT_INPLACE =
         16, /* output that carries state: aliases the input of the same name less "Out" */
-    SLOT_ONLY_2X = 64, /* declared by 2.x only: layers do not list it in 1.x programs */
+    SLOT_ONE_DIM = 128, /* numbers in this list have the dims [1]; elsewhere they have none */
+    SLOT_ONLY_2X = 64,  /* declared by 2.x only: layers do not list it in 1.x programs */
     SLOT_SHAPE_ONLY =
         32, /* the kernel looks at type, shape and lod of this input, never at its data */
 };
@@ -115,6 +116,8 @@ enum op_flag {
     OP_MINSTD = 1 << 18,  /* draws from minstd, started anew in each run, as in 1.x */
     /* Fluid 1.8's transpiler knows the tables that it looks up */
     OP_TRANSPILED_LOOKUP = 1 << 19,
+    /* updates rows one by one, without states: also where no variable holds them (row_home) */
+    OP_ROWS_ANYWHERE = 1 << 20,
 };
 
 #define OP_FILE_ATTRS      \
@@ -158,6 +161,7 @@ enum op_class {
     CLASS_FEED,          /* from the feed list, */
     CLASS_FETCH,         /* and to the fetch list */
     CLASS_SERVE,         /* runs a server until its job ends */
+    CLASS_BY_TRAINER,    /* the value that the trainer of a gradient pulled last (DC-ASGD) */
 };
 
 struct infer;

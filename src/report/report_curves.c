@@ -191,7 +191,7 @@ static void add_bins(struct plot_series *s, const struct run_bins *bins)
         const struct run_bin *k = &bins->at[i];
         struct plot_point point = {.x = k->predicted, .y = k->seen, .y2 = NAN, .y3 = NAN};
         if (k->count > 0)
-            wilson(k->seen, (double)k->count, &point.y2, &point.y3);
+            wilson(k->seen, k->count, &point.y2, &point.y3);
         plot_add(s, point);
     }
 }
@@ -202,9 +202,8 @@ static void add_density(struct plot_series *s, const struct run_bins *bins)
     for (int i = 0; i < bins->n; i++) {
         const struct run_bin *k = &bins->at[i];
         if (k->high > k->low)
-            plot_add(s, (struct plot_point){.x = k->low,
-                                            .x2 = k->high,
-                                            .y = (double)k->count / (k->high - k->low)});
+            plot_add(s, (struct plot_point){
+                            .x = k->low, .x2 = k->high, .y = k->count / (k->high - k->low)});
     }
 }
 

@@ -23,7 +23,7 @@ void add_swatch(struct buf *b, int i)
                i >= 8 ? " again" : "", i % 8);
 }
 
-static void begin_page(struct buf *b, const char *title)
+void html_begin_page(struct buf *b, const char *title)
 {
     buf_str(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -34,10 +34,11 @@ static void begin_page(struct buf *b, const char *title)
     buf_str(b, "</style>\n</head>\n<body>\n<main>\n");
 }
 
-static void end_page(struct buf *b)
+void html_end_page(struct buf *b, const char *note)
 {
-    buf_str(b, "<footer>Written by skiff; the same numbers are in report.json beside the "
-               "model.</footer>\n</main>\n<script>");
+    buf_str(b, "<footer>");
+    html_text(b, note);
+    buf_str(b, "</footer>\n</main>\n<script>");
     buf_str(b, page_script);
     buf_str(b, "</script>\n</body>\n</html>\n");
 }
@@ -243,6 +244,8 @@ static void add_one(struct buf *b, const struct runs *runs)
     add_speed(b, runs);
     add_time_table(b, r);
     buf_str(b, "</div></div>\n");
+    add_quality_section(b, r);
+    add_importance_section(b, r);
     add_heading(b, "Did anything go wrong?");
     add_events_table(b, r);
     add_heading(b, "Epochs");
@@ -324,11 +327,11 @@ void report_html(const struct run_report *const *at, int n, struct buf *out)
         buf_printf(&title, "%s: %s", at[0]->model, at[0]->model_path);
     else
         buf_printf(&title, "%d runs side by side", n);
-    begin_page(out, title.data);
+    html_begin_page(out, title.data);
     if (n == 1)
         add_one(out, &runs);
     else
         add_several(out, &runs);
-    end_page(out);
+    html_end_page(out, "Written by skiff; the same numbers are in report.json beside the model.");
     buf_deinit(&title);
 }

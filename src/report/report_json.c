@@ -86,6 +86,47 @@ static void numbers(struct json *j, const struct run_numbers *n)
         number(j, "accuracy", n->accuracy);
 }
 
+static void add_quality(struct json *j, const struct run_report *r)
+{
+    json_open(j, "quality", '[');
+    for (int i = 0; i < r->nquality; i++) {
+        const struct run_quality *q = &r->quality[i];
+        json_open(j, NULL, '{');
+        text(j, "data", q->data);
+        whole(j, "epoch", q->epoch);
+        for (int k = 0; k < RUN_QUALITY_VALUES; k++)
+            number(j, run_quality_texts[k].key, q->values[k]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void add_effect(struct json *j, const char *name, const struct run_effect *e)
+{
+    json_open(j, name, '{');
+    number(j, "mean", e->mean);
+    number(j, "low", e->low);
+    number(j, "high", e->high);
+    json_close(j, '}');
+}
+
+static void add_importance(struct json *j, const struct run_report *r)
+{
+    json_open(j, "importance", '[');
+    for (int i = 0; i < r->nimportance; i++) {
+        const struct run_importance *one = &r->importance[i];
+        json_open(j, NULL, '{');
+        text(j, "column", one->column);
+        text(j, "data", one->data);
+        number(j, "rows", one->rows);
+        whole(j, "repeats", one->repeats);
+        add_effect(j, "log_loss", &one->log_loss);
+        add_effect(j, "auc", &one->auc);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void add_run(struct json *j, const struct run_report *r)
 {
     json_open(j, "run", '{');
@@ -154,7 +195,7 @@ static void add_bins(struct json *j, const char *name, const struct run_bins *bi
         number(j, "high", b->high);
         number(j, "predicted", b->predicted);
         number(j, "seen", b->seen);
-        whole(j, "count", b->count);
+        number(j, "count", b->count);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -246,6 +287,8 @@ void report_json(const struct run_report *r, struct buf *out)
     add_points(&j, "valid", &r->valid);
     add_bins(&j, "calibration", &r->calibration);
     add_bins(&j, "valid_calibration", &r->valid_calibration);
+    add_quality(&j, r);
+    add_importance(&j, r);
     add_ops(&j, r);
     add_slots(&j, r);
     add_config(&j, r);

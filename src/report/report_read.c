@@ -137,7 +137,41 @@ static void read_bins(struct values *c, const char *list, struct run_bins *out)
                                              .high = amount(&row, "high"),
                                              .predicted = amount(&row, "predicted"),
                                              .seen = amount(&row, "seen"),
-                                             .count = whole(&row, "count")};
+                                             .count = amount(&row, "count")};
+}
+
+static void read_quality(struct values *c, struct run_report *out)
+{
+    struct record_row row = {.c = c, .list = "quality", .i = -1};
+    while (next_row(&row, "epoch")) {
+        struct run_quality q = {.data = text(&row, out, "data"), .epoch = epoch_of(&row)};
+        for (int k = 0; k < RUN_QUALITY_VALUES; k++)
+            q.values[k] = real(&row, run_quality_texts[k].key);
+        run_add_quality(out, &q);
+    }
+}
+
+static struct run_effect effect(struct record_row *row, const char *name)
+{
+    char mean[32], low[32], high[32];
+    snprintf(mean, sizeof mean, "%s.mean", name);
+    snprintf(low, sizeof low, "%s.low", name);
+    snprintf(high, sizeof high, "%s.high", name);
+    return (struct run_effect){real(row, mean), real(row, low), real(row, high)};
+}
+
+static void read_importance(struct values *c, struct run_report *out)
+{
+    struct record_row row = {.c = c, .list = "importance", .i = -1};
+    while (next_row(&row, "column"))
+        run_add_importance(
+            out, &(struct run_importance){
+                     .column = text(&row, out, "column"),
+                     .data = text(&row, out, "data"),
+                     .rows = amount(&row, "rows"),
+                     .repeats = (int)values_int_in(c, key_of(&row, "repeats"), 0, 0, 1000),
+                     .auc = effect(&row, "auc"),
+                     .log_loss = effect(&row, "log_loss")});
 }
 
 static void read_ops(struct values *c, struct run_report *out)
@@ -221,6 +255,8 @@ static enum skiff_status read_all(struct values *c, struct run_report *out, stru
     read_points(c, "valid", out, run_add_valid);
     read_bins(c, "calibration", &out->calibration);
     read_bins(c, "valid_calibration", &out->valid_calibration);
+    read_quality(c, out);
+    read_importance(c, out);
     read_ops(c, out);
     read_slots(c, out);
     read_config(c, out);

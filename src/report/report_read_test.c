@@ -36,6 +36,16 @@ static void fill(struct run_report *r)
                                                  0.5, n, 0.2, 0.25});
         run_add_valid(r, &(struct run_point){e, 1000 * (e + 1), 2, 500, 0.1, n, NAN, NAN});
     }
+    struct run_quality q = {.data = "valid" HOSTILE, .epoch = 1};
+    for (int i = 0; i < RUN_QUALITY_VALUES; i++)
+        q.values[i] = i == QUALITY_GROUP_AUC ? NAN : 0.5 + i;
+    run_add_quality(r, &q);
+    run_add_importance(r, &(struct run_importance){.column = "age" HOSTILE,
+                                                   .data = "valid",
+                                                   .rows = 2000,
+                                                   .repeats = 5,
+                                                   .auc = {0.1, 0.05, 0.15},
+                                                   .log_loss = {-0.01, -0.02, 0.01}});
     r->calibration.n = r->valid_calibration.n = 1;
     r->calibration.at[0] = (struct run_bin){0, 0.5, 0.25, 0.125, 640};
     r->valid_calibration.at[0] = (struct run_bin){0.5, 1, 0.75, 0.5, 64};

@@ -51,6 +51,8 @@ void run_report_deinit(struct run_report *r)
     free(r->slots);
     free(r->config);
     free(r->events);
+    free(r->quality);
+    free(r->importance);
     arena_deinit(&r->arena);
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "report/quality.h"
 
 #define RUN_MAX_POINTS 600
 #define RUN_MAX_EPOCHS 1000
@@ -50,7 +51,7 @@ struct run_epoch {
 /* Samples whose prediction lies between low and high. */
 struct run_bin {
     double low, high, predicted, seen; /* predicted, seen: means */
-    int64_t count;
+    double count;                      /* with weights, their sum */
 };
 struct run_bins {
     struct run_bin at[RUN_MAX_BINS];
@@ -113,6 +114,10 @@ struct run_report {
     struct run_epoch *epochs;
     int nepochs;
     struct run_bins calibration, valid_calibration;
+    struct run_quality *quality;
+    int nquality;
+    struct run_importance *importance; /* most important ones first */
+    int nimportance;
     struct run_op *ops;
     int nops;
     struct run_slot *slots;
@@ -158,7 +163,7 @@ int run_merge_windows(struct run_point *at, int n, double samples, double second
 
 /* About RUN_MAX_BINS groups of equally many samples, from histograms of predictions: bucket b of
  * `buckets` holds those with floor(p * (buckets - 1)) = b. */
-void run_bins_fill(struct run_bins *out, const int64_t *clicked, const int64_t *not_clicked,
+void run_bins_fill(struct run_bins *out, const double *clicked, const double *not_clicked,
                    int buckets);
 
 /* Ops by time, longest first. */

@@ -129,7 +129,7 @@ static void points_are_scaled(void **state)
 
 static void bins_hold_equally_many(void **state)
 {
-    static int64_t clicked[4097], not_clicked[4097];
+    static double clicked[4097], not_clicked[4097];
     struct run_bins bins;
     double count = 0, seen = 0;
     for (int b = 0; b < 4096; b++) { /* a share of b / 4096 is clicked, of 4096 each */
@@ -140,12 +140,12 @@ static void bins_hold_equally_many(void **state)
     assert_int_equal(bins.n, RUN_MAX_BINS);
     for (int i = 0; i < bins.n; i++) {
         const struct run_bin *k = &bins.at[i];
-        assert_true(fabs((double)k->count / (4096.0 * 4096 / RUN_MAX_BINS) - 1) < 0.01);
+        assert_true(fabs(k->count / (4096.0 * 4096 / RUN_MAX_BINS) - 1) < 0.01);
         assert_true(k->predicted > k->low && k->predicted < k->high);
         assert_true(fabs(k->predicted - k->seen) < 1.0 / 4096);
         assert_true(i ? k->low == bins.at[i - 1].high : k->low == 0);
-        count += (double)k->count;
-        seen += (double)k->count * k->seen;
+        count += k->count;
+        seen += k->count * k->seen;
     }
     assert_true(count == 4096.0 * 4096);
     assert_true(fabs(seen - 4095.0 * 2048) < 1e-3);
@@ -154,7 +154,7 @@ static void bins_hold_equally_many(void **state)
 
 static void few_samples_have_few_bins(void **state)
 {
-    static int64_t clicked[4097], not_clicked[4097];
+    static double clicked[4097], not_clicked[4097];
     struct run_bins bins;
     run_bins_fill(&bins, clicked, not_clicked, 4097);
     assert_int_equal(bins.n, 0);

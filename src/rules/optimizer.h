@@ -12,7 +12,7 @@
 
 enum optimizer_flag {
     OPTIMIZER_SPARSE = 1,           /* takes gradients of selected rows */
-    OPTIMIZER_ROWS_ONCE = 2,        /* and applies them one by one, not merged (sgd) */
+    OPTIMIZER_ROWS_ONCE = 2,        /* and applies them one by one, not merged: no states */
     OPTIMIZER_EMPTY_IS_NOTHING = 4, /* a gradient without rows leaves everything as it is */
     OPTIMIZER_DECAY_INSIDE =
         8,                /* the op does L2 decay: regularization_method, regularization_coeff */

@@ -316,6 +316,13 @@ enum skiff_status save_open_prefix(struct save_contents *c, const char *path,
     return look(c, path, err);
 }
 
+/* Without sparse tables, bases and deltas of online training have their model in 000/. */
+static bool is_around_model(const struct save_contents *c)
+{
+    return c->layout == SAVE_LAYOUT_NONE && !c->prefix && c->nparts == 1 &&
+           c->parts[0].kind == SAVE_PART_TABLE && !strcmp(c->parts[0].name, "000");
+}
+
 enum skiff_status save_open(struct save_contents *c, const char *path, struct skiff_error *err)
 {
     *c = (struct save_contents){0};
@@ -328,6 +335,12 @@ enum skiff_status save_open(struct save_contents *c, const char *path, struct sk
     } else if (status == SKIFF_OK) {
         folder_view_deinit(&c->view);
         status = save_open_prefix(c, dir, err);
+    }
+    if (status == SKIFF_OK && is_around_model(c)) {
+        char *within = path_join(dir, "000");
+        save_close(c);
+        status = save_open(c, within, err);
+        free(within);
     }
     free(dir);
     return status;

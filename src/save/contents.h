@@ -25,8 +25,8 @@ enum save_layout {
     SAVE_LAYOUT_NONE,      /* not there, or no saved model */
     SAVE_LAYOUT_TABLES,    /* 000/part-*: sparse tables; behind them the dense parameters */
     SAVE_LAYOUT_TABLE,     /* part-*: one of these */
-    SAVE_LAYOUT_STATE,     /* x.pdparams, x.pdopt, x.pdmodel: fluid.save, epochs of one process */
-    SAVE_LAYOUT_FOLDER,    /* of 1.x: __model__ and parameters; epochs of a job without tables */
+    SAVE_LAYOUT_STATE,     /* x.pdparams, x.pdopt, x.pdmodel: fluid.save, epochs without tables */
+    SAVE_LAYOUT_FOLDER,    /* of 1.x: __model__ and parameters */
     SAVE_LAYOUT_PREFIX,    /* of 2.x: x.pdmodel and x.pdiparams */
     SAVE_LAYOUT_PASSES,    /* donefile.txt: days and passes of online training */
     SAVE_LAYOUT_EPOCHS,    /* 0, 1 ...: folders that skiff train leaves */
@@ -68,7 +68,9 @@ struct save_contents {
 };
 
 /* Finishes an interrupted commit first. A path that is not there, or is no model, is
- * SAVE_LAYOUT_NONE. Errors are those of storage. Afterwards, in any case: save_close. */
+ * SAVE_LAYOUT_NONE. A folder that has nothing but a folder 000 with a model in it, as online
+ * training leaves it, is that model: `dir` is the folder within. Errors are those of storage.
+ * Afterwards, in any case: save_close. */
 enum skiff_status save_open(struct save_contents *c, const char *path, struct skiff_error *err);
 /* The same for the files <path>.* alone, or the file <path>: also when there is a folder of that
  * name. */

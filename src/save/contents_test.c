@@ -91,6 +91,25 @@ static void folders_of_models(void **state)
     save_close(&c);
 }
 
+/* A base or a delta of online training without tables is the model in its folder 000. */
+static void models_within(void **state)
+{
+    (void)state;
+    struct save_contents c;
+    const char *base = temp_path("online/20190721/base");
+    touch(base, "000/__model__", "x");
+    touch(base, "000/fc_0.w_0", "x");
+    assert_int_equal(save_open(&c, base, NULL), SKIFF_OK);
+    assert_int_equal(c.layout, SAVE_LAYOUT_FOLDER);
+    assert_string_equal(strrchr(c.dir, '/'), "/000");
+    assert_true(save_names(&c, "fc_0.w_0"));
+    save_close(&c);
+    touch(base, "001/__model__", "x"); /* epochs with three digits, as somebody may copy them */
+    assert_int_equal(layout_of(base), SAVE_LAYOUT_NONE);
+    touch(temp_path("numbered"), "000/notes.txt", "x");
+    assert_int_equal(layout_of(temp_path("numbered")), SAVE_LAYOUT_NONE);
+}
+
 static void save(const char *dir, const char *first, const char *second)
 {
     struct model_writer w;
@@ -164,7 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_models),   cmocka_unit_test(parts_by_name),
         cmocka_unit_test(folders_of_models), cmocka_unit_test(incomplete_ones),
-        cmocka_unit_test(prefixes),
+        cmocka_unit_test(models_within),     cmocka_unit_test(prefixes),
     };
     return cmocka_run_group_tests(tests, NULL, temp_remove);
 }

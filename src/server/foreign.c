@@ -46,7 +46,7 @@ static bool is_of_trainer(const char *name)
 static bool is_merge(const struct skiff_op *op)
 {
     const struct op_arg *x = op_in(op, "X");
-    if (strcmp(op->type, "sum") || !x || x->n < 1 || !op_out1(op, "Out"))
+    if (!op_is(op, CLASS_SUM) || !x || x->n < 1 || !op_out1(op, "Out"))
         return false;
     for (int i = 0; i < x->n; i++)
         if (!is_of_trainer(x->names[i]))
@@ -57,7 +57,7 @@ static bool is_merge(const struct skiff_op *op)
 static bool is_scale_of(const struct skiff_op *op, const char *name)
 {
     const char *x = op_in1(op, "X"), *out = op_out1(op, "Out");
-    return !strcmp(op->type, "scale") && x && out && !strcmp(x, name) && !strcmp(out, name);
+    return op_is(op, CLASS_SCALE) && x && out && !strcmp(x, name) && !strcmp(out, name);
 }
 
 static int count_merge(const struct skiff_block *b)
@@ -67,10 +67,10 @@ static int count_merge(const struct skiff_block *b)
     return b->nops > 1 && is_scale_of(b->ops[1], op_out1(b->ops[0], "Out")) ? 2 : 1;
 }
 
-static const struct skiff_op *find_op(const struct skiff_block *b, const char *type)
+static const struct skiff_op *find_op(const struct skiff_block *b, enum op_class class)
 {
     for (int i = 0; i < b->nops; i++)
-        if (!strcmp(b->ops[i]->type, type))
+        if (op_is(b->ops[i], class))
             return b->ops[i];
     return NULL;
 }
@@ -127,7 +127,7 @@ static void read_rows(const struct foreign_reader *r, struct plan_slice *u,
 static void read_update(const struct foreign_reader *r, struct plan_slice *u,
                         const struct skiff_block *b)
 {
-    const struct skiff_op *update = find_update(b), *pulled = find_op(b, "ref_by_trainer_id");
+    const struct skiff_op *update = find_update(b), *pulled = find_op(b, CLASS_BY_TRAINER);
     const char *base = pulled ? op_out1(pulled, "Out") : NULL;
     for (int i = 0; i < update->nins; i++)
         if (update->ins[i].n == 1 && strcmp(update->ins[i].slot, "LearningRate"))
@@ -245,7 +245,7 @@ enum skiff_status server_plan_read(const struct skiff_program *main, const struc
                                    int index, struct server_plan **out, struct skiff_error *err)
 {
     struct foreign_reader r = {.program = main,
-                               .service = find_op(program_root(main), "listen_and_serv"),
+                               .service = find_op(program_root(main), CLASS_SERVE),
                                .plan = server_plan_create(job, index)};
     enum skiff_status status = read_plan(&r, err);
     if (status < 0)

@@ -305,7 +305,7 @@ static enum skiff_status lend_rows(void *user, const int64_t *ids, size_t n, row
 
 void hashed_find_home(struct param_slice *u, const struct skiff_block *b)
 {
-    if (b->nops == 1 && !strcmp(b->ops[0]->type, "sgd"))
+    if (b->nops == 1 && op_has(b->ops[0], OP_ROWS_ANYWHERE))
         u->home = (struct row_home){.user = u, .each = lend_rows};
 }
 

@@ -360,7 +360,7 @@ void on_metrics(void *self, struct rpc_request *q)
             maintenance_table_state(s, &s->slices[i], &state); /* brings its metrics up to date */
     }
     snapshot_add(&now, s->metrics);
-    snapshot_add_memory(&now);
+    snapshot_add_memory(&now, s->metrics);
     snapshot_write(&now, &text);
     snapshot_deinit(&now);
     writer_init(&w);

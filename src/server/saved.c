@@ -8,7 +8,7 @@
  * (version 0, a small number of levels: no program, pickle or text does) holds all of them.
  *
  * Only headers are read when a model is opened; a server then reads its own slices directly from
- * the files (saved_read). Pickles are the exception: they are read completely. */
+ * the files (saved_read). Of pickles it holds one variable at a time. */
 #include "server/saved.h"
 
 #include <stdio.h>
@@ -75,9 +75,9 @@ static enum skiff_status open_pickles(struct saved_model *m, const char *stem,
     m->form = SAVED_PICKLES;
     m->path = join(stem, ".", "pdparams");
     m->folder = path_parent(m->path);
-    enum skiff_status status = pickle_file_read(m->path, &m->params, err);
+    enum skiff_status status = pickle_file_open(m->path, &m->params, err);
     if (status == SKIFF_OK && file_exists(optimizer))
-        status = pickle_file_read(optimizer, &m->optimizer, err);
+        status = pickle_file_open(optimizer, &m->optimizer, err);
     free(optimizer);
     return status;
 }
@@ -213,8 +213,6 @@ enum skiff_status saved_open(struct saved_model *m, const char *path, const char
 {
     struct save_contents c;
     *m = (struct saved_model){0};
-    state_init(&m->params);
-    state_init(&m->optimizer);
     str_map_init(&m->by_name);
     enum skiff_status status = save_open(&c, path, err);
     if (status == SKIFF_OK)
@@ -235,8 +233,8 @@ void saved_close(struct saved_model *m)
     free(m->locations);
     str_map_deinit(&m->by_name);
     program_destroy(m->program);
-    state_deinit(&m->params);
-    state_deinit(&m->optimizer);
+    pickle_file_close(m->params);
+    pickle_file_close(m->optimizer);
     *m = (struct saved_model){0};
 }
 
@@ -245,9 +243,10 @@ void saved_close(struct saved_model *m)
 static enum skiff_status find_pickled(const struct saved_model *m, const char *name,
                                       struct saved_var *out, struct skiff_error *err)
 {
-    const struct state_entry *e = state_find_variable(&m->params, name);
-    if (!e)
-        e = state_find_variable(&m->optimizer, name);
+    const struct state_entry *e;
+    TRY(pickle_file_find(m->params, name, &e, err));
+    if (!e && m->optimizer)
+        TRY(pickle_file_find(m->optimizer, name, &e, err));
     out->there = e != NULL;
     if (!e)
         return SKIFF_OK;

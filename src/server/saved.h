@@ -13,7 +13,7 @@
 
 #include "base/map.h"
 #include "program/program.h"
-#include "store/state.h"
+#include "store/pickle.h"
 #include "store/tensor_file.h"
 
 enum saved_form { SAVED_FILES, SAVED_PICKLES, SAVED_COMBINED };
@@ -22,8 +22,8 @@ struct saved_model {
     enum saved_form form;
     char *path;   /* the folder, x.pdparams, or the file of all */
     char *folder; /* its folder: files of hash-backed embeddings may lie there, too */
-    struct state params, optimizer;
-    struct skiff_program *program; /* next to the file of all; NULL: none */
+    struct pickle_file *params, *optimizer; /* of SAVED_PICKLES; the second may be NULL */
+    struct skiff_program *program;          /* next to the file of all; NULL: none */
     struct tensor_location *locations;
     struct str_map by_name; /* of SAVED_COMBINED: index of the variable */
 };
@@ -40,7 +40,7 @@ struct saved_var {
     bool there;
     char file[4608]; /* set for missing variables, too, for messages */
     struct tensor_location location;
-    const struct tensor *tensor; /* in memory; NULL: in the file */
+    const struct tensor *tensor; /* in memory, until the next saved_find; NULL: in the file */
 };
 enum skiff_status saved_find(const struct saved_model *m, const char *name, struct saved_var *out,
                              struct skiff_error *err);

@@ -384,6 +384,16 @@ void file_writer_close(struct file_writer *w)
     *w = (struct file_writer){.fd = -1};
 }
 
+static enum skiff_status sink_add(void *user, const void *bytes, size_t n, struct skiff_error *err)
+{
+    return file_writer_add(user, bytes, n, err);
+}
+
+struct byte_sink file_writer_sink(struct file_writer *w)
+{
+    return (struct byte_sink){sink_add, w};
+}
+
 enum skiff_status file_writer_end(struct file_writer *w, enum skiff_status status,
                                   struct skiff_error *err)
 {

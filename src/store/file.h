@@ -70,6 +70,12 @@ struct file_writer {
     int64_t bytes;
 };
 
+/* Takes bytes in pieces, in order. */
+struct byte_sink {
+    enum skiff_status (*add)(void *user, const void *bytes, size_t n, struct skiff_error *err);
+    void *user;
+};
+
 enum skiff_status file_writer_open(struct file_writer *w, const char *path,
                                    struct skiff_error *err);
 /* For a file of a folder that is itself still temporary: writes directly to `path`, which must not
@@ -81,6 +87,8 @@ enum skiff_status file_writer_add(struct file_writer *w, const void *bytes, size
                                   struct skiff_error *err);
 enum skiff_status file_writer_commit(struct file_writer *w, struct skiff_error *err);
 void file_writer_close(struct file_writer *w);
+/* Adds what it gets to the file. */
+struct byte_sink file_writer_sink(struct file_writer *w);
 /* Commits when status is OK, else closes; returns the resulting status. */
 enum skiff_status file_writer_end(struct file_writer *w, enum skiff_status status,
                                   struct skiff_error *err);

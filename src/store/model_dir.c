@@ -220,16 +220,6 @@ static enum skiff_status combined_write_named(struct file_writer *w, int n,
     return status;
 }
 
-enum skiff_status model_write_combined(const char *path, int n, const char *const *names,
-                                       const struct skiff_tensor *const *values,
-                                       struct skiff_error *err)
-{
-    struct file_writer file;
-    TRY(model_file_close(path, err));
-    TRY(file_writer_open(&file, path, err));
-    return file_writer_end(&file, combined_write_named(&file, n, names, values, err), err);
-}
-
 enum skiff_status model_writer_combined(struct model_writer *w, const char *file, int n,
                                         const char *const *names,
                                         const struct skiff_tensor *const *values,

@@ -151,9 +151,5 @@ enum skiff_status model_read_separate(const struct model_reader *r, int n, const
 enum skiff_status model_read_combined(const struct model_reader *r, const char *file, int n,
                                       const char *const *names, struct skiff_tensor *out,
                                       struct skiff_error *err);
-/* Writes one combined file without a model_writer (atomic by itself). */
-enum skiff_status model_write_combined(const char *path, int n, const char *const *names,
-                                       const struct skiff_tensor *const *values,
-                                       struct skiff_error *err);
 
 #endif

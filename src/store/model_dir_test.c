@@ -38,6 +38,20 @@ static enum skiff_status read_combined(const char *dir, const char *file, int n,
     return status;
 }
 
+static enum skiff_status write_combined(const char *dir, const char *file, int n,
+                                        const char *const *list,
+                                        const struct skiff_tensor *const *values,
+                                        struct skiff_error *err)
+{
+    struct model_writer w;
+    TRY(model_writer_open(&w, dir, err));
+    enum skiff_status status = model_writer_combined(&w, file, n, list, values, err);
+    if (status == SKIFF_OK)
+        return model_writer_commit(&w, err);
+    model_writer_close(&w);
+    return status;
+}
+
 static void names(void **state)
 {
     struct skiff_error err;
@@ -137,7 +151,7 @@ static void combined(void **state)
     const struct skiff_tensor *values[] = {&a, &b};
     struct skiff_error err;
     const char *path = temp_path("all");
-    assert_int_equal(model_write_combined(path, 2, list, values, NULL), SKIFF_OK);
+    assert_int_equal(write_combined(temp_root(), "all", 2, list, values, NULL), SKIFF_OK);
     assert_int_equal(read_combined(temp_root(), "all", 2, list, out, NULL), SKIFF_OK);
     assert_true(tensor_f32(&out[0].tensor)[1] == 2);
     assert_true(tensor_f32(&out[1].tensor)[2] == 12);
@@ -151,7 +165,7 @@ static void combined(void **state)
     assert_message_has(&err, "variable z");
     assert_int_equal(value_as_rows(&rows, DTYPE_FP32, 1, 1, 5, NULL), SKIFF_OK);
     values[1] = &rows;
-    assert_int_equal(model_write_combined(path, 2, list, values, &err), SKIFF_STATE);
+    assert_int_equal(write_combined(temp_root(), "all", 2, list, values, &err), SKIFF_STATE);
     assert_message_has(&err, "selected rows");
     for (int i = 0; i < 3; i++)
         value_deinit(&out[i]);
@@ -181,8 +195,8 @@ static void combined_of_paddle(void **state)
                             tensor_bytes(&all[i].tensor));
         values[i] = &separate[i];
     }
-    assert_int_equal(model_write_combined(temp_path("again"), n, list, values, NULL), SKIFF_OK);
-    assert_files_equal(temp_path("again"), SAVED "persistables_combined/all");
+    assert_int_equal(write_combined(temp_path("again"), "all", n, list, values, NULL), SKIFF_OK);
+    assert_files_equal(temp_path("again/all"), SAVED "persistables_combined/all");
     for (int i = 0; i < n; i++) {
         value_deinit(&all[i]);
         value_deinit(&separate[i]);

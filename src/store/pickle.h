@@ -20,6 +20,16 @@ enum skiff_status pickle_file_read(const char *path, struct state *out, struct s
 enum skiff_status pickle_file_read_checked(const char *path, const struct file_sum *want,
                                            struct state *out, struct skiff_error *err);
 
+/* A pickle whose arrays are asked for one at a time: the others take no memory. */
+struct pickle_file;
+/* Without the checks of a manifest. The file must keep its length until pickle_file_close. */
+enum skiff_status pickle_file_open(const char *path, struct pickle_file **out,
+                                   struct skiff_error *err);
+void pickle_file_close(struct pickle_file *f); /* NULL is fine */
+/* As state_find_variable; *out NULL: it is not there. Valid until the next call. */
+enum skiff_status pickle_file_find(struct pickle_file *f, const char *name,
+                                   const struct state_entry **out, struct skiff_error *err);
+
 struct skiff_pickle;
 /* Any object (skiff/io.h); takes ownership of the bytes. */
 enum skiff_status pickle_object_read(struct buf *bytes, const char *what, struct skiff_pickle **out,

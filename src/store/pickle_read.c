@@ -8,11 +8,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "store/file.h"
 #include "store/pickle.h"
 #include "store/pickle_node.h"
+#include "store/tensor_source.h"
 
 #define TEXT_DEPTH_MAX 6
 #define TEXT_LEN_MAX 400
@@ -375,30 +378,49 @@ bool pickle_is(const uint8_t *bytes, size_t n)
     return n >= 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5;
 }
 
+static enum skiff_status check_start(const uint8_t *bytes, size_t n, const char *what,
+                                     struct skiff_error *err)
+{
+    return pickle_is(bytes, n)
+               ? SKIFF_OK
+               : error_set(err, SKIFF_FORMAT,
+                           "%s: not a pickle of protocol 2 to 5 (first byte 0x%02x, expected 0x80)",
+                           what, n ? bytes[0] : 0);
+}
+
+static void machine_init(struct machine *m, const uint8_t *bytes, size_t n, const char *what,
+                         struct skiff_error *err)
+{
+    *m = (struct machine){.p = bytes,
+                          .start = bytes,
+                          .end = bytes + n,
+                          .what = what,
+                          .err = err,
+                          .array_limit = n + (16u << 20),
+                          .array_budget = n + (16u << 20)};
+    arena_init(&m->arena);
+}
+
+static void machine_deinit(struct machine *m)
+{
+    free(m->stack.v);
+    free(m->memo.v);
+    arena_deinit(&m->arena);
+}
+
 enum skiff_status pickle_decode(const uint8_t *bytes, size_t n, const char *what, struct state *out,
                                 struct skiff_error *err)
 {
-    if (!pickle_is(bytes, n))
-        return error_set(err, SKIFF_FORMAT,
-                         "%s: not a pickle of protocol 2 to 5 (first byte 0x%02x, expected 0x80)",
-                         what, n ? bytes[0] : 0);
-    struct machine m = {.p = bytes,
-                        .start = bytes,
-                        .end = bytes + n,
-                        .what = what,
-                        .err = err,
-                        .array_limit = n + (16u << 20),
-                        .array_budget = n + (16u << 20)};
-    arena_init(&m.arena);
+    struct machine m;
     struct state s;
-    state_init(&s);
     struct pickle_node *root;
+    TRY(check_start(bytes, n, what, err));
+    machine_init(&m, bytes, n, what, err);
+    state_init(&s);
     enum skiff_status status = machine_run(&m, &root);
     if (status == SKIFF_OK)
         status = state_fill(&m, root, &s);
-    free(m.stack.v);
-    free(m.memo.v);
-    arena_deinit(&m.arena);
+    machine_deinit(&m);
     if (status < 0) {
         state_deinit(&s);
         return status;
@@ -407,6 +429,118 @@ enum skiff_status pickle_decode(const uint8_t *bytes, size_t n, const char *what
     *out = s;
     return SKIFF_OK;
 }
+
+/* ---- arrays one at a time ---- */
+
+struct pickle_file {
+    char *path;
+    void *bytes; /* mapped */
+    size_t n;
+    struct machine machine;
+    struct str_map values; /* of the dict: name -> node; names in the arena */
+    struct state now;      /* the entry that was asked for last; with `all`, all of them */
+    bool all;
+};
+
+/* Slices of large arrays, structured names: what Paddle 2.x writes is read as a whole. */
+static bool is_plain(const struct pickle_node *dict)
+{
+    if (dict->kind != NODE_DICT || dict_find(dict, BIG_KEY) ||
+        dict_find(dict, STATE_STRUCTURED_KEY))
+        return false;
+    for (size_t i = 0; i + 1 < dict->list.n; i += 2)
+        if (dict->list.v[i + 1]->kind == NODE_TUPLE)
+            return false;
+    return true;
+}
+
+static enum skiff_status list_values(struct pickle_file *f, const struct pickle_node *dict)
+{
+    f->all = !is_plain(dict);
+    if (f->all)
+        return state_fill(&f->machine, dict, &f->now);
+    for (size_t i = 0; i + 1 < dict->list.n; i += 2) {
+        char *name;
+        TRY(key_copy(&f->machine, dict->list.v[i], &name));
+        if (str_map_has(&f->values, name))
+            return error_set(f->machine.err, SKIFF_FORMAT, "%s: %s is there twice", f->path, name);
+        str_map_put(&f->values, name, dict->list.v[i + 1]);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status map_file(struct pickle_file *f, struct skiff_error *err)
+{
+    struct tensor_source s;
+    enum skiff_status status = SKIFF_OK;
+    TRY(tensor_source_open(&s, f->path, err));
+    void *bytes = s.size ? mmap(NULL, (size_t)s.size, PROT_READ, MAP_PRIVATE, s.fd, 0) : NULL;
+    if (bytes == MAP_FAILED)
+        status = error_set_sys(err, "cannot read %s", f->path);
+    else
+        f->bytes = bytes;
+    f->n = f->bytes ? (size_t)s.size : 0;
+    close(s.fd);
+    return status;
+}
+
+enum skiff_status pickle_file_open(const char *path, struct pickle_file **out,
+                                   struct skiff_error *err)
+{
+    struct pickle_file *f = mem_alloc_or_die(sizeof *f);
+    struct pickle_node *root;
+    f->path = mem_strdup_or_die(path);
+    str_map_init(&f->values);
+    state_init(&f->now);
+    machine_init(&f->machine, NULL, 0, f->path, err);
+    enum skiff_status status = map_file(f, err);
+    if (status == SKIFF_OK)
+        status = check_start(f->bytes, f->n, path, err);
+    if (status == SKIFF_OK) {
+        machine_init(&f->machine, f->bytes, f->n, f->path, err);
+        status = machine_run(&f->machine, &root);
+    }
+    if (status == SKIFF_OK)
+        status = list_values(f, root);
+    f->machine.err = NULL;
+    if (status < 0)
+        pickle_file_close(f);
+    else
+        *out = f;
+    return status;
+}
+
+void pickle_file_close(struct pickle_file *f)
+{
+    if (!f)
+        return;
+    state_deinit(&f->now);
+    str_map_deinit(&f->values);
+    machine_deinit(&f->machine);
+    if (f->bytes)
+        munmap(f->bytes, f->n);
+    free(f->path);
+    free(f);
+}
+
+enum skiff_status pickle_file_find(struct pickle_file *f, const char *name,
+                                   const struct state_entry **out, struct skiff_error *err)
+{
+    const struct pickle_node *value = f->all ? NULL : str_map_get(&f->values, name);
+    *out = state_find_variable(&f->now, name);
+    if (*out || !value)
+        return SKIFF_OK;
+    state_deinit(&f->now);
+    state_init(&f->now);
+    f->machine.err = err;
+    f->machine.array_budget = f->machine.array_limit;
+    enum skiff_status status = entry_fill(&f->machine, name, value, &f->now);
+    f->machine.err = NULL;
+    *out = status == SKIFF_OK ? state_find(&f->now, name) : NULL;
+    return status;
+}
+
+/* ---- whole files ---- */
 
 enum skiff_status pickle_file_read_checked(const char *path, const struct file_sum *want,
                                            struct state *out, struct skiff_error *err)

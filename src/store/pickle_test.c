@@ -91,6 +91,95 @@ static void writes_what_python_wrote(void **state)
     read_and_write_back(PICKLES "py37_many.pkl");
 }
 
+struct pieces {
+    struct state_stream stream;
+    const struct tensor *of;
+    size_t size;
+};
+
+static enum skiff_status pour_pieces(const struct state_stream *self, const struct byte_sink *to,
+                                     struct skiff_error *err)
+{
+    const struct pieces *p = (const struct pieces *)self;
+    size_t n = tensor_bytes(p->of);
+    for (size_t at = 0; at < n; at += p->size)
+        TRY(to->add(to->user, (const char *)p->of->data + at, n - at < p->size ? n - at : p->size,
+                    err));
+    return SKIFF_OK;
+}
+
+/* The same bytes, whether arrays are in memory or come in pieces, which cut elements. */
+static void write_in_pieces(bool newer)
+{
+    struct state s, poured;
+    struct pieces pieces[16];
+    state_init(&s);
+    state_init(&poured);
+    assert_int_equal(pickle_file_read(SAVED "fluid_save/ctr.pdparams", &s, NULL), SKIFF_OK);
+    s.newer = poured.newer = newer;
+    assert_in_range(s.count, 1, 16);
+    for (int i = 0; i < s.count; i++) {
+        const struct tensor *t = &s.entries[i]->tensor;
+        struct state_entry *e = state_add(&poured, s.entries[i]->name);
+        pieces[i] = (struct pieces){{pour_pieces}, t, 1000 + (size_t)i};
+        e->tensor = (struct tensor){.dtype = t->dtype, .shape = t->shape};
+        e->stream = &pieces[i].stream;
+    }
+    assert_int_equal(pickle_file_write(temp_path("whole.pkl"), &s, NULL), SKIFF_OK);
+    assert_int_equal(pickle_file_write(temp_path("pieces.pkl"), &poured, NULL), SKIFF_OK);
+    assert_files_equal(temp_path("whole.pkl"), temp_path("pieces.pkl"));
+    state_deinit(&s);
+    state_deinit(&poured);
+}
+
+static void arrays_in_pieces(void **state)
+{
+    write_in_pieces(false);
+    write_in_pieces(true);
+}
+
+/* Arrays that are asked for one at a time are those of the whole file, in any order. */
+static void same_one_at_a_time(const char *path, const char *const *absent)
+{
+    struct state s;
+    struct pickle_file *f;
+    const struct state_entry *e;
+    state_init(&s);
+    assert_int_equal(pickle_file_read(path, &s, NULL), SKIFF_OK);
+    assert_int_equal(pickle_file_open(path, &f, NULL), SKIFF_OK);
+    for (int i = s.count; i-- > 0;)
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(pickle_file_find(f, s.entries[i]->name, &e, NULL), SKIFF_OK);
+            assert_non_null(e);
+            assert_string_equal(e->name, s.entries[i]->name);
+            assert_true(shape_equal(&e->tensor.shape, &s.entries[i]->tensor.shape));
+            assert_int_equal(tensor_bytes(&e->tensor), tensor_bytes(&s.entries[i]->tensor));
+            if (tensor_bytes(&e->tensor))
+                assert_memory_equal(e->tensor.data, s.entries[i]->tensor.data,
+                                    tensor_bytes(&e->tensor));
+        }
+    for (; *absent; absent++) {
+        assert_int_equal(pickle_file_find(f, *absent, &e, NULL), SKIFF_OK);
+        assert_null(e);
+    }
+    pickle_file_close(f);
+    state_deinit(&s);
+}
+
+static void one_array_at_a_time(void **state)
+{
+    struct pickle_file *f;
+    struct skiff_error err = {0};
+    const char *const absent[] = {"no such", "", NULL};
+    same_one_at_a_time(SAVED "fluid_save/ctr.pdparams", absent);
+    same_one_at_a_time(SAVED "fluid_save/ctr.pdopt", absent);
+    same_one_at_a_time(PICKLES "py37_empty.pkl", absent);
+    same_one_at_a_time(PICKLES "py37_many.pkl", absent);
+    assert_int_equal(file_write(temp_path("none.pkl"), "", 0, NULL), SKIFF_OK);
+    assert_int_equal(pickle_file_open(temp_path("none.pkl"), &f, &err), SKIFF_FORMAT);
+    assert_non_null(strstr(err.message, "not a pickle"));
+}
+
 static void values_equal_the_tensor_files(void **state)
 {
     struct state s;
@@ -365,6 +454,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_numpy_wrote),
         cmocka_unit_test(writes_what_python_wrote),
+        cmocka_unit_test(arrays_in_pieces),
+        cmocka_unit_test(one_array_at_a_time),
         cmocka_unit_test(values_equal_the_tensor_files),
         cmocka_unit_test(all_types_round_trip),
         cmocka_unit_test(what_paddle_2_wrote),

@@ -202,10 +202,42 @@ static void dtype_object(struct pickler *p, int code)
     buf_char(&p->b, 'b');
 }
 
-/* Writes bytes as UTF-8 of the code points 0..255, in pieces. */
-static enum skiff_status latin1_text(struct pickler *p, const uint8_t *bytes, size_t n)
+/* ---- the data of an array: in memory, or in pieces from elsewhere (state.h) ---- */
+
+static enum skiff_status pour(const struct state_entry *e, const struct byte_sink *to,
+                              struct skiff_error *err)
 {
+    return e->stream ? e->stream->pour(e->stream, to, err)
+                     : to->add(to->user, e->tensor.data, tensor_bytes(&e->tensor), err);
+}
+
+static enum skiff_status count_text(void *user, const void *bytes, size_t n,
+                                    struct skiff_error *err)
+{
+    (void)err;
+    *(size_t *)user += pickle_latin1_length(bytes, n);
+    return SKIFF_OK;
+}
+
+/* How long it is as text; too long: it goes as bytes. The length stands before the text, so data in
+ * pieces are asked for twice, but not when they may be too long. */
+static enum skiff_status text_length(const struct state_entry *e, size_t *out,
+                                     struct skiff_error *err)
+{
+    bool halves = tensor_bytes(&e->tensor) <= PICKLE_TEXT_MAX / 2;
+    *out = 0;
+    if (!halves && e->stream)
+        *out = (size_t)PICKLE_TEXT_MAX + 1;
+    return !halves && e->stream ? SKIFF_OK : pour(e, &(struct byte_sink){count_text, out}, err);
+}
+
+/* Writes bytes as UTF-8 of the code points 0..255, in pieces. */
+static enum skiff_status add_text(void *user, const void *data, size_t n, struct skiff_error *err)
+{
+    struct pickler *p = user;
+    const uint8_t *bytes = data;
     char piece[2 * 8192];
+    (void)err;
     for (size_t at = 0; at < n;) {
         size_t end = n - at < 8192 ? n : at + 8192, len = 0;
         for (; at < end; at++) {
@@ -232,20 +264,21 @@ size_t pickle_latin1_length(const uint8_t *bytes, size_t n)
     return len;
 }
 
-static enum skiff_status plain_bytes(struct pickler *p, const void *data, size_t n)
+static enum skiff_status plain_bytes(struct pickler *p, const struct state_entry *e)
 {
+    struct byte_sink file = file_writer_sink(p->file);
     buf_char(&p->b, '\x8e'); /* BINBYTES8 */
-    buf_u64(&p->b, n);
+    buf_u64(&p->b, tensor_bytes(&e->tensor));
     TRY(flush(p));
-    TRY(file_writer_add(p->file, data, n, p->err));
+    TRY(pour(e, &file, p->err));
     put(p);
     return SKIFF_OK;
 }
 
-static enum skiff_status data_object(struct pickler *p, const struct tensor *t)
+static enum skiff_status data_object(struct pickler *p, const struct state_entry *e)
 {
-    size_t n = tensor_bytes(t);
-    if (!n) {
+    size_t len = 0;
+    if (!tensor_bytes(&e->tensor)) {
         if (get(p, SEEN_EMPTY_BYTES))
             return SKIFF_OK;
         global_once(p, SEEN_BYTES, "__builtin__\nbytes");
@@ -253,13 +286,14 @@ static enum skiff_status data_object(struct pickler *p, const struct tensor *t)
         put_seen(p, SEEN_EMPTY_BYTES);
         return SKIFF_OK;
     }
-    size_t len = p->newer ? n : pickle_latin1_length(t->data, n);
+    if (!p->newer)
+        TRY(text_length(e, &len, p->err));
     if (p->newer || len > PICKLE_TEXT_MAX)
-        return plain_bytes(p, t->data, n);
+        return plain_bytes(p, e);
     global_once(p, SEEN_ENCODE, "_codecs\nencode");
     buf_char(&p->b, 'X');
     buf_u32(&p->b, (uint32_t)len);
-    TRY(latin1_text(p, t->data, n));
+    TRY(pour(e, &(struct byte_sink){add_text, p}, p->err));
     put(p);
     text_once(p, SEEN_LATIN1, "latin1");
     buf_char(&p->b, '\x86');
@@ -284,8 +318,9 @@ const char *pickle_dtype_code(enum dtype t, bool *out_one_byte)
     return i >= 0 ? dtype_codes[i].code : NULL;
 }
 
-static enum skiff_status array_object(struct pickler *p, const struct tensor *t)
+static enum skiff_status array_object(struct pickler *p, const struct state_entry *e)
 {
+    const struct tensor *t = &e->tensor;
     global_once(p, SEEN_RECONSTRUCT, "numpy.core.multiarray\n_reconstruct");
     global_once(p, SEEN_NDARRAY, "numpy\nndarray");
     integer(p, 0);
@@ -301,7 +336,7 @@ static enum skiff_status array_object(struct pickler *p, const struct tensor *t)
     shape_tuple(p, &t->shape);
     dtype_object(p, dtype_code(t->dtype));
     buf_char(&p->b, '\x89'); /* not Fortran order */
-    TRY(data_object(p, t));
+    TRY(data_object(p, e));
     buf_char(&p->b, 't');
     put(p);
     buf_char(&p->b, 'b');
@@ -335,7 +370,7 @@ static enum skiff_status dict_object(struct pickler *p, const struct state *s)
             const struct state_entry *e = s->entries[i];
             text(p, e->name);
             put(p);
-            TRY(array_object(p, &e->tensor));
+            TRY(array_object(p, e));
         } else {
             structured_object(p, s);
         }
@@ -366,9 +401,10 @@ static enum skiff_status state_check(const char *path, const struct state *s, in
         if (shape_numel(&e->tensor.shape) < 0)
             return error_set(err, SKIFF_SHAPE, "cannot write %s: the shape of %s is not known",
                              path, e->name);
-        size_t bytes = tensor_bytes(&e->tensor);
-        if (!s->newer && bytes > PICKLE_TEXT_MAX / 2 &&
-            pickle_latin1_length(e->tensor.data, bytes) > PICKLE_TEXT_MAX)
+        size_t len = 0;
+        if (!s->newer && tensor_bytes(&e->tensor) > PICKLE_TEXT_MAX / 2)
+            TRY(text_length(e, &len, err));
+        if (len > PICKLE_TEXT_MAX)
             *out_protocol = 4;
     }
     return SKIFF_OK;

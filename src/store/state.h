@@ -3,14 +3,23 @@
 #define STORE_STATE_H
 
 #include "base/map.h"
+#include "store/file.h"
 #include "tensor/tensor.h"
+
+/* Bytes of an array that need not be in memory at once, when it is written: from the first to the
+ * last, each time it is called. */
+struct state_stream {
+    enum skiff_status (*pour)(const struct state_stream *self, const struct byte_sink *to,
+                              struct skiff_error *err);
+};
 
 struct state_entry {
     char *name;       /* owned */
     char *param_name; /* paddle.save of 2.1+: the tensor's own name beside its key; or NULL */
     char
         *text; /* a value that is not an array (step counters, ...), as Python prints it; or NULL */
-    struct tensor tensor; /* empty when text is set */
+    struct tensor tensor;              /* empty when text is set */
+    const struct state_stream *stream; /* its bytes, instead of tensor.data; borrowed; or NULL */
 };
 
 struct state_pair {

@@ -17,21 +17,6 @@
 
 #define WAITING_SHARE 8 /* of a limit, one byte in this many is for waiting ids */
 
-static const struct table_class *const kinds[] = {
-#define TABLE(name) &table_##name,
-#include "table/table_list.h"
-#undef TABLE
-    NULL,
-};
-
-const struct table_class *table_class_find(const char *name)
-{
-    for (int i = 0; kinds[i]; i++)
-        if (!strcmp(kinds[i]->name, name))
-            return kinds[i];
-    return NULL;
-}
-
 static bool lets_wait(const struct admission *a)
 {
     return a->kind == ADMISSION_COUNT || a->kind == ADMISSION_PROBABILITY;

@@ -149,8 +149,6 @@ struct table_class {
 #include "table/table_list.h"
 #undef TABLE
 
-const struct table_class *table_class_find(const char *name); /* NULL: no such kind */
-
 enum skiff_status table_create(const struct table_class *class, const struct table_options *o,
                                struct table **out, struct skiff_error *err);
 void table_destroy(struct table *t); /* NULL is a no-op */

@@ -41,6 +41,7 @@ static void report_unknown(void *arg, bool likely, const char *text)
 enum skiff_status task_check(struct task *j, struct skiff_error *err)
 {
     struct once_logged reported = {.args = j->args};
+    config_read_all(j->config); /* also keys that are read later, or by other commands */
     TRY(config_check(j->config, err));
     if (config_unknown(j->config, report_unknown, &reported))
         return error_set(err, SKIFF_INVALID, "%s", reported.first);
@@ -59,7 +60,9 @@ static const char *text_if_set(struct config *c, enum config_key key)
 static enum skiff_status check_mode(struct config *c, struct skiff_error *err)
 {
     static const char *const others[] = {"collective", "gpubox", "heter"};
-    const char *mode = text_if_set(c, KEY_RUNNER_SYNC_MODE);
+    enum config_key key =
+        config_has(c, KEY_RUNNER_SYNC_MODE) ? KEY_RUNNER_SYNC_MODE : KEY_OPTIMIZER_STRATEGY;
+    const char *mode = text_if_set(c, key);
     enum skiff_split_mode known;
     char lower[32] = "";
     for (size_t i = 0; mode && mode[i] && i + 1 < sizeof lower; i++)
@@ -75,10 +78,21 @@ static enum skiff_status check_mode(struct config *c, struct skiff_error *err)
     for (int i = 0; i < 16; i++)
         if (strcmp(skiff_mode_name((enum skiff_split_mode)i), "unknown") != 0)
             near_try(&near, skiff_mode_name((enum skiff_split_mode)i));
-    return error_set(err, SKIFF_INVALID,
-                     "%s: runner.sync_mode is %s; expected %s, or collective%s%s%s", config_name(c),
-                     mode, skiff_mode_names(), near.best ? "; did you mean " : "",
-                     near.best ? near.best : "", near.best ? "?" : "");
+    return error_set(err, SKIFF_INVALID, "%s: %s is %s; expected %s, or collective%s%s%s",
+                     config_name(c), key_name(key), mode, skiff_mode_names(),
+                     near.best ? "; did you mean " : "", near.best ? near.best : "",
+                     near.best ? "?" : "");
+}
+
+enum skiff_status task_check_values(struct config *c, struct skiff_error *err)
+{
+    struct skiff_optimizer_options optimizer = {0};
+    struct reader_config reader = {0};
+    TRY(check_mode(c, err));
+    task_optimizer(c, &optimizer);
+    enum skiff_status status = task_reader(c, &reader, err);
+    reader_config_deinit(&reader);
+    return status < 0 ? status : config_check(c, err);
 }
 
 static enum skiff_status make_schema(struct task *j, struct skiff_error *err)
@@ -90,13 +104,15 @@ static enum skiff_status make_schema(struct task *j, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static enum skiff_status build(struct task *j, bool train, struct skiff_error *err)
+static enum skiff_status build(struct task *j, enum task_use use, struct skiff_error *err)
 {
-    bool given = j->args->net;
+    bool given = j->args->net, train = use == TASK_TRAINS;
     TRY(given ? task_model_given(j, err) : task_model_open(j, err));
     if (!given) {
         j->net = skiff_net_create();
         TRY(task_model_build(j, err));
+        if (use != TASK_PREDICTS)
+            TRY(task_weigh(j, err));
     }
     if (train && !given) {
         TRY(task_count_clicks(j, err));
@@ -174,7 +190,7 @@ const char *task_load_path(struct task *j)
     return model_path_of(j, config_path(j->config, KEY_RUNNER_INFER_LOAD_PATH));
 }
 
-enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
+enum skiff_status task_open(struct task *j, const struct task_args *args, enum task_use use,
                             struct skiff_error *err)
 {
     *j = (struct task){.args = args, .logger = args->logger};
@@ -184,6 +200,8 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
                                             : config_parse("", 0, "options", &j->config, err);
     for (int i = 0; status == SKIFF_OK && i < args->overrides.n; i++)
         status = config_override(j->config, args->overrides.at[i], err);
+    if (status == SKIFF_OK && args->group)
+        status = config_set(j->config, KEY_RUNNER_GROUP_COLUMN, args->group, err);
     j->name = args->name;
     if (status == SKIFF_OK)
         status = check_name(args->name, err);
@@ -199,7 +217,7 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
     if (status == SKIFF_OK)
         task_pipe_environment(j);
     if (status == SKIFF_OK)
-        status = build(j, train, err);
+        status = build(j, use, err);
     if (status < 0)
         task_close(j);
     return status;

@@ -25,6 +25,7 @@ struct task_args {
     const char *name;      /* train, infer, predict: of the run, a folder below the models' */
     const char *run;       /* infer, predict: id of a run */
     const char *json;      /* train, infer: where the report's numbers go */
+    const char *group;     /* infer: instead of runner.group_column */
     const char *transport; /* train, doctor; and the following */
     const char *encrypt, *secret_file;
     bool insecure;
@@ -77,8 +78,11 @@ struct task {
 
 /* Settings of remote file systems, for the whole process. */
 enum skiff_status task_storage(struct config *c, struct skiff_error *err);
-/* Opens the config and builds the net, with an optimizer if it is to be trained. */
-enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
+/* What a task is opened for: training has an optimizer, prediction needs neither weights nor groups
+ * of samples. */
+enum task_use { TASK_PREDICTS, TASK_TRAINS, TASK_EVALUATES };
+/* Opens the config and builds the net. */
+enum skiff_status task_open(struct task *j, const struct task_args *args, enum task_use use,
                             struct skiff_error *err);
 void task_close(struct task *j);
 
@@ -112,8 +116,14 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
 /* An epoch without a sample: why that may be. */
 enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
                                   const struct dataset *d, struct skiff_error *err);
-/* runner.epochs, at least 1. */
-int task_epochs(struct task *j);
+
+/* What the table of keys cannot know: the mode of jobs, the reader and its settings, the optimizer
+ * and its hyper-parameters. A config is enough: no network is built, no data opened. */
+enum skiff_status task_check_values(struct config *c, struct skiff_error *err);
+/* The parts of it. The reader's settings are the caller's (reader_config_deinit); the type of the
+ * optimizer, whose wrong values config_check reports. */
+enum skiff_status task_reader(struct config *c, struct reader_config *r, struct skiff_error *err);
+const char *task_optimizer(struct config *c, struct skiff_optimizer_options *o);
 
 /* After everything was read: wrong values are an error; unknown keys are reported (on_unknown), and
  * are an error when one looks like a known key misspelt or came from the command line. */
@@ -151,6 +161,13 @@ struct trainer_options;
  * first line of a file. */
 void task_warn_pipe(struct task *j, double share, const char *file);
 void task_warn_nan(struct task *j, struct trainer_options *options, const char *what, int epoch);
+
+/* task_weight.c: runner.weight_column, runner.class_weight, runner.group_column: more inputs of the
+ * net, and a loss that the weights act in. Before task_minimize. */
+enum skiff_status task_weigh(struct task *j, struct skiff_error *err);
+/* Columns of a CSV reader: those inputs, too. */
+enum skiff_status task_weigh_columns(struct task *j, struct reader_config *r,
+                                     struct skiff_error *err);
 
 /* task_clicks.c: for models with settings of tables (table_parameters), before task_minimize */
 enum skiff_status task_count_clicks(struct task *j, struct skiff_error *err);

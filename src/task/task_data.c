@@ -19,29 +19,27 @@ const struct task_data task_data_train = {.dir_key = KEY_RUNNER_TRAIN_DATA_DIR,
 const struct task_data task_data_infer = {.dir_key = KEY_RUNNER_TEST_DATA_DIR,
                                           .batch_key = KEY_RUNNER_INFER_BATCH_SIZE};
 
-static enum skiff_status set_from(struct task *j, enum config_key config_key, const char *key,
+static enum skiff_status set_from(struct config *c, enum config_key config_key, const char *key,
                                   struct reader_config *r, struct skiff_error *err)
 {
     const char *const *words;
-    int n = config_list(j->config, config_key, &words);
+    int n = config_list(c, config_key, &words);
     if (n < 0)
         return SKIFF_OK;
     if (n > 1 && (!strcmp(key, "positive") || !strcmp(key, "negative")))
-        return error_set(err, SKIFF_INVALID,
-                         "%s: %s: one label is expected, found a list of %d (%s, %s%s)",
-                         config_name(j->config), key_name(config_key), n, words[0], words[1],
-                         n > 2 ? ", ..." : "");
+        return error_set(
+            err, SKIFF_INVALID, "%s: %s: one label is expected, found a list of %d (%s, %s%s)",
+            config_name(c), key_name(config_key), n, words[0], words[1], n > 2 ? ", ..." : "");
     struct buf text = BUF_INIT;
     for (int i = 0; i < n; i++)
         buf_printf(&text, "%s%s", i ? "\n" : "", words[i]);
     const char *value = text.data ? text.data : "";
     if (!strcmp(key, "stats"))
-        value = config_path(j->config, config_key);
+        value = config_path(c, config_key);
     enum skiff_status status = reader_config_set(r, key, value, err);
     buf_deinit(&text);
-    return status < 0
-               ? error_prefix(err, status, "%s: %s", config_name(j->config), key_name(config_key))
-               : SKIFF_OK;
+    return status < 0 ? error_prefix(err, status, "%s: %s", config_name(c), key_name(config_key))
+                      : SKIFF_OK;
 }
 
 /* Ids of hashed values stay inside the model's table unless the user says otherwise. */
@@ -56,19 +54,18 @@ static enum skiff_status set_hash_size(struct task *j, struct reader_config *r,
     return reader_config_set(r, "hash_size", size, err);
 }
 
-static enum skiff_status read_reader(struct task *j, struct reader_config *r,
-                                     struct skiff_error *err)
+enum skiff_status task_reader(struct config *c, struct reader_config *r, struct skiff_error *err)
 {
-    bool piped = config_has(j->config, KEY_RUNNER_PIPE_COMMAND);
+    bool piped = config_has(c, KEY_RUNNER_PIPE_COMMAND);
     const char *format =
-        config_text_or(j->config, KEY_RUNNER_INPUT_FORMAT, piped ? "multislot" : "slot_text");
+        config_text_or(c, KEY_RUNNER_INPUT_FORMAT, piped ? "multislot" : "slot_text");
     if (!reader_find(format)) {
         struct buf names = BUF_INIT;
-        for (const struct reader_class *const *c = reader_all(); *c; c++)
-            buf_printf(&names, "%s%s", names.len ? ", " : "", (*c)->name);
+        for (const struct reader_class *const *known = reader_all(); *known; known++)
+            buf_printf(&names, "%s%s", names.len ? ", " : "", (*known)->name);
         enum skiff_status status = error_set(
             err, SKIFF_NOT_FOUND, "%s: runner.input_format: unknown reader %s; expected one of %s",
-            config_name(j->config), format, names.data);
+            config_name(c), format, names.data);
         buf_deinit(&names);
         return status;
     }
@@ -79,8 +76,16 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
         bool own = !strncmp(row->name, "parse_", 6);
         snprintf(key, sizeof(key), "runner.%s%s", own ? "" : "input_", row->name);
         if (strcmp(row->name, "format"))
-            TRY(set_from(j, key_find(key), row->name, r, err));
+            TRY(set_from(c, key_find(key), row->name, r, err));
     }
+    return SKIFF_OK;
+}
+
+static enum skiff_status read_reader(struct task *j, struct reader_config *r,
+                                     struct skiff_error *err)
+{
+    TRY(task_reader(j->config, r, err));
+    TRY(task_weigh_columns(j, r, err));
     TRY(set_hash_size(j, r, err));
     task_check_hash_size(j, r);
     return SKIFF_OK;

@@ -60,10 +60,8 @@ static void read_rate(struct task *j, struct skiff_optimizer_options *o)
         o->learning_rate_var = skiff_lr_exponential(j->net, rate, steps, factor, true);
 }
 
-enum skiff_status task_minimize(struct task *j, struct skiff_error *err)
+const char *task_optimizer(struct config *c, struct skiff_optimizer_options *o)
 {
-    struct config *c = j->config;
-    struct skiff_optimizer_options o = {0};
     const struct skiff_optimizer_info *info;
     const char *classes[MAX_CLASSES + 1] = {NULL};
     int n = 0;
@@ -71,7 +69,15 @@ enum skiff_status task_minimize(struct task *j, struct skiff_error *err)
         classes[n] = info->class_name;
     int class = config_word_of(c, KEY_OPTIMIZER_CLASS, classes);
     for (int i = 0; i < n; i++)
-        read_settings(c, skiff_optimizer_info(i, 1), i == class, &o);
+        read_settings(c, skiff_optimizer_info(i, 1), i == class, o);
+    return skiff_optimizer_info(class, 1)->type;
+}
+
+enum skiff_status task_minimize(struct task *j, struct skiff_error *err)
+{
+    struct config *c = j->config;
+    struct skiff_optimizer_options o = {0};
+    const char *type = task_optimizer(c, &o);
     read_rate(j, &o);
     double l2 = config_real(c, KEY_OPTIMIZER_L2_DECAY),
            clip = config_real(c, KEY_OPTIMIZER_CLIP_NORM);
@@ -80,5 +86,5 @@ enum skiff_status task_minimize(struct task *j, struct skiff_error *err)
     if (clip != 0.0)
         o.grad_clip = skiff_clip_global_norm(clip);
     TRY(config_check(c, err));
-    return skiff_net_minimize(j->net, j->vars.loss, skiff_optimizer_info(class, 1)->type, &o, err);
+    return skiff_net_minimize(j->net, j->vars.loss, type, &o, err);
 }

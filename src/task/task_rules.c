@@ -32,9 +32,11 @@ void task_rules(struct task *j)
     struct data_rules *r = &j->rules;
     const struct skiff_var *label = j->vars.not_probability ? NULL : j->vars.label;
     int at = label && j->vars.predict ? schema_find(&j->schema, skiff_var_name(label)) : -1;
+    const char *weight = j->vars.weight ? skiff_var_name(j->vars.weight) : "";
     data_rules_of(j->main, &j->schema, r);
     for (int i = 0; i < r->count; i++) {
         r->slots[i].finite = true;
+        r->slots[i].weight = !strcmp(j->schema.slots[i].name, weight);
         name_key(j, &r->slots[i]);
     }
     if (at < 0)
@@ -73,16 +75,6 @@ void task_check_hash_size(struct task *j, const struct reader_config *r)
                       "is 0 (ids of 64 bits), but " ROWS_KEY
                       " is %lld: ids of %lld or more would have no row",
                       (long long)rows, (long long)rows);
-}
-
-int task_epochs(struct task *j)
-{
-    int64_t epochs = config_int(j->config, KEY_RUNNER_EPOCHS);
-    if (epochs == 0)
-        config_refuse(j->config, KEY_RUNNER_EPOCHS,
-                      "is 0: nothing would be trained; set 1 or more (skiff infer evaluates "
-                      "saved epochs)");
-    return (int)epochs;
 }
 
 enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err)

@@ -9,7 +9,6 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "base/options.h"
 #include "program/op_kind.h"
 #include "table/table_config.h"
 
@@ -150,39 +149,17 @@ static void read_keys(struct tables_found *f, struct config *c, bool refuse)
 
 /* ---- memory ---- */
 
-struct table_sizes {
-    size_t limit, each;
-};
-
-#define AT(member) offsetof(struct table_sizes, member)
-static const struct option size_rows[] = {{"limit", OPTION_SIZE, AT(limit), .value = "SIZE"},
-                                          {"each", OPTION_SIZE, AT(each), .value = "SIZE"},
-                                          {0}};
-static const struct options size_options = {.rows = size_rows};
-
-static const char *read_size(struct config *c, enum config_key key, const char *row,
-                             struct table_sizes *out)
-{
-    const char *text = config_text(c, key);
-    if (text && options_set(&size_options, out, row, text, NULL) < 0)
-        config_refuse(c, key, "must be a size, as 4096, 64K, 10M or 2G, found \"%.80s\"", text);
-    return text;
-}
-
 /* What a server's tables share is read by servers from the environment, where skiff launch has put
  * it if it was reported; what the config says counts less. What each table may have is a
  * setting. */
 static void limit_tables(struct tables_found *f, struct config *c)
 {
-    struct table_sizes sizes = {0};
-    const char *limit = read_size(c, KEY_RUNNER_MEMORY_LIMIT, "limit", &sizes);
-    read_size(c, KEY_RUNNER_TABLE_BYTES, "each", &sizes);
-    if (limit && sizes.limit)
-        setenv(SERVER_MEMORY_ENV, limit, 0);
-    for (int i = 0; sizes.each && i < f->n; i++)
+    size_t each = config_size(c, KEY_RUNNER_TABLE_BYTES);
+    if (config_size(c, KEY_RUNNER_MEMORY_LIMIT))
+        setenv(SERVER_MEMORY_ENV, config_text(c, KEY_RUNNER_MEMORY_LIMIT), 0);
+    for (int i = 0; each && i < f->n; i++)
         if (f->at[i].n && !f->at[i].limited)
-            add_line(f, &f->at[i], EACH_TABLE, "memory_limit",
-                     arena_printf(f->arena, "%zu", sizes.each));
+            add_line(f, &f->at[i], EACH_TABLE, "memory_limit", arena_printf(f->arena, "%zu", each));
 }
 
 /* ---- checks ---- */

@@ -25,6 +25,7 @@
 #define NARROW_ROWS 32
 #define MOST_PIECES 8
 #define PIECE_ROWS 48
+#define BLOCK_ROWS 8 /* that the kernels take at once */
 #define PIECE_FLOPS 4e6
 
 static void gemm_scale(int64_t m, int64_t n, float beta, float *c, int64_t ldc)
@@ -58,12 +59,22 @@ struct gemm {
     const float *a, *b;
     float *c;
     int64_t lda, ldb, ldc;
+    int64_t m, pieces;
 };
 
-/* Rows i0 to before i1 of the result. */
-static void gemm_rows(void *arg, int64_t i0, int64_t i1)
+/* Pieces are equal but for BLOCK_ROWS, so that every thread's share is, too. */
+static int64_t piece_begin(const struct gemm *g, int64_t piece)
+{
+    int64_t blocks = (g->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    int64_t row = blocks * piece / g->pieces * BLOCK_ROWS;
+    return row < g->m ? row : g->m;
+}
+
+/* The rows of pieces `from` to before `to` of the result. */
+static void gemm_rows(void *arg, int64_t from, int64_t to)
 {
     const struct gemm *g = arg;
+    int64_t i0 = piece_begin(g, from), i1 = piece_begin(g, to);
     dnnl_status_t status = dnnl_success;
     const float *a = g->a + (g->trans_a ? i0 : i0 * g->lda);
     float *c = g->c + i0 * g->ldc;
@@ -85,17 +96,15 @@ static void gemm_rows(void *arg, int64_t i0, int64_t i1)
     }
 }
 
-/* Rows of a piece: at most MOST_PIECES of them, because each packs B again, and none with less than
- * PIECE_FLOPS or PIECE_ROWS, which cost more when they are computed apart. */
-static int64_t gemm_piece(int64_t m, int64_t n, int64_t k)
+/* At most MOST_PIECES, because each packs B again, and none with less than PIECE_FLOPS or
+ * PIECE_ROWS, which cost more when they are computed apart. */
+static int64_t gemm_pieces(int64_t m, int64_t n, int64_t k)
 {
     double flops = 2.0 * (double)m * (double)n * (double)k;
     int64_t pieces = m / PIECE_ROWS < MOST_PIECES ? m / PIECE_ROWS : MOST_PIECES;
     if (flops < PIECE_FLOPS * (double)pieces)
         pieces = (int64_t)(flops / PIECE_FLOPS);
-    if (pieces < 2)
-        return m;
-    return ((m + pieces - 1) / pieces + 7) / 8 * 8;
+    return pieces < 1 ? 1 : pieces;
 }
 
 void math_gemm_f32(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha,
@@ -108,8 +117,21 @@ void math_gemm_f32(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, 
         gemm_scale(m, n, beta, c, ldc);
         return;
     }
-    struct gemm g = {trans_a, trans_b, n, k, alpha, beta, a, b, c, lda, ldb, ldc};
-    thread_pool_split(m, gemm_piece(m, n, k), gemm_rows, &g);
+    struct gemm g = {.trans_a = trans_a,
+                     .trans_b = trans_b,
+                     .n = n,
+                     .k = k,
+                     .alpha = alpha,
+                     .beta = beta,
+                     .a = a,
+                     .b = b,
+                     .c = c,
+                     .lda = lda,
+                     .ldb = ldb,
+                     .ldc = ldc,
+                     .m = m,
+                     .pieces = gemm_pieces(m, n, k)};
+    thread_pool_split(g.pieces, 1, gemm_rows, &g);
 }
 
 struct finish {

@@ -2,13 +2,13 @@
  *
  *   <model_save_path>/<epoch>/rec_static.pdparams .pdopt .pdmodel   as PaddleRec's static trainer
  *                             __model__ and parameters, one file each, with runner.use_inference
- *                             or, of distributed training, the persistables, one file each, and
- *                             __model__
  *                             __skiff_manifest__    files, checksums, epoch, whether it was
  *                             finished, samples, run
  *
- * All of an epoch is one save (save/save.h): it is there complete or not at all. Epochs of an
- * older Skiff have a skiff_state.yaml: epoch, whether it was finished, samples. */
+ * The same in one process, in ranks and in jobs with servers (collect_write_state in fleet/); with
+ * sparse tables, their shards and dnn_plugin/ instead (job_tables.h). All of an epoch is one save
+ * (save/save.h): it is there complete or not at all. Epochs of an older Skiff have a
+ * skiff_state.yaml: epoch, whether it was finished, samples. */
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H
 

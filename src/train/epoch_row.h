@@ -10,11 +10,14 @@ struct epoch_row {
     double seconds, auc, log_loss, copc, loss, accuracy;
     double read, compute, update; /* shares of the threads' time */
     const char *no_auc;           /* why there is no AUC, or NULL (task_metrics.h) */
+    const char *calibrated;       /* by this method, before they were counted, or NULL */
     bool interrupted;             /* a part of the epoch was trained */
     char lost[48];                /* workers whose files were not trained to their end; "": none */
     bool evaluated;               /* there is validation data: the rest counts */
     double valid_auc, valid_log_loss, valid_copc, valid_loss;
     bool best; /* of all epochs, by validation */
+    bool has_quality;
+    struct score_metrics quality; /* infer */
 };
 
 struct trainer_result;

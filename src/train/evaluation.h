@@ -10,6 +10,7 @@
 #define TRAIN_EVALUATION_H
 
 #include "data/files.h"
+#include "predict/calibration.h"
 #include "save/runs.h"
 #include "task/task.h"
 #include "train/control.h"
@@ -33,6 +34,8 @@ struct evaluation {
     struct dataset *data;
     struct eval_metrics metrics;
     struct sample_dump dump;
+    struct buf folder;               /* of the epoch */
+    struct calibration *calibration; /* of the epoch, or NULL */
     struct run_recorder *recorder;
     struct trainer_options options;
     const char *load_path;

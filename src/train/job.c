@@ -103,7 +103,8 @@ static bool holds_all_epochs(struct task *task)
 {
     struct model_info note = {0};
     struct buf last = BUF_INIT;
-    buf_printf(&last, "%s/%d", task_save_path(task), task_epochs(task) - 1);
+    buf_printf(&last, "%s/%d", task_save_path(task),
+               (int)config_int(task->config, KEY_RUNNER_EPOCHS) - 1);
     bool all = model_info_read(last.data, &note, NULL) == SKIFF_OK && note.known && note.complete;
     buf_deinit(&last);
     return all;
@@ -132,8 +133,9 @@ enum skiff_status job_init_worker(struct train_job *j, struct task *task, struct
         return error_set(err, status,
                          "%s; %s has all %d epoch%s: the job seems to have ended. For a new job, "
                          "start the servers first, or give --overwrite or SKIFF_START_MS",
-                         why.message, task_save_path(task), task_epochs(task),
-                         plural(task_epochs(task)));
+                         why.message, task_save_path(task),
+                         (int)config_int(task->config, KEY_RUNNER_EPOCHS),
+                         plural(config_int(task->config, KEY_RUNNER_EPOCHS)));
     if (status < 0)
         *err = why;
     return status;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/day.h"
 #include "base/mem.h"
 #include "train/online_plan.h"
 #include "fs/fs.h"
@@ -53,7 +54,7 @@ static bool take_number(const char **s, int64_t *out, char end)
 
 static bool is_day(int64_t day)
 {
-    return day >= 0 && day <= INT_MAX && online_is_day((int)day);
+    return day >= 0 && day <= INT_MAX && day_is_valid((int)day);
 }
 
 static bool parse_model(const char *s, struct done_line *out)

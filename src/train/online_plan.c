@@ -4,45 +4,15 @@
  * was read. */
 #include "train/online_plan.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/day.h"
 #include "base/mem.h"
 
 #define DAY_MINUTES 1440
 #define MOST_DAYS 100000
-
-/* ---- the calendar ---- */
-
-static int days_of_month(int year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = year % 4 == 0 && (year % 100 || year % 400 == 0);
-    return month == 2 && leap ? 29 : days[month - 1];
-}
-
-bool online_is_day(int day)
-{
-    int year = day / 10000, month = day / 100 % 100, of = day % 100;
-    return year >= 1000 && year <= 9999 && month >= 1 && month <= 12 && of >= 1 &&
-           of <= days_of_month(year, month);
-}
-
-int online_next_day(int day)
-{
-    int year = day / 10000, month = day / 100 % 100, of = day % 100 + 1;
-    if (of > days_of_month(year, month)) {
-        of = 1;
-        month++;
-    }
-    if (month > 12) {
-        month = 1;
-        year++;
-    }
-    return year * 10000 + month * 100 + of;
-}
 
 /* ---- keys ---- */
 
@@ -58,23 +28,9 @@ bool online_wanted(struct config *c)
     return false;
 }
 
-/* Eight digits at *text, which then stands behind them; 0: there is no day. */
-static int take_day(const char **text)
-{
-    int day = 0;
-    const char *s = *text;
-    for (int i = 0; i < 8; i++, s++) {
-        if (!isdigit((unsigned char)*s))
-            return 0;
-        day = day * 10 + (*s - '0');
-    }
-    *text = s;
-    return !isdigit((unsigned char)*s) && online_is_day(day) ? day : 0;
-}
-
 static void add_days(struct online_plan *p, int from, int to)
 {
-    for (int day = from; day <= to && p->ndays < MOST_DAYS; day = online_next_day(day)) {
+    for (int day = from; day <= to && p->ndays < MOST_DAYS; day = day_next(day)) {
         p->days = mem_grow_or_die(p->days, (size_t)(p->ndays + 1) * sizeof *p->days);
         p->days[p->ndays++] = day;
     }
@@ -82,13 +38,9 @@ static void add_days(struct online_plan *p, int from, int to)
 
 static int read_day(struct config *c, enum config_key key)
 {
-    const char *text = config_text(c, key), *rest = text;
-    int day = text ? take_day(&rest) : 0;
-    if (!text)
+    if (!config_has(c, key))
         config_refuse(c, key, "is required for online training: a day as 20190720");
-    else if (!day || *rest)
-        config_refuse(c, key, "must be a day as 20190720, found \"%.40s\"", text);
-    return day;
+    return config_day(c, key);
 }
 
 static void read_range(struct online_plan *p, struct config *c)
@@ -106,10 +58,10 @@ static bool take_days(struct online_plan *p, const char *text)
 {
     bool range = *text == '{';
     text += range;
-    int from = take_day(&text), to = from;
+    int from = day_take(&text), to = from;
     if (range && from && !strncmp(text, "..", 2)) {
         text += 2;
-        to = take_day(&text);
+        to = day_take(&text);
         if (*text++ != '}')
             return false;
     } else if (range) {

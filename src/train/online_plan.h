@@ -36,7 +36,4 @@ void online_split_path(const struct online_plan *p, int day, int pass, int i, st
 /* At the end of a day, of which no pass has data: passes are of equal length. */
 int online_minutes_left(const struct online_plan *p);
 
-bool online_is_day(int day);  /* of the calendar, as yyyymmdd */
-int online_next_day(int day); /* 20191231: 20200101 */
-
 #endif

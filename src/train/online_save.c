@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/day.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/plural.h"
@@ -197,15 +198,11 @@ static enum skiff_status save_checkpoint(struct saving *s, const struct io_infer
     o->note.epoch = o->step;
     o->note.complete = o->note.known = true;
     TRY(epochs_mark(o->job.fleet, o->step, err));
-    TRY(epochs_save(o->job.fleet, o->run->task.scope,
-                    &(struct epochs_save){.dir = s->dir.data,
-                                          .note = o->note,
-                                          .feeds = what->feeds,
-                                          .nfeeds = what->nfeeds,
-                                          .targets = what->targets,
-                                          .ntargets = what->ntargets,
-                                          .attempts = s->attempts},
-                    err));
+    TRY(epochs_save(
+        o->job.fleet, o->run->task.scope,
+        &(struct epochs_save){
+            .dir = s->dir.data, .note = o->note, .inference = what, .attempts = s->attempts},
+        err));
     return epochs_saved(o->job.fleet, o->step++, true, NULL, err);
 }
 
@@ -364,7 +361,7 @@ enum skiff_status online_save_pass(struct online *o, struct skiff_error *err)
 
 enum skiff_status online_end_day(struct online *o, struct skiff_error *err)
 {
-    int next = online_next_day(o->day);
+    int next = day_next(o->day);
     bool first = skiff_fleet_is_first_worker(o->job.fleet);
     if (has_features(o)) {
         TRY(begin_saves(o, err));

@@ -37,19 +37,6 @@ static void assert_split(const struct online_plan *p, int day, int pass, int i, 
     buf_deinit(&found);
 }
 
-static void test_calendar(void **state)
-{
-    assert_int_equal(online_next_day(20190720), 20190721);
-    assert_int_equal(online_next_day(20191231), 20200101);
-    assert_int_equal(online_next_day(20200228), 20200229);
-    assert_int_equal(online_next_day(20190228), 20190301);
-    assert_int_equal(online_next_day(21000228), 21000301);
-    assert_true(online_is_day(20200229));
-    assert_false(online_is_day(20190229));
-    assert_false(online_is_day(20191301));
-    assert_false(online_is_day(2019072));
-}
-
 static void test_splits(void **state)
 {
     struct online_plan p;
@@ -278,10 +265,10 @@ static void test_metric(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calendar),   cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_days),       cmocka_unit_test(test_wrong_plans),
-        cmocka_unit_test(test_done_files), cmocka_unit_test(test_half_lines),
-        cmocka_unit_test(test_wrong_line), cmocka_unit_test(test_metric),
+        cmocka_unit_test(test_splits),      cmocka_unit_test(test_days),
+        cmocka_unit_test(test_wrong_plans), cmocka_unit_test(test_done_files),
+        cmocka_unit_test(test_half_lines),  cmocka_unit_test(test_wrong_line),
+        cmocka_unit_test(test_metric),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,10 +77,12 @@ static enum skiff_status load_path(struct choice *t, const char *path, struct sk
     buf_printf(t->path, "%s", path);
     enum skiff_status status = save_open(&c, path, err);
     bool runs_alone = c.layout == SAVE_LAYOUT_FOLDER || c.layout == SAVE_LAYOUT_PREFIX;
+    if (status == SKIFF_OK && runs_alone) /* its own program predicts */
+        status = io_load_inference(t->task->scope, c.layout == SAVE_LAYOUT_FOLDER ? c.dir : path,
+                                   NULL, NULL, t->model, err);
     save_close(&c);
-    TRY(status);
-    if (runs_alone) /* its own program predicts */
-        return io_load_inference(t->task->scope, path, NULL, NULL, t->model, err);
+    if (status < 0 || runs_alone)
+        return status;
     TRY(check_predicts(t, err));
     TRY(checkpoint_load(t->task, path, err));
     return make_program(t, err);
@@ -153,7 +155,7 @@ static enum skiff_status load_newest(struct choice *t, const char *folder,
 
 static enum skiff_status choose(struct choice *t, struct skiff_error *err)
 {
-    const char *folder = task_load_path(t->task);
+    const char *folder = t->wish->folder ? t->wish->folder : task_load_path(t->task);
     struct run_list runs;
     if (t->wish->model) {
         TRY(load_path(t, t->wish->model, err));

@@ -221,6 +221,13 @@ enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always
 
 /* ---- together ---- */
 
+void ranks_snapshot(struct metrics_snapshot *out)
+{
+    const struct collective *c = rings_get(0);
+    if (c)
+        snapshot_add(out, collective_metrics(c));
+}
+
 static enum skiff_status world(struct collective **out, struct skiff_error *err)
 {
     return rings_need(0, "the ranks", out, err);
@@ -243,6 +250,32 @@ enum skiff_status ranks_add_up(const struct ranks *r, struct eval_metrics_sum *s
         status = collective_all_reduce(c, part, EVAL_METRICS_PART, DTYPE_FP64, COLLECTIVE_SUM, err);
     eval_metrics_sum_unpack(s, whole, part);
     free(whole);
+    return status;
+}
+
+enum skiff_status ranks_gather_scores(const struct ranks *r, struct scores *s,
+                                      struct skiff_error *err)
+{
+    struct collective *c;
+    struct scores all = {0};
+    size_t bytes = 0, *sizes;
+    void *got = NULL;
+    if (ranks_alone(r))
+        return SKIFF_OK;
+    TRY(world(&c, err));
+    sizes = mem_alloc_or_die((size_t)r->size * sizeof *sizes);
+    enum skiff_status status =
+        collective_all_gather_any(c, s->at, s->n * sizeof *s->at, &got, sizes, err);
+    for (int i = 0; status == SKIFF_OK && i < r->size; i++)
+        bytes += sizes[i];
+    if (status == SKIFF_OK) {
+        struct scores others = {.at = got, .n = bytes / sizeof *s->at, .dropped = s->dropped};
+        scores_append(&all, &others);
+        scores_deinit(s);
+        *s = all;
+    }
+    mem_free(got);
+    free(sizes);
     return status;
 }
 

@@ -35,6 +35,9 @@ enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always
 /* Counts of all ranks, in place. */
 enum skiff_status ranks_add_up(const struct ranks *r, struct eval_metrics_sum *s,
                                struct skiff_error *err);
+/* The scores of all ranks, in place. */
+enum skiff_status ranks_gather_scores(const struct ranks *r, struct scores *s,
+                                      struct skiff_error *err);
 /* The n values of rank 0. */
 enum skiff_status ranks_follow(const struct ranks *r, int64_t *values, int n,
                                struct skiff_error *err);
@@ -42,6 +45,9 @@ enum skiff_status ranks_follow(const struct ranks *r, int64_t *values, int n,
 enum skiff_status ranks_any(const struct ranks *r, bool *value, struct skiff_error *err);
 /* Parameters and all that training keeps become rank 0's: it has read them from a checkpoint. */
 enum skiff_status ranks_spread(const struct ranks *r, struct task *t, struct skiff_error *err);
+/* Adds what the collective calls of this process have counted, if there are ranks. */
+struct metrics_snapshot;
+void ranks_snapshot(struct metrics_snapshot *out);
 /* Leaves, and tells the other ranks which ones still wait. */
 void ranks_close(struct ranks *r);
 

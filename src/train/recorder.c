@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "train/recorder_slots.h"
+#include "train/quality.h"
 #include "report/report.h"
 #include "store/file.h"
 
@@ -120,6 +121,9 @@ static void take_over(struct run_recorder *r, const struct run_report *old, int 
     for (int i = 0; i < old->valid.n; i++)
         if (old->valid.at[i].epoch < first)
             run_add_valid(report, &old->valid.at[i]);
+    for (int i = 0; i < old->nquality; i++)
+        if (old->quality[i].epoch < first)
+            run_add_quality(report, &old->quality[i]);
     for (int i = 0; i < old->nevents; i++)
         run_add_event(report, old->events[i].kind, old->events[i].seconds, old->events[i].text);
     for (int i = 0; i < old->nops; i++)
@@ -185,6 +189,7 @@ static void subtract(struct eval_metrics_sum *s, const struct eval_metrics_sum *
 {
     s->batches -= before->batches;
     s->samples -= before->samples;
+    s->weight -= before->weight;
     s->loss -= before->loss;
     s->evaluated -= before->evaluated;
     s->log_loss -= before->log_loss;
@@ -204,7 +209,7 @@ static struct run_numbers numbers_of(const struct eval_metrics *t, const struct 
                             .log_loss = eval_metrics_log_loss(t, s),
                             .copc = eval_metrics_copc(t, s),
                             .accuracy = eval_metrics_accuracy(t, s)};
-    if (!(s->clicks > 0 && s->clicks < (double)s->evaluated))
+    if (!(s->clicks > 0 && s->clicks < s->evaluated))
         n.auc = NAN; /* of one class */
     return n;
 }
@@ -220,7 +225,7 @@ static void add_point(struct run_recorder *r, double now, bool last)
     subtract(window, r->before);
     *r->before = *all;
     free(all);
-    double evaluated = (double)window->evaluated;
+    double evaluated = window->evaluated;
     bool means = r->accumulator->is_probability && evaluated > 0;
     struct run_point p = {.epoch = r->epoch,
                           .at_samples = at,
@@ -300,6 +305,8 @@ void recorder_end_epoch(struct run_recorder *r, const struct epoch_row *row,
                                               .read = row->read,
                                               .compute = row->compute,
                                               .update = row->update});
+    if (row->has_quality)
+        quality_add(report, "test", row->epoch, &row->quality);
     if (r->accumulator->is_probability)
         run_bins_fill(&report->calibration, sum->pos, sum->neg, EVAL_METRICS_BUCKETS);
     pthread_mutex_unlock(&r->lock);
@@ -333,6 +340,7 @@ void recorder_valid(struct run_recorder *r, struct eval_metrics *counted, int ep
                                                   .n = row_numbers(&row),
                                                   .clicks = NAN,
                                                   .predicted = NAN});
+    quality_add_counted(&r->report, "valid", epoch, counted);
     if (counted->is_probability)
         run_bins_fill(&r->report.valid_calibration, sum.pos, sum.neg, EVAL_METRICS_BUCKETS);
     pthread_mutex_unlock(&r->lock);

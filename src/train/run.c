@@ -11,9 +11,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "program/job.h"
+#include "train/calibrate.h"
 #include "train/disk_space.h"
 #include "train/job.h"
 #include "train/online_plan.h"
+#include "train/ranks.h"
 
 #define PIPE_SHARE 0.8   /* of the time: from then on a pipe command is what limits training */
 #define PIPE_SECONDS 1.0 /* that a span has to take for this */
@@ -75,7 +77,7 @@ static void set_options(struct train_run *run)
     struct config *c = run->task.config;
     int threads = task_threads(&run->task);
     bool debug = config_bool(c, KEY_RUNNER_DATASET_DEBUG) && run->control && run->control->debug;
-    run->epochs = task_epochs(&run->task);
+    run->epochs = (int)config_int(run->task.config, KEY_RUNNER_EPOCHS);
     eval_metrics_init(&run->metrics, &run->task.vars, threads);
     run->options = (struct trainer_options){.threads = threads,
                                             .executor = {.seed = run->home.seed,
@@ -129,7 +131,7 @@ static enum skiff_status hold_tables(struct train_run *run, struct skiff_error *
     home_process.close(run);
     task_close(&run->task);
     run->home = (struct home){.slots = NULL};
-    TRY(task_open(&run->task, run->args, true, err));
+    TRY(task_open(&run->task, run->args, TASK_TRAINS, err));
     run->save_path = task_save_path(&run->task);
     run->home.slots = &home_servers;
     return home_servers.open(run, err);
@@ -140,7 +142,7 @@ enum skiff_status train_run_open(struct train_run *run, const struct task_args *
 {
     *run = (struct train_run){.args = args, .control = control};
     file_list_init(&run->files);
-    TRY(task_open(&run->task, args, true, err));
+    TRY(task_open(&run->task, args, TASK_TRAINS, err));
     TRY(choose_home(run, err));
     return hold_tables(run, err);
 }
@@ -276,6 +278,33 @@ static enum skiff_status train_span(struct train_run *run, struct skiff_error *e
 
 /* ---- the run ---- */
 
+/* With a task of its own, and the best model as it was saved. A failure does not undo training. */
+static void calibrate_best(struct train_run *run)
+{
+    struct task_args args = *run->args;
+    const struct predict_wish wish = {.folder = run->save_path, .run = run->id};
+    struct calibrate_result result;
+    struct skiff_error why;
+    struct buf text = BUF_INIT;
+    args.logger = (struct logger){.write = NULL}; /* both were given by the run itself */
+    args.on_unknown = NULL;
+    if (calibrate_model(&args, &wish, run->control, &result, &why) < 0)
+        logger_warn(&run->task.logger, "the model is not calibrated: %s", why.message);
+    else if (!result.stopped) {
+        calibrate_text(&result, &text);
+        control_print(run->control, "%s", text.data);
+    }
+    buf_deinit(&text);
+    buf_deinit(&result.path);
+}
+
+static bool wants_calibration(struct train_run *run)
+{
+    return run->home.first && run->nrows && !run->stopped &&
+           validation_best(&run->validation) >= 0 &&
+           config_word(run->task.config, KEY_RUNNER_CALIBRATE) != CALIBRATION_NONE;
+}
+
 static enum skiff_status print_results(struct train_run *run, struct skiff_error *err)
 {
     const struct home_slots *home = run->home.slots;
@@ -288,6 +317,8 @@ static enum skiff_status print_results(struct train_run *run, struct skiff_error
         observers_results(&run->observers, run->rows, run->nrows);
         validation_print(&run->validation);
     }
+    if (wants_calibration(run))
+        calibrate_best(run);
     return home->finish(run, err);
 }
 
@@ -309,6 +340,7 @@ void train_run_snapshot(const struct train_run *run, struct metrics_snapshot *ou
     snapshot_add(out, run->task.metrics);
     if (run->home.program)
         job_snapshot(run->home.program, out);
+    ranks_snapshot(out);
 }
 
 static void log_counts(const struct train_run *run)
@@ -316,7 +348,7 @@ static void log_counts(const struct train_run *run)
     struct metrics_snapshot now = {0};
     struct buf text = BUF_INIT;
     train_run_snapshot(run, &now);
-    snapshot_add_memory(&now);
+    snapshot_add_memory(&now, NULL);
     snapshot_text(&now, &text);
     logger_debug(&run->task.logger, "counted: %s", text.data ? text.data : "nothing");
     snapshot_deinit(&now);

@@ -30,14 +30,13 @@ static enum skiff_status save_dense(struct train_run *run, const char *dir,
                                     const struct save_attempts *attempts, struct skiff_error *err)
 {
     struct checkpoint_names names;
+    bool inference = config_bool(run->task.config, KEY_RUNNER_USE_INFERENCE);
     checkpoint_inference(&run->task, &names);
     struct epochs_save what = {.dir = dir,
                                .note = *note,
                                .marked = tagged,
-                               .feeds = names.what.feeds,
-                               .nfeeds = names.what.nfeeds,
-                               .targets = names.what.targets,
-                               .ntargets = names.what.ntargets,
+                               .state = SAVE_EPOCH_STEM,
+                               .inference = inference ? &names.what : NULL,
                                .attempts = attempts};
     return epochs_save(servers_of(run)->job.fleet, run->task.scope, &what, err);
 }

@@ -313,7 +313,7 @@ char *skiff_metrics_text(const struct skiff_metrics_sources *sources)
         snapshot_add(&now, api_dataset_metrics(from->dataset));
     if (from->trainer)
         train_run_snapshot(&from->trainer->run, &now);
-    snapshot_add_memory(&now);
+    snapshot_add_memory(&now, NULL);
     snapshot_prometheus(&now, &text);
     snapshot_deinit(&now);
     return text.data;

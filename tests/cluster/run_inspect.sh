@@ -50,6 +50,8 @@ grep -q "together .* %  *[0-9][0-9]*  *[1-9][0-9]* .* bytes$" inspect.log || fau
 for server in 0 1; do
     grep -q "^skiff_table_rows{table=\"SparseFeatFactors\",server=\"$server\"} [1-9]" metrics.log ||
         fault "server $server has no rows: $(cat metrics.log)"
+    grep -q "^skiff_memory_peak_bytes{server=\"$server\"} [1-9]" metrics.log ||
+        fault "server $server has no memory of its own: $(cat metrics.log)"
 done
 grep -q '^skiff_table_written_bytes_total{.*} [1-9]' metrics.log || fault "no bytes written: $(cat metrics.log)"
 [ "$(grep -c '^# TYPE skiff_server_pushes_total counter$' metrics.log)" = 1 ] || fault "a metric stands twice, or not"

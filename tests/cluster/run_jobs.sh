@@ -12,7 +12,7 @@ for m in sync half_async async geo; do
     each 0 20 worker0 worker1 server0 server1
     says worker1 "Epoch: 1"
     says server0 "the job is complete"
-    [ -s model/1/__model__ ] && [ -s model/1/fc_0.w_0 ] || fault "no model"
+    [ -s model/1/rec_static.pdmodel ] && [ -s model/1/rec_static.pdparams ] || fault "no model"
     [ "$(ls | grep -vE '\.log$' | tr '\n' ' ')" = "config.yaml data model " ] || fault "left in the folder: $(ls)"
 done
 
@@ -37,7 +37,23 @@ read -ra port <<<"$(ports 1)"; list=127.0.0.1:${port[0]}; epochs=2
 options=--resume; server 0; worker 0; options=
 each 0 20 worker0 server0
 says server0 "parameters are loaded from"
-[ -s model/1/__model__ ] || fault "epoch 1 was not trained"
+[ -s model/1/rec_static.pdparams ] || fault "epoch 1 was not trained"
+
+# ---- an epoch is the same files, whatever the home of the parameters was ----
+
+for optimizer in SGD Adam; do
+    begin "sync, $optimizer: one worker leaves what one process leaves, byte for byte" sync 2 1 2
+    rm -rf alone
+    small_config "$optimizer" 'train_data_dir: data/train' 'input_format: criteo' 'train_batch_size: 100' 'epochs: 2' 'use_inference: True' >same.yaml
+    "$skiff" train -q -m same.yaml -o runner.model_save_path=alone >alone.log 2>&1 || fault "it does not train alone"
+    config=same.yaml; all; config=config.yaml
+    each 0 20 worker0 server0 server1
+    [ "$(ls alone/1 | tr '\n' ' ')" = "$(ls model/1 | tr '\n' ' ')" ] || fault "other files: $(ls model/1)"
+    for file in rec_static.pdparams rec_static.pdopt rec_static.pdmodel __model__ fc_0.w_0; do
+        cmp "alone/1/$file" "model/1/$file" || fault "$file differs"
+    done
+done
+rm -rf alone same.yaml
 
 # ---- transports ----
 

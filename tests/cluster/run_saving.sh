@@ -5,9 +5,9 @@
 
 whole() { # EPOCH [FOLDER [COMPLETE]]: it is there, complete, and its manifest says what it is
     local manifest=${2:-model}/$1/__skiff_manifest__ text
-    [ -s "${2:-model}/$1/__model__" ] || fault "epoch $1 has no program"
+    [ -s "${2:-model}/$1/rec_static.pdmodel" ] || fault "epoch $1 has no program"
     [ -s "$manifest" ] || { fault "epoch $1 has no manifest"; return; }
-    for text in "epoch: $1" "complete: ${3:-True}" "run: " "samples: " "steps: " '"fc_0.w_0"' '"__model__"'; do
+    for text in "epoch: $1" "complete: ${3:-True}" "run: " "samples: " "steps: " '"rec_static.pdparams"' '"rec_static.pdopt"'; do
         grep -qF -- "$text" "$manifest" || fault "epoch $1: its manifest does not say: $text"
     done
 }

@@ -24,10 +24,10 @@ damaged_epoch() {
     begin "a damaged epoch that --resume leaves out" async 0 1
     launched first --server_num 1 --worker_num 1 -m config.yaml -o runner.epochs=2
     ends first 0 20
-    printf x >>model/1/fc_0.w_0
+    printf x >>model/1/rec_static.pdopt
     launched second --server_num 1 --worker_num 1 -m config.yaml -o runner.epochs=2 --resume
     ends second 3 20
-    grep -qE "^skiff launch: warning: .*model/1 is incomplete and is ignored: .*fc_0.w_0" second.log || fault "the end does not name the epoch"
+    grep -qE "^skiff launch: warning: .*model/1 is incomplete and is ignored: .*rec_static.pdopt" second.log || fault "the end does not name the epoch"
 }
 complete_epoch() {
     begin "SIGTERM right behind an epoch" async 0 1

@@ -78,7 +78,7 @@ grep -E '^ +[01] ' "$work/log" | awk '{print $1, $2, $4, $5}' >"$work/remote.row
 run infer -m models/rank/dnn/ctr_documents.yaml -o runner.test_data_dir="$work/data/test" runner.infer_load_path="$work/local"
 grep -E '^ +[01] ' "$work/log" | awk '{print $1, $2, $4, $5}' >"$work/local.rows"
 [ -s "$work/local.rows" ] && cmp "$work/remote.rows" "$work/local.rows"
-for what in "model %s/1" "tensor %s/1/fc_0.w_0" "program --summary %s/1/__model__"; do
+for what in "model %s/1" "tensor %s/1/rec_static.pdparams" "program --summary %s/1/rec_static.pdmodel"; do
     # shellcheck disable=SC2059
     "$skiff" inspect $(printf "$what" s3://box/model) | sed "s,s3://box/model,HERE,; s,  *, ,g; s,--*,-,g; /^saved /d" >"$work/remote.text"
     # shellcheck disable=SC2059

@@ -214,8 +214,6 @@ static void options_that_do_not_fit(void **state)
     none.embedx = -1;
     assert_int_equal(accessor_init(&a, &accessor_sparse, &none, &err), SKIFF_INVALID);
     assert_string_equal(err.message, "accessor sparse: embedx_dim -1; the range is 0 to 2048");
-    assert_null(table_class_find("heap"));
-    assert_ptr_equal(table_class_find("hash"), &table_hash);
     assert_null(accessor_find("CtrDymfAccessor"));
 }
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/day.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "train/online_done.h"
@@ -20,7 +21,7 @@ static void require(bool promise)
 static void check_lines(const struct done_list *l)
 {
     for (int i = 0; i < l->n; i++) {
-        require(online_is_day(l->at[i].day) && l->at[i].path[0]);
+        require(day_is_valid(l->at[i].day) && l->at[i].path[0]);
         require(l->at[i].pass >= DONE_DAY_BEGINS && l->at[i].pass <= 100000);
     }
 }

@@ -166,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         (void)fs_rename(NULL, path, to, NULL);
         break;
     case 4:
-        (void)fs_replace(NULL, path, to, NULL);
+        (void)fs_replace_all(NULL, &(struct fs_move){.from = path, .to = to}, 1, NULL);
         break;
     default:
         (void)fs_mkdirs(NULL, path, NULL);

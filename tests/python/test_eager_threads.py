@@ -111,6 +111,28 @@ class Threads(unittest.TestCase):
             self.assertEqual(a.tobytes(), b.tobytes())
             self.assertEqual(a.tobytes(), c.tobytes())
 
+    def test_fused_embeddings(self):
+        """A program's look-ups are one op, which copies rows only: one thread gives the same bits."""
+        slots, _ = batch()
+        paddle.enable_static()
+        try:
+            main, startup = paddle.static.Program(), paddle.static.Program()
+            main.random_seed = startup.random_seed = 7
+            with paddle.static.program_guard(main, startup):
+                table = paddle.nn.Embedding(5000, WIDTH, padding_idx=3)
+                parts = [table(paddle.static.data("f%d" % i, [-1, 1], "int64")) for i in range(SLOTS)]
+                y = paddle.concat([paddle.reshape(part, [-1, WIDTH]) for part in parts], axis=1)
+            exe = paddle.static.Executor(paddle.CPUPlace())
+            exe.run(startup)
+            feed = {"f%d" % i: ids for i, ids in enumerate(slots)}
+            one, two, five = (self.with_threads(n, exe.run, main, feed, [y])[0] for n in (1, 2, 5))
+        finally:
+            paddle.disable_static()
+        self.assertEqual(one.shape, (ROWS, SLOTS * WIDTH))
+        self.assertTrue((one != 0).any() and (one.reshape(ROWS, SLOTS, WIDTH)[np.hstack(slots) == 3] == 0).all())
+        self.assertEqual(one.tobytes(), two.tobytes())
+        self.assertEqual(one.tobytes(), five.tobytes())
+
     def test_predictor(self):
         network, (slots, _) = Network(), batch()
         with tempfile.TemporaryDirectory() as folder:

@@ -9,10 +9,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 
 # file: the op types that it compares with, and why
 names='
-calls/call.c: reshape2 # a call of Python whose list argument becomes tensors
 passes/prune.c: read # of programs with readers: no op of Skiff
-server/foreign.c: scale sum
-server/hashed.c: sgd
 '
 
 found_names() { # files of SRC, and the types that each compares with

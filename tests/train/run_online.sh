@@ -99,6 +99,13 @@ for epoch in 1 best; do
 done
 "$skiff" predict -m config.yaml --input data/20190721/0000/part-0 >log 2>&1 && fault "predict takes days for epochs"
 says "/model holds days and passes of online training: name one of its models, as --model $work/model/20190722/0"
+for model in 0 base; do # of one instant; a base is the model for inference alone
+    "$skiff" inspect model model/20190722/$model >log 2>&1 || fault "inspect ended with $?"
+    says "a model of Paddle 1.x"
+    "$skiff" predict -q -m config.yaml --input data/20190721/0000/part-0 --model model/20190722/$model --output $model.txt >log 2>&1 \
+        || fault "predict ended with $?"
+done
+[ -s base.txt ] && cmp 0.txt base.txt || fault "the base predicts other numbers than the day's first model"
 
 killed_at() { # N: killed at the n-th file operation below the models' folder, then started again
     name="killed at file operation $1"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """job_api.py FOLDER: as much of Kubernetes' API as `kubectl get job NAME` asks for, on a free port that is written to FOLDER/port.
-The conditions of a Job are the JSON of FOLDER/NAME.json, read for each request; a Job without that file is not there."""
+The conditions of a Job are the JSON of FOLDER/NAME.json, read for each request; a Job without that file is not there. Each answer
+about a Job is a line of FOLDER/asked."""
 import http.server
 import json
 import os
@@ -32,6 +33,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         missing = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"}
         self.wfile.write(json.dumps(answer or missing).encode())
+        if name + ".json" in os.listdir(sys.argv[1]):
+            with open(os.path.join(sys.argv[1], "asked"), "a") as f:
+                f.write(name + "\n")
 
     def log_message(self, *ignored):
         pass

@@ -15,8 +15,8 @@ check "runner.thread_num is listed" grep -qE '^  runner\.thread_num +1 +integer,
 check "groups are headings" grep -qx 'validation:' "$log"
 run 0 config runner.epochs
 says "runner.epochs
-  Passes over the training data, at least 1."
-says "  value:    integer, 0 to 1000000"
+  Passes over the training data."
+says "  value:    integer, 1 to 1000000"
 says "  default:  1"
 says "  read by:  train"
 run 0 config epochs
@@ -101,4 +101,22 @@ says "key runner.fs_client.passwd: (hidden)"
 says_not abracadabra
 check "runner.inference saves __model__" test -s "$work/rank/dnn/out/0/__model__"
 check "no password is in the report" bash -c "! grep -rq abracadabra '$work/rank/dnn/out'"
+
+# ---- what training refuses, skiff config refuses ----
+wrong() { # KEY=VALUE TEXT: for skiff config, too
+    run 1 config -m "$config" -o hyper_parameters.optimizer.class=Adam "$1"
+    says "$2"
+    run 1 train -m "$config" -o hyper_parameters.optimizer.class=Adam "$1"
+    says "$2"
+}
+wrong runner.memory_limit=12Q '-o runner.memory_limit must be a size, as 4096, 64K, 10M or 2G, found "12Q"'
+wrong runner.infer_start_epoch=first '-o runner.infer_start_epoch must be an integer, found "first"'
+wrong runner.epochs=0 "-o runner.epochs must be between 1 and 1000000, found 0"
+wrong runner.sync_mode=asink "runner.sync_mode is asink; expected sync, half_async, async or geo, or collective; did you mean async?"
+wrong hyper_parameters.optimizer.strategy=asink "hyper_parameters.optimizer.strategy is asink; expected sync, half_async"
+wrong hyper_parameters.optimizer.class=Adamm "-o hyper_parameters.optimizer.class must be SGD, Momentum"
+wrong hyper_parameters.optimizer.beta1=much '-o hyper_parameters.optimizer.beta1 must be a number, found "much"'
+wrong hyper_parameters.optimizer.beta9=1 "-o unknown key hyper_parameters.optimizer.beta9 (the nearest known one is hyper_parameters.optimizer.beta1)"
+wrong runner.input_format=cretio "runner.input_format: unknown reader cretio; expected one of multislot, criteo"
+wrong runner.input_hash=md5 "runner.input_hash: reader setting hash is 'md5'; expected xxh64 or python"
 exit $failed

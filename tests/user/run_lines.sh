@@ -18,7 +18,7 @@ shows() { # ROWS LINES WHAT COMMAND...: so many rows of the table, and so many l
     local rows=$1 lines=$2 what=$3
     shift 3
     "$@" >out 2>err || { cat err; fault "$what: status $?"; }
-    [ "$(grep -c '^epoch ' out)" = "$((rows > 0))" ] || fault "$what: not $((rows > 0)) headings"
+    [ "$(grep -c '^epoch  *samples ' out)" = "$((rows > 0))" ] || fault "$what: not $((rows > 0)) headings"
     [ "$(grep -cE '^ +[0-9]+\*? +[0-9]+ ' out)" = "$rows" ] || fault "$what: not $rows rows"
     [ "$(grep -c '^Epoch: [0-9]*, using time: [0-9.]* second, ips: [0-9]* example/sec\.' out)" = "$lines" ] ||
         fault "$what: not $lines lines"

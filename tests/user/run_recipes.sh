@@ -114,7 +114,7 @@ kubernetes_wait() {
     echo '[]' >jobs/ctr-server.json
     echo '[{"type": "Complete", "status": "True"}]' >jobs/ctr-worker.json
     "$wait" ctr-worker ctr-server >out 2>&1 &
-    sleep 0.5 # it looks several times, and must not end
+    for _ in $(seq 600); do [ "$(grep -cs ctr-server jobs/asked)" -ge 3 ] && break; sleep 0.1; done # it looks several times
     kill -0 $! || fault "waited for one of two Jobs only: $(cat out)"
     cp jobs/ctr-worker.json jobs/ctr-server.json
     wait $! || fault "both are complete, status $?: $(cat out)"

@@ -9,7 +9,7 @@ import json, sys
 def no_constant(name): raise ValueError(name + " is no JSON")
 j = json.load(open(sys.argv[1], encoding="utf-8"), parse_constant=no_constant)
 log = open(sys.argv[3], errors="replace").read().split("\n")
-head = [i for i, line in enumerate(log) if line.startswith("epoch  ")]
+head = [i for i, line in enumerate(log) if line.startswith("epoch  ") and "samples" in line]
 t = []
 for line in log[head[-1] + 1:] if head else []:
     if not line.strip() or not line.split()[0].isdigit():

@@ -216,7 +216,7 @@ sed 's/train_data_dir/train_data_dri/' c.yaml >needed.yaml
 run 1 train -m needed.yaml
 says "runner.train_data_dir is required: a folder, files or patterns; what is runner.train_data_dri?"
 run 1 train -m c.yaml -o runner.epochs=0
-says "runner.epochs is 0: nothing would be trained; set 1 or more"
+says "runner.epochs must be between 1 and 1000000, found 0"
 run 1 train -m c.yaml -o runner.epochs=99999999999999999999
 says 'runner.epochs must be an integer of 64 bits, found "99999999999999999999"'
 run 1 train -m c.yaml -o runner.train_batch_size=1_000_000_000_000

@@ -22,6 +22,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/thread_pool.h"
 #include "ops/ops_common.h"
 #include "ops/seq_common.h"
 
@@ -39,6 +40,8 @@ enum { EA_PIECES, EA_PADDINGS, EA_SPARSE };
 enum piece_kind { PIECE_DENSE, PIECE_LOOKUP, PIECE_SUM, PIECE_MEAN, PIECE_SQRT };
 
 #define BLOCK_ROWS 64 /* rows of Out worked on at a time, so that they stay in the near cache */
+#define AHEAD 16      /* ids whose rows are prefetched */
+#define ROW_COST 64   /* to read a row of a large table takes as long as so many simple elements */
 
 struct concat_piece {
     enum piece_kind kind;
@@ -219,6 +222,18 @@ static uint32_t number_of(struct distinct_ids *d, int64_t id, const float *row)
     return at;
 }
 
+static void number_piece(const struct concat_piece *p, int64_t height, struct distinct_ids *d,
+                         uint32_t *where)
+{
+    for (int64_t j = 0; j < p->nids; j++) {
+        int64_t id = p->ids[j];
+        if (!d->number && j + AHEAD < p->nids)
+            id_map_prefetch(d->map, p->ids[j + AHEAD]);
+        where[j] = (uint64_t)id < (uint64_t)height ? number_of(d, id, p->from + id * p->width)
+                                                   : UINT32_MAX;
+    }
+}
+
 /* Where is filled with indices into rows; a padding id beyond the table gets UINT32_MAX. */
 static void make_distinct(const struct emb_state *s, int table, int64_t height,
                           struct distinct_ids *d, uint32_t *where)
@@ -227,10 +242,8 @@ static void make_distinct(const struct emb_state *s, int table, int64_t height,
         const struct concat_piece *p = &s->pieces[i];
         if (p->kind == PIECE_DENSE || p->table != table)
             continue;
-        for (int64_t j = 0; j < p->nids; j++)
-            *where++ = (uint64_t)p->ids[j] < (uint64_t)height
-                           ? number_of(d, p->ids[j], p->from + p->ids[j] * p->width)
-                           : UINT32_MAX;
+        number_piece(p, height, d, where);
+        where += p->nids;
     }
 }
 
@@ -345,6 +358,22 @@ static void fill_piece(const struct concat_piece *p, int64_t begin, int64_t end,
     }
 }
 
+struct rows_fill { /* shared with the thread pool, by rows */
+    const struct emb_state *s;
+    float *out;
+    int64_t cols;
+};
+
+static void fill_rows(void *arg, int64_t from, int64_t to)
+{
+    const struct rows_fill *f = arg;
+    for (int64_t begin = from; begin < to; begin += BLOCK_ROWS) {
+        int64_t end = begin + BLOCK_ROWS < to ? begin + BLOCK_ROWS : to;
+        for (int i = 0; i < f->s->npieces; i++)
+            fill_piece(&f->s->pieces[i], begin, end, f->out, f->cols);
+    }
+}
+
 /* concat gives the lod of its first input: a plain look-up has that of its ids, a pool loses the
  * lowest level. */
 static enum skiff_status share_first_lod(struct kernel *k, struct tensor *out,
@@ -374,11 +403,8 @@ static enum skiff_status emb_run(struct kernel *k, struct skiff_error *err)
     TRY(kernel_out_resize(k, EO_OUT, 0, DTYPE_FP32, &shape, err));
     struct tensor *out = kernel_out(k, EO_OUT);
     TRY(share_first_lod(k, out, err));
-    for (int64_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
-        int64_t end = begin + BLOCK_ROWS < rows ? begin + BLOCK_ROWS : rows;
-        for (int i = 0; i < s->npieces; i++)
-            fill_piece(&s->pieces[i], begin, end, tensor_f32(out), cols);
-    }
+    struct rows_fill fill = {s, tensor_f32(out), cols};
+    thread_pool_split(rows, thread_pool_rows(rows, cols + s->npieces * ROW_COST), fill_rows, &fill);
     return SKIFF_OK;
 }
 

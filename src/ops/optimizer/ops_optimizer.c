@@ -18,7 +18,8 @@
     {                                                                                        \
         .type = name, .generations = generation,                                             \
         .flags = OP_OPTIMIZER | OP_NO_GRAD_NEEDED |                                          \
-                 ((optimizer_flags)&OPTIMIZER_SPARSE ? OP_ROWS_OK : 0),                      \
+                 ((optimizer_flags)&OPTIMIZER_SPARSE ? OP_ROWS_OK : 0) |                     \
+                 ((optimizer_flags)&OPTIMIZER_ROWS_ONCE ? OP_ROWS_ANYWHERE : 0),             \
         .class = CLASS_UPDATE, .ins = in_slots, .outs = out_slots, .attrs = attributes,      \
         .infer = optimizer_infer, .prepare = optimizer_prepare, .release = optimizer_detach, \
         .run = optimizer_run                                                                 \

@@ -271,7 +271,10 @@ static enum skiff_status transpose_grad_run(struct kernel *k, struct skiff_error
 }
 
 static const struct op_slot reshape_in[] = {
-    {"X", 0}, {"Shape", SLOT_OPTIONAL}, {"ShapeTensor", SLOT_LIST | SLOT_OPTIONAL}, {0}};
+    {"X", 0},
+    {"Shape", SLOT_OPTIONAL},
+    {"ShapeTensor", SLOT_LIST | SLOT_OPTIONAL | SLOT_ONE_DIM},
+    {0}};
 static const struct op_slot unsqueeze_in[] = {
     {"X", 0}, {"AxesTensor", SLOT_OPTIONAL}, {"AxesTensorList", SLOT_LIST | SLOT_OPTIONAL}, {0}};
 static const struct op_slot x_in[] = {{"X", 0}, {0}};

@@ -186,8 +186,11 @@ static void rows_copy(void *arg, int64_t first, int64_t end)
             continue;
         }
         const float *row = c->w + c->at[i] * width;
-        if (i + AHEAD < end && (c->padding == -1 || c->ids[i + AHEAD] != c->padding))
-            __builtin_prefetch(c->w + c->at[i + AHEAD] * width);
+        if (i + AHEAD < end && (c->padding == -1 || c->ids[i + AHEAD] != c->padding)) {
+            const float *next = c->w + c->at[i + AHEAD] * width;
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + width - 1); /* most narrow rows lie in two cache lines */
+        }
         for (int64_t d = 0; d < width; d++)
             out[d] = row[d];
     }
