@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/task_flags.h"
@@ -92,8 +93,8 @@ static void print_slot(const struct slot *slot, const struct slot_report *r, int
 static void print_report(const struct schema *schema, const struct check_report *r)
 {
     printf("%" PRId64 " file%s, %.1f MB, %" PRId64 " sample%s, %" PRId64 " bad line%s\n", r->files,
-           r->files == 1 ? "" : "s", 1e-6 * (double)r->bytes, r->rows, r->rows == 1 ? "" : "s",
-           r->bad, r->bad == 1 ? "" : "s");
+           plural(r->files), 1e-6 * (double)r->bytes, r->rows, plural(r->rows), r->bad,
+           plural(r->bad));
     if (r->label >= 0)
         printf("mean of %s: %.6g\n", schema->slots[r->label].name, r->label_mean);
     printf("\n%-14s %-8s %-7s %12s %8s %8s %14s %14s %12s\n", "slot", "type", "kind", "values",
@@ -120,7 +121,7 @@ static enum skiff_status verdict(struct findings *f, const struct check_report *
     fflush(stdout);
     if (refused)
         return error_set(err, SKIFF_FORMAT, "%" PRId64 " line%s that training would refuse",
-                         refused, refused == 1 ? "" : "s");
+                         refused, plural(refused));
     if (!r->rows)
         return error_set(err, SKIFF_NOT_FOUND, "no samples: training would refuse this");
     if (odd && !f->warnings_ok)
