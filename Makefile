@@ -205,21 +205,24 @@ $(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# ratios against this machine's own limits; see bench/README.md
+# ratios against this machine's own limits, and predictions beside other tools; see bench/README.md
+QUALITY_PYTHON ?= python3
+QUALITY_DATA ?=
 .PHONY: bench
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(if $(shell command -v mpicc),$(BUILD)/bench/mpi_allreduce)
 	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
+	@echo "== quality"; $(QUALITY_PYTHON) bench/quality/compare.py --skiff $(BUILD)/skiff $(QUALITY_DATA)
 
 .PHONY: build-tests check tsan fuzz setup setup-test test run install uninstall format check-layers clean
-build-tests: all $(TESTS) $(FUZZ) $(BUILD)/tests/libcut.so $(BUILD)/examples/train
+build-tests: all $(TESTS) $(FUZZ) $(BUILD)/tests/libcut.so $(BUILD)/examples/train $(BUILD)/examples/predict
 
 # What the tests named by T need: a program itself; Python tests and the scripts that speak of BUILD, the whole.
 test_names = $(foreach s,$(1),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename $(notdir $(s))))
 named_by_T = $(foreach t,$(1),$(if $(strip $(foreach word,$(T),$(findstring $(word),$(notdir $(t))))),$(t)))
 USE_BUILD = $(call test_names,$(shell grep -l 'BUILD\|jobs\.sh\|words\.sh' tests/*/run*.sh) $(wildcard tests/python/test_*.py))
 CHOSEN := $(if $(T),$(call named_by_T,$(TESTS) $(USE_BUILD)))
-CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving %-run_online user-run_runs,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter user-run_trainer,$(CHOSEN)),$(BUILD)/examples/train) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
+CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving %-run_online user-run_runs,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter user-run_trainer,$(CHOSEN)),$(BUILD)/examples/train) $(if $(filter user-run_embed,$(CHOSEN)),$(BUILD)/examples/predict) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
 check: $(CHECK_NEEDS)
 	@BUILD=$(BUILD) tools/run-tests $(if $(J),-j$(J)) $(T)
 

@@ -32,12 +32,19 @@ struct skiff_var *model_layer(struct skiff_net *net, struct skiff_var *x, int64_
                                                   0.0, 1.0 / sqrt((double)inputs), 0)));
 }
 
+double model_dropout(const struct skiff_model_config *c)
+{
+    return skiff_model_real(c, "dropout", 0);
+}
+
 struct skiff_var *model_layers(struct skiff_net *net, struct skiff_var *x, int64_t inputs,
-                               const struct skiff_model_sizes *sizes)
+                               const struct skiff_model_sizes *sizes, double dropout)
 {
     for (int i = 0; i < sizes->n; i++) {
         x = model_layer(net, x, inputs, sizes->size[i], "relu");
         inputs = sizes->size[i];
+        if (dropout > 0)
+            x = skiff_dropout(net, x, dropout, .implementation = "upscale_in_train");
     }
     return x;
 }

@@ -16,9 +16,12 @@ const struct skiff_model_def *const *model_all(void);
 /* By full name ("rank/dnn") or last part ("dnn"); NULL when there is none. */
 const struct skiff_model_def *model_find(const char *name);
 
-/* Fully connected relu layers, weights normal with deviation 1/sqrt(inputs). */
+/* Fully connected relu layers, weights normal with deviation 1/sqrt(inputs). Of the outputs of
+ * each, the share `dropout` is 0 while it trains, and the others grow in return. */
 struct skiff_var *model_layers(struct skiff_net *net, struct skiff_var *x, int64_t inputs,
-                               const struct skiff_model_sizes *sizes);
+                               const struct skiff_model_sizes *sizes, double dropout);
+/* The key `dropout`, 0 by default. */
+double model_dropout(const struct skiff_model_config *c);
 /* One such layer. act NULL: none. */
 struct skiff_var *model_layer(struct skiff_net *net, struct skiff_var *x, int64_t inputs,
                               int64_t size, const char *act);

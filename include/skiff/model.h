@@ -96,6 +96,8 @@ struct skiff_model_net {
     bool not_probability;       /* predictions order samples, no more */
     struct skiff_auc auc;       /* auc NULL: none */
     struct skiff_var *accuracy; /* share of samples that are classified correctly, or NULL */
+    struct skiff_var *weight;   /* of samples, in loss and metrics: float32 [-1, 1], or NULL */
+    struct skiff_var *group;    /* of samples, for grouped AUC: int64, or NULL */
     uint64_t reserved[4];
 };
 
@@ -113,7 +115,7 @@ typedef void skiff_model_build(struct skiff_net *net, const struct skiff_model_c
 
 /* Another number when the structs above or the library's ABI have changed; a shared object that was
  * compiled with another one is refused. */
-#define SKIFF_MODEL_ABI (100 * SKIFF_VERSION_MAJOR + 1)
+#define SKIFF_MODEL_ABI (100 * SKIFF_VERSION_MAJOR + 2)
 
 struct skiff_model_def {
     int abi; /* SKIFF_MODEL_ABI */

@@ -35,12 +35,13 @@ SKIFF_API void skiff_dataset_set_threads(struct skiff_dataset *d, int n);       
 SKIFF_API void skiff_dataset_set_files(struct skiff_dataset *d, const char *const *files, int n);
 /* A program that turns a file (its standard input) into MultiSlot text. NULL or "cat": none. */
 SKIFF_API void skiff_dataset_set_pipe_command(struct skiff_dataset *d, const char *command);
-/* A setting of the reader: "format" (multislot, criteo, slot_text, ...), "hash", "hash_size", ...
- * as listed in docs/reference/configuration.md; and "cache" (true), "bad_lines" (a number),
- * "drop_last" (true), "split_files" (true: a QueueDataset with fewer files than threads cuts plain
- * files), "parse_ins_id", "parse_content", "parse_logkey" (true: lines begin with `1 <text>` for
- * each), "merge_by_lineid" (the size of a group, Paddle's default is 2; 0: any): global_shuffle
- * makes one sample of those with the same ins_id; "line_is_batch" (true: Paddle's input_type 1). */
+/* A setting of the reader: "format" (multislot, criteo, slot_text, ...), "hash", "hash_size", ...;
+ * docs/reference/c-api.md lists them under "Settings of datasets", with their keys in configs. And
+ * "cache" (true), "bad_lines" (a number), "drop_last" (true), "split_files" (true: a QueueDataset
+ * with fewer files than threads cuts plain files), "parse_ins_id", "parse_content", "parse_logkey"
+ * (true: lines begin with `1 <text>` for each), "merge_by_lineid" (the size of a group, Paddle's
+ * default is 2; 0: any): global_shuffle makes one sample of those with the same ins_id;
+ * "line_is_batch" (true: Paddle's input_type 1). */
 SKIFF_API void skiff_dataset_set(struct skiff_dataset *d, const char *key, const char *value);
 
 /* InMemoryDataset. */

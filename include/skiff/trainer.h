@@ -104,6 +104,13 @@ SKIFF_API void skiff_trainer_result(const struct skiff_trainer *t,
 /* The values of its parameters; borrowed. In a job a worker's copy, perhaps in part. */
 SKIFF_API struct skiff_scope *skiff_trainer_scope(struct skiff_trainer *t);
 
+/* What `skiff infer` does: evaluates saved epochs on runner.test_data_dir. `end` gets each of them,
+ * from the oldest on; resume, overwrite, net and dataset must not be set. end may be NULL. */
+SKIFF_API enum skiff_status
+skiff_trainer_evaluate(const struct skiff_trainer_config *config,
+                       void (*end)(void *user, const struct skiff_trainer_epoch *epoch), void *user,
+                       struct skiff_error *err);
+
 #ifdef __cplusplus
 }
 #endif

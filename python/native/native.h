@@ -298,6 +298,8 @@ bool scope_init(PyObject *m);
 bool executor_init(PyObject *m);
 bool predictor_init(PyObject *m);
 bool trainer_init(PyObject *m);
+bool frame_init(PyObject *m);
+bool run_init(PyObject *m);
 bool dataset_init(PyObject *m);
 bool io_init(PyObject *m);
 bool split_init(PyObject *m);

@@ -544,6 +544,52 @@ class Trainer:
     @property
     def result(self) -> Dict[str, Any]: ...
 
+#: A column: float64 values (NaN: missing), or int32 codes (-1: missing) with the texts that they count.
+Column = Union[Any, Tuple[Any, List[str]]]
+
+def write_csv(path: Any, columns: List[Tuple[str, Column]]) -> None:
+    """A CSV file with a header line. Numbers are read again as they were."""
+def prepare(
+    data: Any,
+    out: Any,
+    *,
+    label: Optional[str] = None,
+    positive: Optional[str] = None,
+    split: Optional[str] = None,
+    time: Optional[str] = None,
+    model: Optional[str] = None,
+    share: float = 0.0,
+    seed: int = 0,
+    valid: Any = None,
+    no_valid: bool = False,
+    no_test: bool = False,
+    overwrite: bool = False,
+) -> Dict[str, int]:
+    """What `skiff init` does (skiff/prepare.h). train, valid, test and their _positive, bad, unlabelled."""
+def evaluate(config: Any, options: Optional[List[str]] = None, *, name: Optional[str] = None, quiet: bool = False) -> List[Dict[str, Any]]:
+    """What `skiff infer` does: epoch, samples, seconds, loss, auc, log_loss, copc of each saved epoch."""
+
+class Run:
+    """A trained run, ready to predict (skiff/run.h). Any number of threads may use it."""
+
+    def __init__(
+        self,
+        path: Any,
+        header: Optional[str] = None,
+        model: Optional[str] = None,
+        options: Optional[List[str]] = None,
+        name: Optional[str] = None,
+        quiet: bool = True,
+    ) -> None: ...
+    @property
+    def columns(self) -> List[str]: ...
+    @property
+    def model(self) -> str: ...
+    def predict_columns(self, columns: List[Tuple[str, Column]]) -> bytearray:
+        """Probabilities as float64. Columns go by name; others are ignored, absent ones are missing."""
+    def predict_files(self, path: Any) -> bytes:
+        """A line for every row: the prediction, and a tab and the row's id where there is one."""
+
 class Executor:
     """Runs programs. One executor, one thread."""
 

@@ -2,6 +2,7 @@
  * in the wrong order; seal_create reports the former, the latter is a bug of ours. */
 #include "base/seal.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 
@@ -21,6 +22,19 @@ bool seal_aes_is_fast(void)
     return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
 #else
     return true; /* so do the other common server processors */
+#endif
+}
+
+/* Poly1305 has loops of 512 bits in all versions of OpenSSL, GHASH since 3.1. Without them GHASH is
+ * faster. */
+bool seal_chacha_sees_faster(void)
+{
+#if defined(__x86_64__)
+    return OPENSSL_version_major() == 3 && OPENSSL_version_minor() == 0 &&
+           __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512ifma");
+#else
+    return false;
 #endif
 }
 

@@ -1,5 +1,5 @@
 /* Seals: records that nobody can change, and, if wanted, nobody can read, between two that share a
- * key (AES-256-GCM, or ChaCha20-Poly1305 where the processor has no instructions for AES; OpenSSL).
+ * key (AES-256-GCM, or ChaCha20-Poly1305 where that is faster; OpenSSL).
  *
  * A record is begun, its bytes are given in pieces, and it ends with a tag of SEAL_TAG bytes. Its
  * number in the stream is part of the seal: a record that is left out, doubled or moved does not
@@ -24,6 +24,8 @@ struct seal;
 /* Does this processor have instructions for AES? Without them it is several times slower than
  * ChaCha. */
 bool seal_aes_is_fast(void);
+/* Is the tag of ChaCha computed faster than that of AES over bytes that are not hidden? */
+bool seal_chacha_sees_faster(void);
 
 enum skiff_status seal_create(enum seal_cipher cipher, const uint8_t key[SEAL_KEY], bool opens,
                               struct seal **out, struct skiff_error *err);

@@ -5,11 +5,13 @@
  * them are printed. Statistics of the slots come from the same batches that training would get. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/task_flags.h"
 #include "data/check.h"
+#include "data/slot_columns.h"
 
 #define REPORTED_MAX 20
 #define REPORTED_TEXT "20"
@@ -76,8 +78,32 @@ static int64_t print_findings(const struct findings *f, int64_t *odd)
     return refused;
 }
 
-static void print_slot(const struct slot *slot, const struct slot_report *r, int64_t rows)
+/* How the table names slots: by their columns, when these are known, and by themselves. */
+struct slot_names {
+    bool columns;
+    int wide; /* letters of the longest column, within bounds */
+};
+
+static struct slot_names names_of(const struct schema *schema)
 {
+    struct slot_names n = {.wide = 14};
+    char title[SLOT_TITLE_MAX];
+    for (int i = 0; i < schema->count; i++)
+        for (int k = 0; k < slot_fields(&schema->slots[i]); k++) {
+            int letters = (int)strlen(slot_title(&schema->slots[i], k, title));
+            n.columns |= schema->slots[i].ncolumns > 0;
+            n.wide = letters > n.wide ? letters : n.wide;
+        }
+    n.wide = n.wide < 40 ? n.wide : 40;
+    return n;
+}
+
+static void print_slot(const struct slot_names *names, const struct slot *slot, int field,
+                       const struct slot_report *r, int64_t rows)
+{
+    char title[SLOT_TITLE_MAX];
+    if (names->columns)
+        printf("%-*s ", names->wide, slot_title(slot, field, title));
     printf("%-14s %-8s %-7s %12" PRId64 " %8.2f %6.1f %%", slot->name, dtype_name(slot->dtype),
            slot->ragged ? "ragged" : "dense", r->values,
            rows ? (double)r->values / (double)rows : 0.0,
@@ -89,17 +115,29 @@ static void print_slot(const struct slot *slot, const struct slot_report *r, int
                r->odd ? ", with nan or inf" : "");
 }
 
+static void print_slots(const struct schema *schema, const struct check_report *r)
+{
+    struct slot_names names = names_of(schema);
+    int at = 0;
+    printf("\n");
+    if (names.columns)
+        printf("%-*s ", names.wide, "column");
+    printf("%-14s %-8s %-7s %12s %8s %8s %14s %14s %12s\n", "slot", "type", "kind", "values",
+           "a sample", "zeros", "least", "most", "distinct");
+    for (int i = 0; i < schema->count; i++)
+        for (int k = 0; k < slot_fields(&schema->slots[i]); k++, at++)
+            print_slot(&names, &schema->slots[i], k, &r->slots[at], r->rows);
+}
+
 static void print_report(const struct schema *schema, const struct check_report *r)
 {
+    char title[SLOT_TITLE_MAX];
     printf("%" PRId64 " file%s, %.1f MB, %" PRId64 " sample%s, %" PRId64 " bad line%s\n", r->files,
            r->files == 1 ? "" : "s", 1e-6 * (double)r->bytes, r->rows, r->rows == 1 ? "" : "s",
            r->bad, r->bad == 1 ? "" : "s");
     if (r->label >= 0)
-        printf("mean of %s: %.6g\n", schema->slots[r->label].name, r->label_mean);
-    printf("\n%-14s %-8s %-7s %12s %8s %8s %14s %14s %12s\n", "slot", "type", "kind", "values",
-           "a sample", "zeros", "least", "most", "distinct");
-    for (int i = 0; i < schema->count; i++)
-        print_slot(&schema->slots[i], &r->slots[i], r->rows);
+        printf("mean of %s: %.6g\n", slot_title(&schema->slots[r->label], 0, title), r->label_mean);
+    print_slots(schema, r);
 }
 
 /* Empty lines in a row are reported once and counted each. */
@@ -189,7 +227,7 @@ static int run(const struct command_call *call)
     int status = task_args_check(call->args, call->name);
     if (status)
         return status;
-    if (task_open(&task, call->args, false, &err) < 0)
+    if (task_open(&task, call->args, TASK_EVALUATES, &err) < 0)
         return command_fail("check-data", &err);
     if (check(&task, call, &err) < 0)
         status = command_fail("check-data", &err);
@@ -209,7 +247,8 @@ const struct command command_check_data = {
     .usage = "-m config.yaml [-o key=value ...] [--warnings_ok] [FILE...]",
     .text = "Reads the files of runner.train_data_dir (or the FILEs) as training would. It prints "
             "every bad line with file, line, slot and value (the first " REPORTED_TEXT
-            "; the rest is counted), and statistics of each slot. "
+            "; the rest is counted), and statistics of each slot, by the columns "
+            "that runner.input_columns names. "
             "It counts by kind what training would refuse: unreadable lines, rows without a "
             "label, labels other than 0 and 1, nan and inf, ids beyond the model's tables. "
             "It also counts what training would only warn about: names that are not slots of the "

@@ -1,5 +1,8 @@
-/* skiff infer: evaluates saved epochs on test data (train/evaluation.h), and prints a line for each
- * and a table at the end. */
+/* skiff infer: evaluates saved epochs on test data (train/evaluation.h).
+ *
+ * It prints a line for each epoch, and tables at the end: speed and loss; and the metrics that need
+ * every prediction. Both have one row for each epoch, and a star at the best of validation. Lines go
+ * to standard output as their epochs end; warnings and the reason of a failure to standard error. */
 #include <math.h>
 #include <stdio.h>
 
@@ -38,6 +41,8 @@ static enum skiff_status show_row(void *self, const struct train_counts *counts,
     report_print_auc(r);
     if (!isnan(r->log_loss))
         printf(" log_loss: %.4f copc: %.4f", r->log_loss, r->copc);
+    if (r->calibrated)
+        printf(" (calibrated: %s)", r->calibrated);
     if (r->interrupted)
         printf(" (interrupted: a part of the epoch was trained)");
     printf("\n");
@@ -78,6 +83,7 @@ static void show_results(void *self, const struct epoch_row *rows, int n)
     if (n)
         report_print(rows, n, false);
     print_best(show->evaluation);
+    report_print_quality(rows, n);
     fflush(stdout);
     print_undefined(show->evaluation);
 }
@@ -125,14 +131,25 @@ static int run(const struct command_call *call)
 }
 
 static const struct option rows[] = {
-    TASK_OPTIONS, TASK_NAME, TASK_RUN, TASK_TALK(.group = "output"), TASK_JSON, {0}};
+    TASK_OPTIONS,
+    TASK_NAME,
+    TASK_RUN,
+    {"group", OPTION_TEXT, offsetof(struct task_args, group), .value = "COLUMN",
+     .help = "also give the AUC within groups of rows with the same value of COLUMN",
+     .default_text = "runner.group_column"},
+    TASK_TALK(.group = "output"),
+    TASK_JSON,
+    {0}};
 
 const struct command command_infer = {
     .name = "infer",
     .summary = "evaluate saved epochs on test data: AUC, log loss, calibration",
-    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--json FILE] [--name NAME] [--run ID]",
+    .usage = "-m config.yaml [-o key=value ...] [--group COLUMN] [-q|-v] [--json FILE] [--name "
+             "NAME] [--run ID]",
     .text =
-        "Evaluates saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. It "
+        "Evaluates saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC; "
+        "PR-AUC, KS, lift, normalised entropy, precision, recall and F1 at a "
+        "threshold (docs/guide/understand.md). It "
         "reads them from runner.infer_load_path: the epochs from runner.infer_start_epoch up to, "
         "but "
         "not including, runner.infer_end_epoch; without an end, all that exist. If the folder has "
@@ -140,6 +157,12 @@ const struct command command_infer = {
         "epoch, "
         "or `best`: the best epoch of validation during training, which has a star in the "
         "table.\n\n"
+        "Probabilities are calibrated first if the model was (skiff calibrate, runner.calibrate), "
+        "and the line of the epoch says so; -o runner.calibrate=none evaluates them as the model "
+        "gives them.\n\n"
+        "The results are added to the report of the run that saved the epochs (report.html and "
+        "report.json in the same folder), unless the run is still training or the folder is "
+        "read-only.\n\n"
         "Rows without labels cannot be evaluated; skiff predict writes predictions for them.",
     .examples = "skiff infer -m config.yaml\n"
                 "skiff infer -m config.yaml -o runner.infer_epoch=best",

@@ -5,7 +5,6 @@
 #include "cli/command.h"
 #include "cli/prepare_show.h"
 #include "data/reader.h"
-#include "models/model.h"
 
 struct init_args {
     struct prepare_options options;
@@ -43,11 +42,8 @@ static int run(const struct command_call *call)
                              "--data is a pipe: the rows are read twice, so give a file");
     if (a->options.share <= 0 || a->options.share >= 1)
         return command_usage(call->name, "--share must be between 0 and 1");
-    if (strncmp(a->options.model, "rank/", 5) != 0 || !model_find(a->options.model))
-        return command_usage(call->name,
-                             "--model must be one of the rank/ models that skiff train --help "
-                             "lists, found %s",
-                             a->options.model);
+    if (prepare_check_model(a->options.model, &err) < 0)
+        return command_usage(call->name, "--model: %s", err.message);
     return init(a, &err) < 0 ? command_fail(call->name, &err) : 0;
 }
 

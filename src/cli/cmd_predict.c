@@ -13,11 +13,9 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/task_flags.h"
-#include "predict/rows.h"
 #include "store/file.h"
-#include "train/predict_model.h"
+#include "train/trained.h"
 
-#define BATCH_SIZE 512
 #define REPORTED 10        /* bad lines that are reported one by one */
 #define REPORT_SECONDS 5.0 /* between two lines of progress */
 #define SHOW_SECONDS 0.25  /* the same on a terminal */
@@ -29,10 +27,8 @@ struct predict_args {
 };
 
 struct predicting {
-    struct task task;
+    struct trained trained;
     const struct predict_args *args;
-    struct skiff_model model;
-    struct buf path; /* of what was loaded */
     struct file_list files;
     struct file_writer file;
     FILE *stream; /* instead of the file */
@@ -138,7 +134,7 @@ static enum skiff_status find_files(struct predicting *t, struct skiff_error *er
         where.files = &t->args->input;
         where.nfiles = 1;
     }
-    TRY(task_files(&t->task, &where, &names, &n, err));
+    TRY(task_files(&t->trained.task, &where, &names, &n, err));
     for (int i = 0; i < n; i++) {
         enum skiff_status status = file_list_expand(&t->files, names[i], err);
         if (status < 0)
@@ -148,39 +144,20 @@ static enum skiff_status find_files(struct predicting *t, struct skiff_error *er
     return SKIFF_OK;
 }
 
-static enum skiff_status predict_files(struct predicting *t, struct dataset_config *dc,
-                                       struct skiff_error *err)
+static enum skiff_status predict_files(struct predicting *t, struct skiff_error *err)
 {
+    const struct dataset_config *data = &t->trained.data;
     struct bad_lines bad;
-    struct file_cursor cursor = {.files = &t->files};
-    bad_lines_init(&bad, dc->bad_limit);
-    bad.on_bad = dc->bad_limit ? print_bad : NULL;
-    bad.on_idle = dc->on_idle;
-    bad.idle_arg = dc->on_idle_arg;
+    bad_lines_init(&bad, data->bad_limit);
+    bad.on_bad = data->bad_limit ? print_bad : NULL;
+    bad.on_idle = data->on_idle;
+    bad.idle_arg = data->on_idle_arg;
     bad.arg = t;
-    dc->reader.skip_label = true;
-    struct scan_plan plan = {.schema = &t->task.schema,
-                             .reader = &dc->reader,
-                             .pipe_command = dc->pipe_command,
-                             .short_batches = true, /* the writer of a pipe waits for answers */
-                             .rules = dc->rules,
-                             .unpack_ratio = dc->unpack_ratio,
-                             .idle_lines = dc->idle_lines,
-                             .bad = &bad,
-                             .stop = interrupt_watch()};
-    struct skiff_predictor *predictor =
-        predictor_create(t->task.scope, &t->model, &(struct executor_options){0});
-    struct predict_rows rows = {.predictor = predictor,
-                                .plan = &plan,
-                                .cursor = &cursor,
-                                .threads = task_threads(&t->task),
-                                .batch_size = dc->batch_size,
-                                .user = t,
-                                .write = write_text};
+    struct trained_files rows = {
+        .files = &t->files, .bad = &bad, .stop = interrupt_watch(), .user = t, .write = write_text};
     t->started = t->reported = clock_seconds();
     t->terminal = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
-    enum skiff_status status = predict_rows_run(&rows, err);
-    predictor_destroy(predictor);
+    enum skiff_status status = trained_predict(&t->trained, &rows, err);
     show_progress(t, true);
     t->bad = atomic_load(&bad.count);
     bad_lines_deinit(&bad);
@@ -200,34 +177,18 @@ static void print_done(const struct predicting *t)
         log_warn("%lld bad lines have nan instead of a prediction", (long long)t->bad);
 }
 
-static enum skiff_status load_model(struct predicting *t, struct skiff_error *err)
+static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
 {
     struct predict_wish wish = t->args->wish;
     wish.run = t->args->task.run;
-    return predict_model_load(&t->task, &wish, &t->model, &t->path, err);
-}
-
-static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
-{
-    struct dataset_config dc;
-    struct config *c = t->task.config;
-    TRY(task_dataset_config(&t->task, &task_data_infer, &dc, err));
-    dc.batch_size = config_int_or(c, task_data_infer.batch_key, BATCH_SIZE);
-    (void)task_load_path(&t->task); /* its keys are known */
+    TRY(trained_open(&t->trained, &t->args->task, err));
     interrupt_watch();
-    enum skiff_status status = task_check(&t->task, err);
-    if (status == SKIFF_OK)
-        status = find_files(t, err);
-    if (status == SKIFF_OK)
-        status = load_model(t, err);
-    if (status == SKIFF_OK)
-        status = open_output(t, err);
-    if (status == SKIFF_OK)
-        status = close_output(t, predict_files(t, &dc, err), err);
-    if (status == SKIFF_OK)
-        print_done(t);
-    reader_config_deinit(&dc.reader);
-    return status;
+    TRY(find_files(t, err));
+    TRY(trained_load(&t->trained, &wish, err));
+    TRY(open_output(t, err));
+    TRY(close_output(t, predict_files(t, err), err));
+    print_done(t);
+    return SKIFF_OK;
 }
 
 static int run(const struct command_call *call)
@@ -242,8 +203,6 @@ static int run(const struct command_call *call)
         return status;
     struct predicting t = {.args = args};
     file_list_init(&t.files);
-    if (task_open(&t.task, &args->task, false, &err) < 0)
-        return command_fail("predict", &err);
     if (predict(&t, &err) < 0) {
         status = 1;
         if (interrupt_wanted())
@@ -252,10 +211,8 @@ static int run(const struct command_call *call)
         else
             command_fail("predict", &err);
     }
-    io_model_deinit(&t.model);
-    buf_deinit(&t.path);
     file_list_deinit(&t.files);
-    task_close(&t.task);
+    trained_close(&t.trained);
     return status;
 }
 
@@ -294,6 +251,8 @@ const struct command command_predict = {
         "The model is the best epoch if validation has marked one, otherwise the newest complete "
         "epoch "
         "of the newest run in runner.infer_load_path (runner.model_save_path).\n\n"
+        "Probabilities are calibrated if the model was (skiff calibrate, runner.calibrate); "
+        "-o runner.calibrate=none writes them as the model gives them.\n\n"
         "A bad line is an error that names file and line. Within the limit runner.bad_lines it "
         "becomes the line "
         "nan, so that the output keeps one line for each row. Lines that are not rows "

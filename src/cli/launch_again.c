@@ -40,7 +40,7 @@ int launch_check_config(const struct launch_args *a, const char *name)
         return 0;
     if (read_flags(a, &flags, &words, &err) < 0)
         code = command_usage(name, "%s", err.message);
-    else if (flags.config && task_open(&task, &flags, true, &err) < 0)
+    else if (flags.config && task_open(&task, &flags, TASK_TRAINS, &err) < 0)
         code = command_fail(name, &err);
     else if (flags.config) {
         if (!a->options.collective && job_check(&task, &flags, &err) < 0)

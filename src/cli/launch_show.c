@@ -118,12 +118,13 @@ static void add_workers(struct buf *out, const struct launch *l, int n, double n
 
 static void describe(const struct launch *l, double spent, char *out, size_t capacity)
 {
-    char time[32], line[128];
+    char time[32], line[128], span[48];
     double now = clock_seconds();
     struct buf b = BUF_INIT;
     struct launch_view v = launch_view_of(l, now);
     if (v.reports) {
-        buf_printf(&b, "epoch %d: %.0f %%, %.0f samples/s", v.epoch, 100 * v.share, v.rate);
+        launch_span_text(&v, span);
+        buf_printf(&b, "%s: %.0f %%, %.0f samples/s", span, 100 * v.share, v.rate);
         if (!isnan(v.loss))
             buf_printf(&b, ", loss %.4f", v.loss);
         if (!isnan(v.auc))

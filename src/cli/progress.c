@@ -158,10 +158,23 @@ static void cell(double v, int width, int digits)
         printf("%*.*f", width, digits, v);
 }
 
+/* Validation first: it says how good an epoch is. */
+static void print_valid(const struct epoch_row *r)
+{
+    cell(r->valid_auc, 11, 4);
+    if (isnan(r->log_loss))
+        cell(r->valid_loss, 12, 4);
+    else
+        cell(r->valid_log_loss, 16, 4);
+    cell(r->valid_copc, 12, 4);
+}
+
 static void print_row(const struct epoch_row *r, bool training, bool accuracy)
 {
-    printf("%5d%s", r->epoch, r->best ? "*" : "");
-    printf("%*lld%12.0f", r->best ? 11 : 12, (long long)r->samples,
+    printf("%5d%s", r->epoch, r->best ? "*" : " ");
+    if (r->evaluated)
+        print_valid(r);
+    printf("%11lld%12.0f", (long long)r->samples,
            r->seconds > 0 ? (double)r->samples / r->seconds : 0.0);
     cell(r->loss, 10, 4);
     cell(r->auc, 9, 4);
@@ -169,13 +182,6 @@ static void print_row(const struct epoch_row *r, bool training, bool accuracy)
     cell(r->copc, 9, 4);
     if (accuracy)
         cell(r->accuracy, 10, 4);
-    if (r->evaluated) {
-        cell(r->valid_auc, 11, 4);
-        if (isnan(r->log_loss))
-            cell(r->valid_loss, 12, 4);
-        else
-            cell(r->valid_log_loss, 16, 4);
-    }
     printf("%6.0f %%%8.0f %%", 100 * r->read, 100 * r->compute);
     if (training)
         printf("%7.0f %%", 100 * r->update);
@@ -183,6 +189,8 @@ static void print_row(const struct epoch_row *r, bool training, bool accuracy)
         printf("  interrupted: part of the epoch");
     if (r->lost[0])
         printf("  incomplete: without worker %s", r->lost);
+    if (r->calibrated)
+        printf("  calibrated (%s)", r->calibrated);
     if (r->no_auc)
         printf("  auc undefined: %s", r->no_auc);
     printf("\n");
@@ -192,13 +200,50 @@ void report_print(const struct epoch_row *rows, int n, bool training)
 {
     bool accuracy = n && !isnan(rows[0].accuracy);
     bool evaluated = n && rows[0].evaluated, log_loss = n && !isnan(rows[0].log_loss);
-    printf("\nepoch     samples   samples/s      loss      auc  log loss     copc%s%s    read   "
+    printf("\nepoch %s    samples   samples/s      loss      auc  log loss     copc%s    read   "
            "compute%s\n",
-           accuracy ? "  accuracy" : "",
            !evaluated ? ""
-           : log_loss ? "  valid auc  valid log loss"
-                      : "  valid auc  valid loss",
-           training ? "   update" : "");
+           : log_loss ? "  valid auc  valid log loss  valid copc"
+                      : "  valid auc  valid loss  valid copc",
+           accuracy ? "  accuracy" : "", training ? "   update" : "");
     for (int i = 0; i < n; i++)
         print_row(&rows[i], training, accuracy);
+}
+
+static void print_quality(const struct epoch_row *r, bool groups)
+{
+    const struct score_metrics *m = &r->quality;
+    printf("%5d%s", r->epoch, r->best ? "*" : " ");
+    cell(m->pr_auc, 8, 4);
+    cell(m->ks, 9, 4);
+    for (int i = 0; i < SCORE_LIFTS; i++)
+        cell(m->lift[i], i == 2 ? 11 : 10, 2);
+    cell(m->normalised_entropy, 15, 4);
+    cell(m->precision, 11, 4);
+    cell(m->recall, 8, 4);
+    cell(m->f1, 8, 4);
+    if (groups) {
+        cell(m->group_auc, 13, 4);
+        printf("%8lld", (long long)m->groups);
+    }
+    printf("\n");
+}
+
+void report_print_quality(const struct epoch_row *rows, int n)
+{
+    bool any = false, groups = false;
+    for (int i = 0; i < n; i++) {
+        any |= rows[i].has_quality;
+        groups |= rows[i].has_quality && !isnan(rows[i].quality.group_auc);
+    }
+    if (!any)
+        return;
+    printf("\nepoch   pr-auc       ks  lift 1 %%  lift 5 %%  lift 10 %%  norm. entropy  precision"
+           "  recall      f1%s\n",
+           groups ? "  grouped auc  groups" : "");
+    for (int i = 0; i < n; i++)
+        if (rows[i].has_quality)
+            print_quality(&rows[i], groups);
+    printf("precision, recall, f1: predictions of at least %g count as 1 (runner.threshold)\n",
+           rows[0].quality.threshold);
 }

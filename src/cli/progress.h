@@ -34,5 +34,7 @@ const char *seconds_text(double seconds, char out[static 32]);
 /* " auc: 0.7512", " auc: undefined (no clicks)", or nothing; to standard output. */
 void report_print_auc(const struct epoch_row *row);
 void report_print(const struct epoch_row *rows, int n, bool training);
+/* The metrics that need every prediction, where the rows have them. */
+void report_print_quality(const struct epoch_row *rows, int n);
 
 #endif

@@ -362,6 +362,12 @@ enum skiff_status comm_flush(struct job *j, struct skiff_error *err)
     return c->mode->flush && atomic_load(&c->running) ? c->mode->flush(c, err) : SKIFF_OK;
 }
 
+enum skiff_status comm_refresh(struct job *j, struct skiff_error *err)
+{
+    struct comm *c = comm_of(j);
+    return c->mode->refresh && atomic_load(&c->running) ? c->mode->refresh(c, err) : SKIFF_OK;
+}
+
 /* ---- job.h ---- */
 
 enum skiff_status comm_job_send(struct job *j, const struct job_slices *to,

@@ -60,6 +60,9 @@ void comm_abandon(struct job *j, const char *reason);
 /* Waits until everything that was handed over so far has been exchanged (async: the queues are
  * empty; GEO: no K batches wait). The servers then have all of this trainer's updates. */
 enum skiff_status comm_flush(struct job *j, struct skiff_error *err);
+/* Between two epochs, in modes whose trainers train in steps: the parameters that the servers have,
+ * of which a trainer that had fewer batches than others lacks the last steps. */
+enum skiff_status comm_refresh(struct job *j, struct skiff_error *err);
 struct skiff_scope *comm_scope(struct job *j); /* of comm_start; NULL before */
 /* NULL before the session is open. */
 struct session *comm_session(struct job *j);

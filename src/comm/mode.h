@@ -25,6 +25,8 @@ struct comm_mode {
     /* sends queued values, joins threads; only after start */
     enum skiff_status (*stop)(struct comm *c, struct skiff_error *err);
     enum skiff_status (*flush)(struct comm *c, struct skiff_error *err);
+    /* parameters as the servers have them now; NULL: no step of this trainer depends on it */
+    enum skiff_status (*refresh)(struct comm *c, struct skiff_error *err);
     enum skiff_status (*send)(struct comm *c, const struct job_slices *to,
                               const struct skiff_tensor *x, bool merge_add,
                               struct skiff_error *err);
@@ -188,6 +190,7 @@ void step_destroy(struct comm *c);
 enum skiff_status step_send(struct comm *c, const struct job_slices *to,
                             const struct skiff_tensor *x, bool merge_add, struct skiff_error *err);
 enum skiff_status step_barrier(struct comm *c, struct skiff_error *err);
+enum skiff_status step_refresh(struct comm *c, struct skiff_error *err);
 void step_begin(struct comm *c, int n);
 void step_end(struct comm *c);
 bool step_prefetch(struct comm *c, uint64_t *after);
@@ -197,7 +200,7 @@ extern const struct job_class step_class;
 #define COMM_STEP_SLOTS \
     .class = &step_class, .create = step_create, .destroy = step_destroy, .send = step_send, \
     .send_barrier = step_barrier, .threads_begin = step_begin, .thread_end = step_end, \
-    .prefetch = step_prefetch
+    .prefetch = step_prefetch, .refresh = step_refresh
 #define COMM_CLASS_SLOTS \
     .recv = comm_job_recv, .send_barrier = comm_job_barrier, .lookup = comm_job_lookup, \
     .save_table = comm_job_save_table, .begin = comm_job_begin, .waits = comm_job_waits, \

@@ -98,8 +98,9 @@ static void groups_are_printed(void **state)
     struct buf text = BUF_INIT;
     check_group("validation", "\n| `runner.valid_metric` | `auto`, `auc`, `log_loss` or `loss` | "
                               "auto | Metric that is compared");
-    check_group("validation", "| `runner.valid_batch_size` | integer, 1 to 16777216 | "
-                              "`runner.infer_batch_size` | Samples in a batch | train |\n");
+    check_group("validation",
+                "| `runner.valid_batch_size` | integer, 1 to 16777216 | "
+                "`runner.infer_batch_size` | Samples in a batch | train, calibrate |\n");
     check_group("jobs", "| `runner.geo_step` | integer, 1 to 1073741824 | 400 |");
     check_group("accepted without effect", "| `runner.use_gpu` | any | none | devices |\n");
     assert_false(key_print_group("nothing", &text));

@@ -81,7 +81,7 @@ KEY(RUNNER_PRINT_INTERVAL, "runner.print_interval", INT, "100", TRAIN | INFER, A
     .help = "Batches between two progress lines when the output is no terminal. At most one line "
             "a second is printed")
 KEY(RUNNER_MODEL_SAVE_PATH, "runner.model_save_path", PATH, "model_output",
-    TRAIN | INFER | PREDICT | LAUNCH | DOCTOR,
+    TRAIN | INFER | PREDICT | CALIBRATE | LAUNCH | DOCTOR,
     .alias = "save_path save_dir output_dir checkpoint_dir",
     .help = "Folder of `<epoch>/rec_static.pdparams .pdopt .pdmodel`. May be on S3, HDFS or AFS "
             "([storage.md](../guide/storage.md))")
@@ -99,7 +99,7 @@ KEY(RUNNER_SAVE_INFERENCE_FEED_VARNAMES, "runner.save_inference_feed_varnames", 
 KEY(RUNNER_SAVE_INFERENCE_FETCH_VARNAMES, "runner.save_inference_fetch_varnames", LIST, NULL, TRAIN,
     .depends = "the prediction",
     .help = "Outputs of that model")
-KEY(RUNNER_INFER_LOAD_PATH, "runner.infer_load_path", PATH, NULL, INFER | PREDICT,
+KEY(RUNNER_INFER_LOAD_PATH, "runner.infer_load_path", PATH, NULL, INFER | PREDICT | CALIBRATE,
     .from = KEY_RUNNER_MODEL_SAVE_PATH,
     .help = "Where `infer` and `predict` look for epochs")
 KEY(RUNNER_INFER_START_EPOCH, "runner.infer_start_epoch", INT, "0", INFER, BETWEEN(0, 1000000),
@@ -144,10 +144,10 @@ KEY(WORKSPACE, "workspace", TEXT, NULL, TASK | DOCTOR,
             "folder of the config does")
 
 GROUP(VALIDATION, "validation")
-KEY(RUNNER_VALID_DATA_DIR, "runner.valid_data_dir", PATHS, NULL, TRAIN,
+KEY(RUNNER_VALID_DATA_DIR, "runner.valid_data_dir", PATHS, NULL, TRAIN | CALIBRATE,
     .help = "A folder, files or patterns, read like the training data, on which `train` evaluates "
             "the model")
-KEY(RUNNER_VALID_BATCH_SIZE, "runner.valid_batch_size", INT, NULL, TRAIN, BETWEEN(1, 1 << 24),
+KEY(RUNNER_VALID_BATCH_SIZE, "runner.valid_batch_size", INT, NULL, TRAIN | CALIBRATE, BETWEEN(1, 1 << 24),
     .from = KEY_RUNNER_INFER_BATCH_SIZE,
     .help = "Samples in a batch")
 KEY(RUNNER_VALID_INTERVAL, "runner.valid_interval", INT, "0", TRAIN, BETWEEN(0, INT64_MAX / 2),
@@ -167,6 +167,30 @@ KEY(RUNNER_KEEP_BEST, "runner.keep_best", BOOL, "True", TRAIN,
             "epoch is saved when it is found")
 KEY(RUNNER_KEEP_EPOCHS, "runner.keep_epochs", INT, "0", TRAIN, BETWEEN(0, 1000000),
     .help = "Newest epochs of the run that stay on disk; 0: all. Works without validation, too")
+KEY(RUNNER_CALIBRATE, "runner.calibrate", WORD, "none", TRAIN | INFER | PREDICT | CALIBRATE,
+    .words = "none isotonic platt",
+    .depends = "`calibrate`: platt; `infer`, `predict`: what is saved",
+    .alias = "calibration",
+    .help = "Correction of the probabilities, fitted on the validation data at the end of "
+            "training and saved with the best model. `infer` and `predict` apply what is saved, "
+            "unless this is none")
+
+GROUP(WEIGHTS, "weights of samples, metrics by group")
+KEY(RUNNER_WEIGHT_COLUMN, "runner.weight_column", TEXT, NULL, TRAIN | INFER | CHECK_DATA,
+    .alias = "sample_weight weight_col",
+    .help = "Column of the table (csv), or slot, with the weight of each row: a number of at least "
+            "0. It acts in the loss and in all metrics. `predict` does not need it "
+            "([understand.md](../guide/understand.md#weights))")
+KEY(RUNNER_CLASS_WEIGHT, "runner.class_weight", LIST, NULL, TRAIN | INFER,
+    .alias = "class_weights",
+    .help = "Two numbers: the weights of rows with label 0 and 1 in the loss. Metrics do not have "
+            "them, as in scikit-learn")
+KEY(RUNNER_GROUP_COLUMN, "runner.group_column", TEXT, NULL, TRAIN | INFER | CHECK_DATA,
+    .alias = "group_id group_by",
+    .help = "Column of the table (csv), or slot: validation and `infer` have the AUC within the "
+            "groups of rows with the same value, too")
+KEY(RUNNER_THRESHOLD, "runner.threshold", REAL, "0.5", TRAIN | INFER, BETWEEN(0, 1),
+    .help = "A prediction of at least this counts as 1 in precision, recall and F1")
 
 GROUP(READERS, "settings of readers")
 KEY(RUNNER_INPUT_HASH, "runner.input_hash", TEXT, "xxh64", TASK,
@@ -241,7 +265,7 @@ KEY(RUNNER_SPLIT_FILE_LIST, "runner.split_file_list", BOOL, "False", TRAIN | INF
             "reads all files that it finds")
 KEY(RUNNER_WARMUP_MODEL_PATH, "runner.warmup_model_path", PATH, NULL, TRAIN,
     .depends = "initial values",
-    .help = "Saved model that servers start from, in any form of "
+    .help = "Saved model to start from, in any form of "
             "[distributed.md](../guide/distributed.md). `model_init_path` takes precedence")
 KEY(RUNNER_TRANSPORT, "runner.transport", TEXT, "tcp", TRAIN | LAUNCH | DOCTOR,
     .environment = "SKIFF_TRANSPORT",
@@ -374,6 +398,11 @@ KEY(HYPER_FC_SIZES, "hyper_parameters.fc_sizes", INTS, NULL, TASK, BETWEEN(1, 1 
     .depends = "the model's", .by_model = true,
     .alias = "hidden_sizes hidden_units hidden_layers",
     .help = "Sizes of the fully connected layers")
+KEY(HYPER_DROPOUT, "hyper_parameters.dropout", REAL, NULL, TASK, BETWEEN(0, 1),
+    .depends = "0", .by_model = true,
+    .alias = "dropout_rate net_dropout drop_out",
+    .help = "Share of the outputs of each fully connected layer that is 0 while it trains: against "
+            "overfitting")
 KEY(HYPER, "hyper_parameters.*", ANY, NULL, TASK, .depends = "the model's",
     .help = "Numbers, sizes and texts that the model reads, or that a network in YAML has under its "
             "own `hyper_parameters` ([networks.md](../guide/networks.md))")

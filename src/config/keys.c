@@ -14,9 +14,17 @@
 #include "base/near.h"
 
 /* commands that read keys */
-enum { TRAIN = 1, INFER = 2, PREDICT = 4, CHECK_DATA = 8, LAUNCH = 16, DOCTOR = 32 };
-#define TASK (TRAIN | INFER | PREDICT | CHECK_DATA)
-static const char *const command_names[] = {"train",      "infer",  "predict",
+enum {
+    TRAIN = 1,
+    INFER = 2,
+    PREDICT = 4,
+    CALIBRATE = 8,
+    CHECK_DATA = 16,
+    LAUNCH = 32,
+    DOCTOR = 64
+};
+#define TASK (TRAIN | INFER | PREDICT | CALIBRATE | CHECK_DATA)
+static const char *const command_names[] = {"train",      "infer",  "predict", "calibrate",
                                             "check-data", "launch", "doctor"};
 
 #define BETWEEN(a, b) .bounded = true, .min = (a), .max = (b)

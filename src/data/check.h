@@ -17,8 +17,8 @@ struct slot_report {
 
 struct check_report {
     int64_t files, rows, bad, bytes; /* bytes: as the files lie on disk */
-    struct slot_report *slots;       /* schema->count; check_report_deinit frees them */
-    int label;                       /* slot or -1 */
+    struct slot_report *slots; /* of every field (slot_columns.h); check_report_deinit frees them */
+    int label;                 /* slot or -1 */
     double label_mean;
 };
 

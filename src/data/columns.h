@@ -87,6 +87,9 @@ enum skiff_status columns_parse(const char *text, size_t n, const char *name, st
 /* Atomic (fs_write_file): on failure an old file stays as it is. */
 enum skiff_status columns_write(const struct columns *c, const char *path, struct skiff_error *err);
 enum skiff_status columns_read(const char *path, struct columns *out, struct skiff_error *err);
+/* The columns without their values: which there are, and of which kind. */
+enum skiff_status columns_read_heads(const char *path, struct columns *out,
+                                     struct skiff_error *err);
 
 /* Looks up a column by name: one that gives numbers; one that gives ids (any kind before a number).
  * NULL: none. */

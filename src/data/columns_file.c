@@ -241,7 +241,9 @@ static void index_values(struct columns *c)
     }
 }
 
-static bool take_line(struct columns *c, struct csv *csv, int64_t number, const char *p, size_t n)
+/* heads: values are passed over */
+static bool take_line(struct columns *c, bool heads, struct csv *csv, int64_t number, const char *p,
+                      size_t n)
 {
     int64_t ids;
     const char *end = p + n;
@@ -252,12 +254,12 @@ static bool take_line(struct columns *c, struct csv *csv, int64_t number, const 
     if (number == 3)
         return take_count(&p, end, "ids ", &ids) && p == end;
     if (n && *p == ' ')
-        return c->count && take_value(&c->at[c->count - 1], csv, p, end);
+        return heads || (c->count && take_value(&c->at[c->count - 1], csv, p, end));
     return take_column(c, csv, p, end);
 }
 
-static enum skiff_status take_source(struct source *s, struct columns *out, const char *name,
-                                     struct skiff_error *err)
+static enum skiff_status take_source(struct source *s, bool heads, struct columns *out,
+                                     const char *name, struct skiff_error *err)
 {
     struct columns c = {0};
     struct csv csv = {.separator = ' '};
@@ -266,7 +268,7 @@ static enum skiff_status take_source(struct source *s, struct columns *out, cons
     size_t n;
     while ((status = source_line(s, &line, &n, err)) == SKIFF_OK) {
         char quoted[64];
-        if (take_line(&c, &csv, s->line, line, n))
+        if (take_line(&c, heads, &csv, s->line, line, n))
             continue;
         status = error_set(err, SKIFF_FORMAT,
                            "%s:%" PRId64 ": not a line of a " FIRST_LINE
@@ -287,13 +289,13 @@ static enum skiff_status take_source(struct source *s, struct columns *out, cons
     return SKIFF_OK;
 }
 
-static enum skiff_status take_stream(struct stream *stream, struct columns *out,
+static enum skiff_status take_stream(struct stream *stream, bool heads, struct columns *out,
                                      struct skiff_error *err)
 {
     struct source s;
     TRY(source_open(&s, stream, 0, err));
     source_quotes(&s, ' ', 0);
-    enum skiff_status status = take_source(&s, out, stream->name, err);
+    enum skiff_status status = take_source(&s, heads, out, stream->name, err);
     source_close(&s);
     return status;
 }
@@ -303,14 +305,25 @@ enum skiff_status columns_parse(const char *text, size_t n, const char *name, st
 {
     struct stream *stream;
     TRY(stream_open_memory(text, n, name, &stream, err));
-    return take_stream(stream, out, err);
+    return take_stream(stream, false, out, err);
 }
 
-enum skiff_status columns_read(const char *path, struct columns *out, struct skiff_error *err)
+static enum skiff_status read_path(const char *path, bool heads, struct columns *out,
+                                   struct skiff_error *err)
 {
     struct stream *stream;
     enum skiff_status status = stream_open(path, NULL, &stream, err);
     if (status < 0)
         return error_prefix(err, status, "what `skiff init` or `skiff prepare` learnt");
-    return take_stream(stream, out, err);
+    return take_stream(stream, heads, out, err);
+}
+
+enum skiff_status columns_read(const char *path, struct columns *out, struct skiff_error *err)
+{
+    return read_path(path, false, out, err);
+}
+
+enum skiff_status columns_read_heads(const char *path, struct columns *out, struct skiff_error *err)
+{
+    return read_path(path, true, out, err);
 }

@@ -6,7 +6,12 @@
  * padding, as lines do, because the readers of numbers look ahead. */
 #include "data/csv.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
+#include "base/print_g.h"
 
 void csv_deinit(struct csv *c)
 {
@@ -108,6 +113,17 @@ static void mend_comma(struct csv *c, const char **cell, size_t n)
     *(char *)memchr(c->cell.data, ',', n) = '.';
 }
 
+const char *csv_given(struct csv *c, const char *text, size_t n)
+{
+    buf_reset(&c->cell);
+    buf_add(&c->cell, text, n);
+    end_copy(c);
+    const char *cell = c->cell.data;
+    if (c->decimal_comma && csv_has_decimal_comma(cell, n))
+        mend_comma(c, &cell, n);
+    return cell;
+}
+
 enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, const char **cell,
                            size_t *n, struct skiff_error *err)
 {
@@ -149,6 +165,20 @@ char *csv_next_assignment(char **at)
     return line;
 }
 
+bool csv_assignment(char *line, char **name, const char **at, const char **end)
+{
+    char *equals = strchr(line, '='), *stop = equals;
+    if (!equals)
+        return false;
+    *name = line + strspn(line, " \t");
+    while (stop > *name && text_blank(stop[-1]))
+        stop--;
+    *stop = '\0';
+    *at = equals + 1;
+    *end = *at + strlen(*at);
+    return true;
+}
+
 bool csv_is_title(struct csv *c, const char *line, const char *end, const char **title, size_t *n)
 {
     const char *at = line, *cell;
@@ -183,4 +213,42 @@ void csv_quote(struct buf *out, const char *text, size_t n, char separator)
         buf_char(out, text[i]);
     }
     buf_char(out, '"');
+}
+
+void csv_marks_init(struct csv_marks *m, const char *lines)
+{
+    *m = (struct csv_marks){0};
+    if (!lines)
+        return;
+    char *at = m->text = mem_strdup_or_die(lines);
+    for (char *mark; (mark = strsep(&at, "\n"));) {
+        m->at = mem_grow_or_die(m->at, ((size_t)m->n + 1) * sizeof *m->at);
+        m->at[m->n++] = mark;
+    }
+}
+
+void csv_marks_deinit(struct csv_marks *m)
+{
+    free(m->text);
+    free(m->at);
+    *m = (struct csv_marks){0};
+}
+
+bool csv_is_missing(const struct csv_marks *m, const char *p, size_t n)
+{
+    for (int i = 0; n && i < m->n; i++)
+        if (strlen(m->at[i]) == n && memcmp(m->at[i], p, n) == 0)
+            return true;
+    return n == 0;
+}
+
+void csv_print_number(struct buf *out, double x)
+{
+    char text[PRINT_G_MAX];
+    if (isnan(x))
+        return;
+    print_g(text, x, 15);
+    if (strtod(text, NULL) != x)
+        print_g(text, x, 17);
+    buf_str(out, text);
 }

@@ -3,6 +3,8 @@
 #ifndef DATA_CSV_H
 #define DATA_CSV_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "data/text.h"
@@ -35,9 +37,13 @@ void csv_deinit(struct csv *c);
  * the cell is not part of a number, and TEXT_PAD bytes may be read. Valid until the next call. */
 enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, const char **cell,
                            size_t *n, struct skiff_error *err);
+/* The same for a text that is a cell as it is, without quotes around it, and needs no padding. */
+const char *csv_given(struct csv *c, const char *text, size_t n);
 /* Cuts the next line `slot = cell, cell` off *at, NULL behind the last; cells may hold line ends
  * within quotes. */
 char *csv_next_assignment(char **at);
+/* Cuts such a line in two: the name, and the cells from *at to *end. False: it has no "=". */
+bool csv_assignment(char *line, char **name, const char **at, const char **end);
 /* True for a line with one cell that is not empty, or none: such lines above a header are titles.
  * That cell's place and length to *title. */
 bool csv_is_title(struct csv *c, const char *line, const char *end, const char **title, size_t *n);
@@ -45,5 +51,16 @@ bool csv_is_title(struct csv *c, const char *line, const char *end, const char *
 bool csv_has_decimal_comma(const char *text, size_t n);
 /* Prints the text as a cell, quoted where necessary. */
 void csv_quote(struct buf *out, const char *text, size_t n, char separator);
+/* Prints a number as a cell that is read as the same number: 3, 0.1, 1e+300; nothing for NAN. */
+void csv_print_number(struct buf *out, double x);
+
+/* Texts that stand for a missing value, besides the empty one. */
+struct csv_marks {
+    char *text, **at; /* owned; at: into the text */
+    int n;
+};
+void csv_marks_init(struct csv_marks *m, const char *lines); /* one a line; NULL: none */
+void csv_marks_deinit(struct csv_marks *m);
+bool csv_is_missing(const struct csv_marks *m, const char *p, size_t n);
 
 #endif

@@ -241,7 +241,7 @@ static enum skiff_status put_label(struct reader_criteo *r, const char *p, const
     if (p == end)
         return reader_no_label(r->base.schema, r->label, "the first column", err);
     if (text_i64(p, &v, &over) != end || over)
-        return reader_bad(r->base.schema, r->label, "a whole number", p, (size_t)(end - p), err);
+        return reader_bad(r->base.schema, r->label, 0, "a whole number", p, (size_t)(end - p), err);
     if (b->columns[r->label].dtype == DTYPE_FP32)
         *batch_dense_f32(b, r->label) = (float)v;
     else

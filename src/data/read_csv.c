@@ -26,54 +26,12 @@
 
 #include "base/mem.h"
 #include "base/near.h"
-#include "data/columns.h"
-#include "data/csv.h"
-#include "data/label.h"
 #include "data/list.h"
-#include "data/reader.h"
+#include "data/read_csv.h"
+#include "data/slot_columns.h"
 #include "data/tokens.h"
 
 extern const struct reader_class read_csv;
-
-/* Where the cells of a column go. */
-struct target {
-    int slot;
-    int at; /* place in a dense slot */
-    const struct column_stats *stats;
-};
-
-/* A line of the first form of columns, cut: `name` is to be found in the header. */
-struct wanted_column {
-    char *name;
-    struct target to;
-};
-
-struct reader_csv {
-    struct reader base;
-    struct csv csv;
-    bool header, hashed, scaled;
-    char multi, comment;
-    int label;
-    int needed; /* the label, where every row must have one; or -1 */
-    bool skip_label;
-    int64_t width; /* of a whole row; 0: not known */
-    char *id_name; /* looked for in headers, or NULL */
-    int id;        /* column or -1 */
-    struct label_rule rule;
-    struct hasher hasher;
-    struct hash_prefix *prefix; /* per slot */
-    char *missing, **marks;     /* marks point into missing */
-    int nmarks;
-    struct columns stats;
-    bool has_stats;
-    struct wanted_column *wanted; /* by name; none: columns go by position or by slot names */
-    int nwanted;
-    bool bound;  /* columns are known without a header */
-    int *filled; /* per slot: columns so far */
-    /* of the file that is read: targets[first[k] .. first[k + 1]) are column k's */
-    struct target *targets;
-    int *first, ncolumns, ntargets;
-};
 
 static void csv_destroy(struct reader *base)
 {
@@ -83,9 +41,10 @@ static void csv_destroy(struct reader *base)
     free(r->wanted);
     csv_deinit(&r->csv);
     label_rule_deinit(&r->rule);
-    columns_deinit(&r->stats);
-    free(r->missing);
-    free(r->marks);
+    columns_deinit(&r->own_stats);
+    buf_deinit(&r->header_line);
+    buf_deinit(&r->written);
+    csv_marks_deinit(&r->missing);
     free(r->filled);
     free(r->targets);
     free(r->first);
@@ -126,9 +85,10 @@ static enum skiff_status csv_column_stats(const struct reader_csv *r, int slot, 
 {
     bool number = r->base.schema->slots[slot].dtype == DTYPE_FP32;
     *out = NULL;
-    if (slot == r->label || !r->has_stats || (number && !r->scaled))
+    if (slot == r->label || slot == r->weight || slot == r->group || !r->stats ||
+        (number && !r->scaled))
         return SKIFF_OK;
-    *out = number ? columns_find_number(&r->stats, name, n) : columns_find_ids(&r->stats, name, n);
+    *out = number ? columns_find_number(r->stats, name, n) : columns_find_ids(r->stats, name, n);
     if (*out)
         return SKIFF_OK;
     char quoted[64];
@@ -223,21 +183,17 @@ static void csv_want(struct reader_csv *r, const char *name, size_t n, int slot)
 }
 
 /* A line of the first form: `C1 = workclass`. */
-static enum skiff_status csv_assignment(struct reader_csv *r, char *line, struct skiff_error *err)
+static enum skiff_status csv_want_columns(struct reader_csv *r, char *line, struct skiff_error *err)
 {
-    char *equals = strchr(line, '=');
     struct csv csv = {.separator = ','};
     enum skiff_status status = SKIFF_OK;
-    if (!equals)
+    const char *at, *stop;
+    char *name;
+    if (!csv_assignment(line, &name, &at, &stop))
         return error_set(err, SKIFF_INVALID, "columns: expected slot = column, found %.60s", line);
-    char *end = equals, *name = line + strspn(line, " \t");
-    while (end > name && text_blank(end[-1]))
-        end--;
-    *end = '\0';
     int slot = schema_find(r->base.schema, name);
     if (slot < 0)
         return csv_no_slot(r, name, err);
-    const char *at = equals + 1, *stop = at + strlen(at);
     while (at && status == SKIFF_OK) {
         const char *cell;
         size_t n;
@@ -269,7 +225,7 @@ static enum skiff_status csv_assignments(struct reader_csv *r, char *columns,
     csv_no_columns(r);
     for (char *line; (line = csv_next_assignment(&columns));)
         if (line[strspn(line, " \t")])
-            TRY(csv_assignment(r, line, err));
+            TRY(csv_want_columns(r, line, err));
     TRY(csv_check_columns(r, err));
     for (int i = 0; i < r->nwanted; i++) {
         struct wanted_column *w = &r->wanted[i];
@@ -379,7 +335,7 @@ static enum skiff_status csv_next_position(struct reader_csv *r, struct skiff_er
     return csv_named_column(r, position, (size_t)len, err);
 }
 
-static long csv_last_position(const struct reader_csv *r)
+long csv_last_position(const struct reader_csv *r)
 {
     long last = 0;
     for (int i = 0; i < r->nwanted; i++) {
@@ -391,8 +347,8 @@ static long csv_last_position(const struct reader_csv *r)
 
 /* Without a header: columns go by their positions, and there are as many as the first line has, or
  * one more, the label's, when the line lacks the last one. */
-static enum skiff_status csv_positions(struct reader_csv *r, const char *line, const char *end,
-                                       struct skiff_error *err)
+enum skiff_status csv_positions(struct reader_csv *r, const char *line, const char *end,
+                                struct skiff_error *err)
 {
     const char *at = line, *cell;
     size_t n;
@@ -483,6 +439,8 @@ static enum skiff_status csv_begin(struct reader *base, struct source *s, struct
                                   (++above <= CSV_TITLES && csv_is_above(r, line, n))));
     if (status != SKIFF_OK)
         return status < 0 ? status : SKIFF_OK;
+    buf_reset(&r->header_line);
+    buf_add(&r->header_line, line, n);
     if (r->id_name)
         TRY(csv_find_id(r, line, line + n, err));
     if (r->bound)
@@ -493,16 +451,8 @@ static enum skiff_status csv_begin(struct reader *base, struct source *s, struct
 
 /* ---- cells ---- */
 
-static bool csv_is_missing(const struct reader_csv *r, const char *p, size_t n)
-{
-    for (int i = 0; n && i < r->nmarks; i++)
-        if (same_text(r->marks[i], p, n))
-            return true;
-    return n == 0;
-}
-
-static enum skiff_status csv_put_id(struct reader_csv *r, struct batch *b, const struct target *t,
-                                    int64_t id, struct skiff_error *err)
+enum skiff_status csv_put_id(struct reader_csv *r, struct batch *b, const struct target *t,
+                             int64_t id, struct skiff_error *err)
 {
     struct column *c = &b->columns[t->slot];
     if (!c->ragged)
@@ -516,8 +466,8 @@ static enum skiff_status csv_bad_number(const struct batch *b, const struct targ
                                         const char *p, size_t n, struct skiff_error *err)
 {
     if (t->stats && t->stats->form != TIMESTAMP_NONE)
-        return reader_bad(b->schema, t->slot, "a time", p, n, err);
-    return reader_bad_advice(b->schema, t->slot, "a number", p, n,
+        return reader_bad(b->schema, t->slot, t->at, "a time", p, n, err);
+    return reader_bad_advice(b->schema, t->slot, t->at, "a number", p, n,
                              "if it stands for a missing value, the setting missing "
                              "(runner.input_missing) should list it",
                              err);
@@ -550,12 +500,12 @@ static enum skiff_status csv_put_label(struct reader_csv *r, struct batch *b,
     if (!r->rule.positive.text && n && s->dtype == DTYPE_INT64 && text_id(p, &whole) == p + n)
         return csv_put_id(r, b, t, (int64_t)whole, err);
     enum skiff_status status = label_read(&r->rule, p, n, &value, err);
+    char place[2 * SLOT_TITLE_MAX];
     if (status < 0)
-        return error_prefix(err, status, "slot \"%s\" (%d of %d)", s->name, t->slot + 1,
-                            b->schema->count);
+        return error_prefix(err, status, "%s", slot_place(b->schema, t->slot, t->at, place));
     if (s->dtype == DTYPE_INT64) {
         if (value < -9e18 || value > 9e18 || value != (double)(int64_t)value)
-            return reader_bad(b->schema, t->slot, "a whole number", p, n, err);
+            return reader_bad(b->schema, t->slot, t->at, "a whole number", p, n, err);
         return csv_put_id(r, b, t, (int64_t)value, err);
     }
     batch_dense_f32(b, t->slot)[t->at] = (float)value;
@@ -568,6 +518,8 @@ static enum skiff_status csv_value(struct reader_csv *r, struct batch *b, const 
     uint64_t whole;
     if (b->columns[t->slot].dtype == DTYPE_FP32)
         return csv_put_number(r, b, t, p, n, err);
+    if (t->slot == r->group)
+        return csv_put_id(r, b, t, (int64_t)hash_xxh64(p, n, 0), err);
     if (t->stats) {
         int64_t id = column_id(t->stats, p, n);
         if (id < 0)
@@ -577,7 +529,7 @@ static enum skiff_status csv_value(struct reader_csv *r, struct batch *b, const 
     if (r->hashed)
         return csv_put_id(r, b, t, hasher_id(&r->hasher, &r->prefix[t->slot], p, n), err);
     if (text_id(p, &whole) != p + n)
-        return reader_bad_advice(b->schema, t->slot, "a whole number", p, n,
+        return reader_bad_advice(b->schema, t->slot, t->at, "a whole number", p, n,
                                  "for text, the setting hash_size (runner.input_hash_size) makes "
                                  "ids of it",
                                  err);
@@ -598,14 +550,16 @@ static enum skiff_status csv_put_missing(struct reader_csv *r, struct batch *b,
     return SKIFF_OK;
 }
 
-static enum skiff_status csv_put(struct reader_csv *r, struct batch *b, const struct target *t,
-                                 const char *p, size_t n, struct skiff_error *err)
+enum skiff_status csv_put(struct reader_csv *r, struct batch *b, const struct target *t,
+                          const char *p, size_t n, struct skiff_error *err)
 {
     if (n == 0 && t->slot == r->needed)
         return reader_no_label(b->schema, t->slot, "its cell is empty", err);
     if (n && t->slot == r->label)
         return csv_put_label(r, b, t, p, n, err);
-    if (csv_is_missing(r, p, n))
+    if (t->slot == r->weight && csv_is_missing(&r->missing, p, n))
+        return reader_bad(b->schema, t->slot, t->at, "a weight", p, n, err);
+    if (t->slot != r->group && csv_is_missing(&r->missing, p, n))
         return csv_put_missing(r, b, t, err);
     bool list = t->stats && t->stats->list, any = false;
     char kind = list ? t->stats->list : r->multi;
@@ -614,6 +568,18 @@ static enum skiff_status csv_put(struct reader_csv *r, struct batch *b, const st
     for (const char *item, *end = p + n; list_next(kind, list, &p, end, &item, &n); any = true)
         TRY(csv_value(r, b, t, item, n, err));
     return any || !list ? SKIFF_OK : csv_put_missing(r, b, t, err);
+}
+
+/* A cell of column k. */
+enum skiff_status csv_put_cell(struct reader_csv *r, struct batch *b, int k, const char *p,
+                               size_t n, struct skiff_error *err)
+{
+    if (k == r->id)
+        batch_row_id(b, p, n);
+    for (int i = k < r->ncolumns ? r->first[k] : 0; k < r->ncolumns && i < r->first[k + 1]; i++)
+        if (!r->skip_label || r->targets[i].slot != r->label)
+            TRY(csv_put(r, b, &r->targets[i], p, n, err));
+    return SKIFF_OK;
 }
 
 /* The column of the label, or -1. */
@@ -649,13 +615,7 @@ static enum skiff_status csv_cells(struct reader_csv *r, const char *text, const
     int absent = csv_absent(r, text, end), k = absent == 0;
     for (; at; k += 1 + (k + 1 == absent)) {
         TRY(csv_cell(&r->csv, &at, end, &cell, &n, err));
-        if (k == r->id)
-            batch_row_id(b, cell, n);
-        if (k >= r->ncolumns)
-            continue;
-        for (int i = r->first[k]; i < r->first[k + 1]; i++)
-            if (!r->skip_label || r->targets[i].slot != r->label)
-                TRY(csv_put(r, b, &r->targets[i], cell, n, err));
+        TRY(csv_put_cell(r, b, k, cell, n, err));
     }
     if (k != r->ncolumns)
         return error_set(err, SKIFF_FORMAT, "expected %d columns, found %d", r->ncolumns, k);
@@ -695,17 +655,6 @@ static enum skiff_status csv_prefixes(struct reader_csv *r, struct skiff_error *
     return SKIFF_OK;
 }
 
-static void csv_marks(struct reader_csv *r, const char *missing)
-{
-    if (!missing)
-        return;
-    char *at = r->missing = mem_strdup_or_die(missing);
-    for (char *mark; (mark = strsep(&at, "\n"));) {
-        r->marks = mem_grow_or_die(r->marks, ((size_t)r->nmarks + 1) * sizeof *r->marks);
-        r->marks[r->nmarks++] = mark;
-    }
-}
-
 static enum skiff_status csv_stats(struct reader_csv *r, const struct reader_config *config,
                                    struct skiff_error *err)
 {
@@ -718,8 +667,12 @@ static enum skiff_status csv_stats(struct reader_csv *r, const struct reader_con
         return error_set(err, SKIFF_INVALID,
                          "normalise quantile needs the file that `skiff init` or `skiff prepare` "
                          "writes (setting stats)");
-    r->has_stats = config->stats != NULL;
-    return config->stats ? columns_read(config->stats, &r->stats, err) : SKIFF_OK;
+    r->stats = config->learnt;
+    if (r->stats || !config->stats)
+        return SKIFF_OK;
+    TRY(columns_read(config->stats, &r->own_stats, err));
+    r->stats = &r->own_stats;
+    return SKIFF_OK;
 }
 
 static enum skiff_status csv_id(struct reader_csv *r, const char *id, struct skiff_error *err)
@@ -751,12 +704,14 @@ static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_
     r->hashed = config->has_hash_size;
     r->hasher = hasher_of(config->hash, config->hash_size);
     r->label = schema_label(r->base.schema);
+    r->weight = schema_find(r->base.schema, SLOT_WEIGHT);
+    r->group = schema_find(r->base.schema, SLOT_GROUP);
     r->skip_label = config->skip_label;
     r->width = config->width;
     r->needed = row_label(config, r->base.schema);
     r->filled = mem_alloc_or_die((size_t)r->base.schema->count * sizeof *r->filled);
     csv_no_columns(r);
-    csv_marks(r, config->missing);
+    csv_marks_init(&r->missing, config->missing);
     TRY(label_rule_init(&r->rule, config->positive, config->negative, err));
     TRY(csv_prefixes(r, err));
     TRY(csv_stats(r, config, err));
@@ -782,6 +737,16 @@ static enum skiff_status csv_create(const struct reader_config *config, const st
     return status;
 }
 
+static const char *csv_column_name(const struct reader *base, int i, int *slot, int *at)
+{
+    const struct reader_csv *r = (const struct reader_csv *)base;
+    if (i >= r->nwanted)
+        return NULL;
+    *slot = r->wanted[i].to.slot;
+    *at = r->wanted[i].to.at;
+    return r->wanted[i].name;
+}
+
 const struct reader_class read_csv = {
     .name = "csv",
     .summary = "CSV with a header line or the setting columns",
@@ -791,4 +756,7 @@ const struct reader_class read_csv = {
     .destroy = csv_destroy,
     .begin = csv_begin,
     .line = csv_line,
+    .column = csv_column_name,
+    .row = csv_row,
+    .columns = csv_columns_of,
 };

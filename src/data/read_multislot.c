@@ -71,7 +71,7 @@ static enum skiff_status bad_count(const struct reader *r, int slot, const char 
                          "slot \"%s\" (%d of %d): expected the number of its values, found the end "
                          "of the line; a slot without values must be padded by the generator",
                          r->schema->slots[slot].name, slot + 1, r->schema->count);
-    return reader_bad(r->schema, slot, "the number of its values (1 or more)", p,
+    return reader_bad(r->schema, slot, -1, "the number of its values (1 or more)", p,
                       (size_t)(stop - p), err);
 }
 
@@ -86,7 +86,7 @@ static enum skiff_status bad_value(const struct reader *r, int slot, const char 
                          s->name, slot + 1, r->schema->count, count, at);
     snprintf(expected, sizeof expected, "%s as value %" PRIu64 " of %" PRIu64,
              s->dtype == DTYPE_FP32 ? "a number" : "a whole number", at + 1, count);
-    return reader_bad(r->schema, slot, expected, p, (size_t)(text_token_end(p, end) - p), err);
+    return reader_bad(r->schema, slot, -1, expected, p, (size_t)(text_token_end(p, end) - p), err);
 }
 
 static enum skiff_status bad_width(const struct reader *r, int slot, uint64_t count,

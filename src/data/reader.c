@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/options.h"
+#include "data/slot_columns.h"
 #include "data/text.h"
 
 #define READER(class) extern const struct reader_class class;
@@ -92,32 +93,32 @@ void reader_destroy(struct reader *r)
         r->class->destroy(r);
 }
 
-enum skiff_status reader_bad(const struct schema *schema, int slot, const char *expected,
-                             const char *found, size_t n, struct skiff_error *err)
+enum skiff_status reader_bad(const struct schema *schema, int slot, int64_t at,
+                             const char *expected, const char *found, size_t n,
+                             struct skiff_error *err)
 {
-    char quoted[64];
-    return error_set(err, SKIFF_FORMAT, "slot \"%s\" (%d of %d): expected %s, found %s",
-                     schema->slots[slot].name, slot + 1, schema->count, expected,
-                     text_quote(found, n, quoted));
+    char quoted[64], place[2 * SLOT_TITLE_MAX];
+    return error_set(err, SKIFF_FORMAT, "%s: expected %s, found %s",
+                     slot_place(schema, slot, at, place), expected, text_quote(found, n, quoted));
 }
 
 enum skiff_status reader_no_label(const struct schema *schema, int slot, const char *name,
                                   struct skiff_error *err)
 {
+    char place[2 * SLOT_TITLE_MAX];
     return error_set(err, SKIFF_NOT_FOUND,
-                     "slot \"%s\" (%d of %d): the row has no label (%s); input_label False reads "
-                     "rows without one",
-                     schema->slots[slot].name, slot + 1, schema->count, name);
+                     "%s: the row has no label (%s); input_label False reads rows without one",
+                     slot_place(schema, slot, 0, place), name);
 }
 
-enum skiff_status reader_bad_advice(const struct schema *schema, int slot, const char *expected,
-                                    const char *found, size_t n, const char *advice,
-                                    struct skiff_error *err)
+enum skiff_status reader_bad_advice(const struct schema *schema, int slot, int64_t at,
+                                    const char *expected, const char *found, size_t n,
+                                    const char *advice, struct skiff_error *err)
 {
-    char quoted[64];
-    return error_set(err, SKIFF_FORMAT, "slot \"%s\" (%d of %d): expected %s, found %s; %s",
-                     schema->slots[slot].name, slot + 1, schema->count, expected,
-                     text_quote(found, n, quoted), advice);
+    char quoted[64], place[2 * SLOT_TITLE_MAX];
+    return error_set(err, SKIFF_FORMAT, "%s: expected %s, found %s; %s",
+                     slot_place(schema, slot, at, place), expected, text_quote(found, n, quoted),
+                     advice);
 }
 
 const char *reader_slot_names(const struct schema *schema, char out[static 300])

@@ -28,7 +28,8 @@ struct reader_config {
     /* criteo, csv, libsvm */
     enum normalise normalise;
     bool has_normalise;
-    char *stats; /* file that prepare or init wrote */
+    char *stats;                  /* file that prepare or init wrote */
+    const struct columns *learnt; /* csv: what is in it, already read, borrowed; or NULL. No key */
     /* csv, libsvm, libffm: labels that are 1 and 0 (label.h); NULL: labels are numbers */
     char *positive, *negative;
     /* criteo */
@@ -68,6 +69,13 @@ enum skiff_status reader_config_set(struct reader_config *c, const char *key, co
 /* One character, or a word for one (tab, comma, ...), for OPTION_OTHER. */
 const char *reader_read_char(void *target, const char *text);
 
+/* A cell of a row that is not a line of text (reader_class.row). */
+struct reader_cell {
+    const char *text; /* needs no padding; NULL: it is a number, */
+    size_t n;
+    double number; /* or, NAN, a missing value */
+};
+
 struct reader {
     const struct reader_class *class;
     const struct schema *schema; /* borrowed */
@@ -100,6 +108,17 @@ struct reader_class {
                               struct skiff_error *err);
     /* Names in the files that are no slot's; NULL: the form has no names. */
     const struct strange_names *(*strange)(const struct reader *r);
+    /* The i-th column of the table that goes to a slot, by its name: to the slot, and in a dense
+     * one to that place. A column may come several times. NULL: there are no more. NULL as a slot:
+     * columns have no names but those of their slots. */
+    const char *(*column)(const struct reader *r, int i, int *slot, int *at);
+    /* Tables: appends a row of cells in the order of the columns, otherwise as line; NULL: rows are
+     * lines only. */
+    enum skiff_status (*row)(struct reader *r, const struct reader_cell *cells, int n,
+                             struct batch *b, struct skiff_error *err);
+    /* Tables: the number of columns. *header: the header line that begin has read, or NULL: the
+     * file has none, and columns go by position. Behind begin. */
+    int (*columns)(const struct reader *r, const char **header);
 };
 
 /* NULL when there is none of that name. */
@@ -110,17 +129,19 @@ enum skiff_status reader_create(const struct reader_config *config, const struct
                                 struct reader **out, struct skiff_error *err);
 void reader_destroy(struct reader *r);
 
-/* For readers: reports a value that does not fit its slot. Returns FORMAT. */
-enum skiff_status reader_bad(const struct schema *schema, int slot, const char *expected,
-                             const char *found, size_t n, struct skiff_error *err);
+/* For readers: reports a value that does not fit its slot. at: of a dense slot which value it is;
+ * -1: not known. Returns FORMAT. */
+enum skiff_status reader_bad(const struct schema *schema, int slot, int64_t at,
+                             const char *expected, const char *found, size_t n,
+                             struct skiff_error *err);
 /* The row has no label. Returns NOT_FOUND. */
 enum skiff_status reader_no_label(const struct schema *schema, int slot, const char *name,
                                   struct skiff_error *err);
 enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct skiff_error *err);
 /* The same with a hint appended. */
-enum skiff_status reader_bad_advice(const struct schema *schema, int slot, const char *expected,
-                                    const char *found, size_t n, const char *advice,
-                                    struct skiff_error *err);
+enum skiff_status reader_bad_advice(const struct schema *schema, int slot, int64_t at,
+                                    const char *expected, const char *found, size_t n,
+                                    const char *advice, struct skiff_error *err);
 /* "label, C1, C2, ...": the names of all slots, as many as fit. Returns out. */
 const char *reader_slot_names(const struct schema *schema, char out[static 300]);
 /* A row's only value of a dense or ragged column, either type. False: no memory. */

@@ -5,6 +5,7 @@
  * and its row, and word the error. */
 #include "data/rules.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/slot_columns.h"
 
 const char *bad_kind_text(enum bad_kind kind)
 {
@@ -87,12 +89,22 @@ static bool floats_hold(const float *v, size_t n)
     return !(seen >> 31);
 }
 
-static bool label_holds(const float *v, size_t n)
+static bool range_holds(const float *v, size_t n, float most)
 {
     bool good = true;
     for (size_t i = 0; i < n; i++)
-        good &= v[i] >= 0 && v[i] <= 1;
+        good &= v[i] >= 0 && v[i] <= most;
     return good;
+}
+
+static bool has_range(const struct slot_rule *rule)
+{
+    return rule->label || rule->weight;
+}
+
+static float most_of(const struct slot_rule *rule)
+{
+    return rule->label ? 1 : FLT_MAX;
 }
 
 static bool column_holds(const struct slot_rule *rule, const struct column *c, int64_t from,
@@ -102,8 +114,8 @@ static bool column_holds(const struct slot_rule *rule, const struct column *c, i
     values_of(c, from, to, &first, &end);
     if (c->dtype == DTYPE_INT64)
         return !rule->limit || ids_hold(c->i64 + first, end - first, rule->limit);
-    if (rule->label)
-        return label_holds(c->f32 + first, end - first);
+    if (has_range(rule))
+        return range_holds(c->f32 + first, end - first, most_of(rule));
     return !rule->finite || floats_hold(c->f32 + first, end - first);
 }
 
@@ -126,8 +138,8 @@ static bool value_holds(const struct slot_rule *rule, const struct column *c, si
     if (c->dtype == DTYPE_INT64)
         return !rule->limit || (uint64_t)c->i64[at] < (uint64_t)rule->limit ||
                (rule->has_also && c->i64[at] == rule->also);
-    if (rule->label)
-        return label_holds(c->f32 + at, 1);
+    if (has_range(rule))
+        return range_holds(c->f32 + at, 1, most_of(rule));
     return !rule->finite || isfinite(c->f32[at]);
 }
 
@@ -158,7 +170,9 @@ static void expected_text(const struct slot_rule *rule, enum bad_kind kind, enum
 {
     const char *because = rule->why ? " (" : "", *why = rule->why ? rule->why : "";
     const char *end = rule->why ? ")" : "";
-    if (kind == BAD_NUMBER)
+    if (rule->weight)
+        snprintf(out, capacity, "a weight, a number of at least 0");
+    else if (kind == BAD_NUMBER)
         snprintf(out, capacity, "a number, not nan or inf");
     else if (kind == BAD_LABEL && dtype == DTYPE_FP32)
         snprintf(out, capacity, "a number from 0 to 1%s%s%s", because, why, end);
@@ -174,7 +188,7 @@ enum skiff_status rules_word(const struct data_rules *r, const struct batch *b,
                              struct skiff_error *err)
 {
     const struct column *c = &b->columns[breach->slot];
-    char expected[400], value[64];
+    char expected[400], value[64], place[2 * SLOT_TITLE_MAX];
     expected_text(&r->slots[breach->slot], breach->kind, c->dtype, expected, sizeof expected);
     if (c->dtype == DTYPE_INT64)
         snprintf(value, sizeof value, "%" PRId64, c->i64[breach->at]);
@@ -182,7 +196,8 @@ enum skiff_status rules_word(const struct data_rules *r, const struct batch *b,
         snprintf(value, sizeof value, "nan");
     else
         snprintf(value, sizeof value, "%.9g", (double)c->f32[breach->at]);
-    return error_set(err, SKIFF_RANGE, "slot \"%s\" (%d of %d): expected %s, found %s",
-                     b->schema->slots[breach->slot].name, breach->slot + 1, b->schema->count,
-                     expected, found ? found : value);
+    int64_t at = c->ragged ? -1 : (int64_t)(breach->at % c->width);
+    return error_set(err, SKIFF_RANGE, "%s: expected %s, found %s",
+                     slot_place(b->schema, breach->slot, at, place), expected,
+                     found ? found : value);
 }

@@ -27,6 +27,7 @@ struct slot_rule {
     bool has_also;
     bool label;  /* it is the label; of float32 ones 0 .. 1 are taken */
     bool finite; /* float32: neither nan nor infinite */
+    bool weight; /* float32: finite, and 0 at least */
     char *why;   /* where the limit comes from: `table "emb" has 100 rows`; NULL: nowhere */
 };
 

@@ -13,8 +13,12 @@ void schema_init(struct schema *s)
 
 void schema_deinit(struct schema *s)
 {
-    for (int i = 0; i < s->count; i++)
+    for (int i = 0; i < s->count; i++) {
+        for (int k = 0; k < s->slots[i].ncolumns; k++)
+            free(s->slots[i].columns[k]);
+        free(s->slots[i].columns);
         free(s->slots[i].name);
+    }
     free(s->slots);
     *s = (struct schema){0};
 }
@@ -74,6 +78,12 @@ enum skiff_status schema_add(struct schema *s, const char *name, enum dtype dtyp
     return SKIFF_OK;
 }
 
+void slot_add_column(struct slot *s, const char *text)
+{
+    s->columns = mem_grow_or_die(s->columns, ((size_t)s->ncolumns + 1) * sizeof *s->columns);
+    s->columns[s->ncolumns++] = mem_strdup_or_die(text);
+}
+
 enum skiff_status schema_copy(struct schema *to, const struct schema *from, struct skiff_error *err)
 {
     struct schema copy = {0};
@@ -85,6 +95,8 @@ enum skiff_status schema_copy(struct schema *to, const struct schema *from, stru
             schema_deinit(&copy);
             return status;
         }
+        for (int k = 0; k < slot->ncolumns; k++)
+            slot_add_column(&copy.slots[i], slot->columns[k]);
     }
     *to = copy;
     return SKIFF_OK;
@@ -107,11 +119,14 @@ int schema_label(const struct schema *s)
             return i;
     }
     int found = -1;
-    for (int i = 0; i < s->count; i++)
-        if (!s->slots[i].ragged && s->slots[i].width == 1) {
-            if (found >= 0)
-                return -1;
-            found = i;
-        }
+    for (int i = 0; i < s->count; i++) {
+        const struct slot *slot = &s->slots[i];
+        bool extra = !strcmp(slot->name, SLOT_WEIGHT) || !strcmp(slot->name, SLOT_GROUP);
+        if (slot->ragged || slot->width != 1 || extra)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = i;
+    }
     return found;
 }

@@ -16,6 +16,10 @@ struct slot {
     bool keep_zeros;    /* ragged: InMemoryDataset does not drop its zeros */
     struct shape shape; /* of a batch; dims[0] is -1; [-1, 1] for ragged slots */
     int64_t width;      /* values of one row: product of dims[1..]; 1 for ragged slots */
+    /* Columns of the table that the values come from, in order, as their titles
+     * (slot_columns.h): of a dense slot one for each value. NULL: not known. */
+    char **columns;
+    int ncolumns;
 };
 
 struct schema {
@@ -31,13 +35,20 @@ void schema_deinit(struct schema *s);
  * a name that is there already or empty. */
 enum skiff_status schema_add(struct schema *s, const char *name, enum dtype dtype, int lod_level,
                              const struct shape *shape, struct skiff_error *err);
+/* One more column that its values come from; the text is copied. */
+void slot_add_column(struct slot *s, const char *text);
 enum skiff_status schema_copy(struct schema *to, const struct schema *from,
                               struct skiff_error *err);
 /* Position of the slot, or -1. */
 int schema_find(const struct schema *s, const char *name);
 
+/* Slots of samples that are no features: names that no network uses. A CSV reader takes a number as
+ * it is written for the one, and the XXH64 of any text for the other. */
+#define SLOT_WEIGHT "sample_weight"
+#define SLOT_GROUP "sample_group"
+
 /* The label of a sample, where a format has one: the slot named label, click or y, else the only
- * dense slot of width 1; -1 when there is none. */
+ * dense slot of width 1 but for these; -1 when there is none. */
 int schema_label(const struct schema *s);
 
 #endif

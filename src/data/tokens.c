@@ -55,11 +55,11 @@ enum skiff_status row_fill_put(struct row_fill *f, struct batch *b, int slot, co
     }
     if (c->dtype == DTYPE_FP32) {
         if (n == 0 || text_f32(p, &c->f32[at]) != p + n)
-            return reader_bad(b->schema, slot, "a number", p, n, err);
+            return reader_bad(b->schema, slot, -1, "a number", p, n, err);
     } else {
         uint64_t v;
         if (n == 0 || text_id(p, &v) != p + n)
-            return reader_bad(b->schema, slot, "a whole number", p, n, err);
+            return reader_bad(b->schema, slot, -1, "a whole number", p, n, err);
         c->i64[at] = (int64_t)(mod ? v % mod : v);
     }
     if (c->ragged)

@@ -214,7 +214,7 @@ static void check_config(struct doctor *d, const struct task_args *args, const s
 {
     struct task j;
     struct skiff_error err = {0};
-    if (task_open(&j, args, true, &err) < 0) {
+    if (task_open(&j, args, TASK_TRAINS, &err) < 0) {
         doctor_wrong(d, CONFIG_ADVICE, "%s", err.message);
         return;
     }

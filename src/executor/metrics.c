@@ -18,7 +18,9 @@ void eval_metrics_open(struct eval_metrics *t, const struct eval_metrics_names *
                                .loss_is_sum = names->loss_is_sum,
                                .has_loss = names->loss,
                                .has_predict = names->predict && names->label,
-                               .has_accuracy = names->accuracy};
+                               .has_accuracy = names->accuracy,
+                               .has_weight = names->weight,
+                               .has_group = names->predict && names->label && names->group};
     t->is_probability = t->has_predict && !names->not_probability;
     t->thread_states = mem_alloc_or_die((size_t)threads * sizeof(*t->thread_states));
     for (int i = 0; i < threads; i++)
@@ -31,12 +33,18 @@ void eval_metrics_open(struct eval_metrics *t, const struct eval_metrics_names *
     }
     if (t->has_accuracy)
         t->watched[t->nwatched++] = names->accuracy;
+    if (t->has_weight)
+        t->watched[t->nwatched++] = names->weight;
+    if (t->has_group)
+        t->watched[t->nwatched++] = names->group;
 }
 
 void eval_metrics_deinit(struct eval_metrics *t)
 {
-    for (int i = 0; i < t->threads; i++)
+    for (int i = 0; i < t->threads; i++) {
         pthread_mutex_destroy(&t->thread_states[i].lock);
+        scores_deinit(&t->thread_states[i].scores);
+    }
     free(t->thread_states);
     *t = (struct eval_metrics){0};
 }
@@ -46,55 +54,124 @@ void eval_metrics_reset(struct eval_metrics *t)
     for (int i = 0; i < t->threads; i++) {
         pthread_mutex_lock(&t->thread_states[i].lock);
         memset(&t->thread_states[i].sum, 0, sizeof(t->thread_states[i].sum));
+        scores_reset(&t->thread_states[i].scores);
         pthread_mutex_unlock(&t->thread_states[i].lock);
     }
 }
 
-static void count_predictions(struct eval_metrics_sum *s, const struct tensor *predict,
-                              const struct tensor *label)
+/* What is watched of a batch, by its meaning; NULL: the model has none. */
+struct counted_batch {
+    const struct tensor *predict, *label, *accuracy, *weight, *group;
+    double loss;
+};
+
+static struct counted_batch counted_batch_of(const struct eval_metrics *t,
+                                             const struct skiff_tensor *watched)
 {
-    const int64_t n = predict->shape.dims[0], width = predict->shape.dims[1];
+    struct counted_batch b = {0};
+    const struct skiff_tensor *at = watched;
+    if (t->has_loss)
+        b.loss = (double)tensor_f32(&(at++)->tensor)[0];
+    if (t->has_predict) {
+        b.predict = &(at++)->tensor;
+        b.label = &(at++)->tensor;
+    }
+    b.accuracy = t->has_accuracy ? &(at++)->tensor : NULL;
+    b.weight = t->has_weight ? &(at++)->tensor : NULL;
+    b.group = t->has_group ? &(at++)->tensor : NULL;
+    return b;
+}
+
+static double weight_of(const struct counted_batch *b, int64_t row)
+{
+    return b->weight ? (double)tensor_f32(b->weight)[row] : 1.0;
+}
+
+/* The first value of the row. */
+static uint64_t group_of(const struct counted_batch *b, int64_t row)
+{
+    const struct tensor *g = b->group;
+    if (!g)
+        return 0;
+    const struct lod_level *rows = lod_last(g->lod);
+    if (rows)
+        return (uint64_t)tensor_i64(g)[rows->off[row]];
+    int64_t width = g->shape.ndim > 1 ? g->shape.dims[1] : 1;
+    return (uint64_t)tensor_i64(g)[row * width];
+}
+
+static void count_predictions(const struct eval_metrics *t, struct eval_metrics_thread *state,
+                              const struct counted_batch *b)
+{
+    struct eval_metrics_sum *s = &state->sum;
+    const int64_t n = b->predict->shape.dims[0], width = b->predict->shape.dims[1];
     const float least = 1e-7f;
     for (int64_t i = 0; i < n; i++) {
-        float p = tensor_f32(predict)[i * width + width - 1];
-        int64_t l = tensor_i64(label)[i];
+        float p = tensor_f32(b->predict)[i * width + width - 1];
+        if (t->adjust)
+            p = (float)t->adjust(t->adjust_self, (double)p);
+        int64_t l = tensor_i64(b->label)[i];
         int64_t bucket = (int64_t)(p * (float)(EVAL_METRICS_BUCKETS - 1));
         if (!(p >= 0.0f && p <= 1.0f) || l < 0)
             continue;
-        (l > 0 ? s->pos : s->neg)[bucket]++;
+        double w = weight_of(b, i);
+        (l > 0 ? s->pos : s->neg)[bucket] += w;
         float q = l > 0 ? p : 1.0f - p;
-        s->log_loss -= log((double)(q < least ? least : q));
-        s->clicks += l > 0;
-        s->predicted += (double)p;
-        s->abs_error += 1.0 - (double)q;
-        s->sqr_error += (1.0 - (double)q) * (1.0 - (double)q);
-        s->q += 1.0 / (1.0 + exp(-(double)p));
-        s->evaluated++;
+        double miss = 1.0 - (double)q;
+        s->log_loss -= w * log((double)(q < least ? least : q));
+        s->clicks += l > 0 ? w : 0;
+        s->predicted += w * (double)p;
+        s->abs_error += w * miss;
+        s->sqr_error += w * miss * miss;
+        s->q += w / (1.0 + exp(-(double)p));
+        s->evaluated += w;
+        if (t->keeps_scores)
+            scores_add(&state->scores, p, l > 0, w, group_of(b, i));
     }
+}
+
+static double batch_weight(const struct counted_batch *b, int64_t rows)
+{
+    double sum = 0;
+    if (!b->weight)
+        return (double)rows;
+    for (int64_t i = 0; i < rows; i++)
+        sum += weight_of(b, i);
+    return sum;
 }
 
 void eval_metrics_batch(struct eval_metrics *t, int thread, int64_t rows,
                         const struct skiff_tensor *watched)
 {
     struct eval_metrics_thread *thread_state = &t->thread_states[thread];
-    double loss = t->has_loss ? (double)tensor_f32(&watched[0].tensor)[0] : 0.0;
-    const struct skiff_tensor *predict = watched + t->has_loss;
+    struct counted_batch b = counted_batch_of(t, watched);
+    double weight = batch_weight(&b, rows);
     pthread_mutex_lock(&thread_state->lock);
     thread_state->sum.batches++;
     thread_state->sum.samples += rows;
-    thread_state->sum.loss += t->loss_is_sum ? loss : loss * (double)rows;
+    thread_state->sum.weight += weight;
+    thread_state->sum.loss += t->loss_is_sum ? b.loss : b.loss * weight;
     if (t->has_predict)
-        count_predictions(&thread_state->sum, &predict[0].tensor, &predict[1].tensor);
-    if (t->has_accuracy)
-        thread_state->sum.right +=
-            (double)tensor_f32(&watched[t->nwatched - 1].tensor)[0] * (double)rows;
+        count_predictions(t, thread_state, &b);
+    if (b.accuracy)
+        thread_state->sum.right += (double)tensor_f32(b.accuracy)[0] * (double)rows;
     pthread_mutex_unlock(&thread_state->lock);
+}
+
+void eval_metrics_scores(struct eval_metrics *t, struct scores *out)
+{
+    for (int i = 0; i < t->threads; i++) {
+        pthread_mutex_lock(&t->thread_states[i].lock);
+        scores_append(out, &t->thread_states[i].scores);
+        pthread_mutex_unlock(&t->thread_states[i].lock);
+    }
 }
 
 static void add(struct eval_metrics_sum *to, const struct eval_metrics_sum *from)
 {
     to->batches += from->batches;
     to->samples += from->samples;
+    to->weight += from->weight;
     to->loss += from->loss;
     to->evaluated += from->evaluated;
     to->log_loss += from->log_loss;
@@ -120,44 +197,45 @@ void eval_metrics_read(struct eval_metrics *t, struct eval_metrics_sum *out)
     }
 }
 
+/* The doubles, in the order of the array; the histograms follow. */
+#define PART_FIELDS(s)                                                                            \
+    {                                                                                             \
+        &(s)->weight, &(s)->loss, &(s)->evaluated, &(s)->log_loss, &(s)->clicks, &(s)->predicted, \
+            &(s)->right, &(s)->abs_error, &(s)->sqr_error, &(s)->q                                \
+    }
+#define PART_FIRST (EVAL_METRICS_PART - 2 * EVAL_METRICS_BUCKETS)
+
 void eval_metrics_sum_pack(const struct eval_metrics_sum *s, int64_t *whole, double *part)
 {
-    const double parts[EVAL_METRICS_PART] = {s->loss,  s->log_loss,  s->clicks,    s->predicted,
-                                             s->right, s->abs_error, s->sqr_error, s->q};
+    const double *const fields[PART_FIRST] = PART_FIELDS(s);
     whole[0] = s->batches;
     whole[1] = s->samples;
-    whole[2] = s->evaluated;
-    memcpy(whole + 3, s->pos, sizeof(s->pos));
-    memcpy(whole + 3 + EVAL_METRICS_BUCKETS, s->neg, sizeof(s->neg));
-    memcpy(part, parts, sizeof(parts));
+    for (int i = 0; i < PART_FIRST; i++)
+        part[i] = *fields[i];
+    memcpy(part + PART_FIRST, s->pos, sizeof(s->pos));
+    memcpy(part + PART_FIRST + EVAL_METRICS_BUCKETS, s->neg, sizeof(s->neg));
 }
 
 void eval_metrics_sum_unpack(struct eval_metrics_sum *s, const int64_t *whole, const double *part)
 {
+    double *const fields[PART_FIRST] = PART_FIELDS(s);
     s->batches = whole[0];
     s->samples = whole[1];
-    s->evaluated = whole[2];
-    memcpy(s->pos, whole + 3, sizeof(s->pos));
-    memcpy(s->neg, whole + 3 + EVAL_METRICS_BUCKETS, sizeof(s->neg));
-    s->loss = part[0];
-    s->log_loss = part[1];
-    s->clicks = part[2];
-    s->predicted = part[3];
-    s->right = part[4];
-    s->abs_error = part[5];
-    s->sqr_error = part[6];
-    s->q = part[7];
+    for (int i = 0; i < PART_FIRST; i++)
+        *fields[i] = part[i];
+    memcpy(s->pos, part + PART_FIRST, sizeof(s->pos));
+    memcpy(s->neg, part + PART_FIRST + EVAL_METRICS_BUCKETS, sizeof(s->neg));
 }
 
 double eval_metrics_loss(const struct eval_metrics *t, const struct eval_metrics_sum *s)
 {
-    return t->has_loss && s->samples ? s->loss / (double)s->samples : NAN;
+    return t->has_loss && s->weight > 0 ? s->loss / s->weight : NAN;
 }
 
 double eval_metrics_auc(const struct eval_metrics *t, const struct eval_metrics_sum *s)
 {
     return t->has_predict && !eval_metrics_no_auc(t, s)
-               ? auc_area(s->pos, s->neg, EVAL_METRICS_BUCKETS)
+               ? auc_area_of_weights(s->pos, s->neg, EVAL_METRICS_BUCKETS)
                : NAN;
 }
 
@@ -165,16 +243,14 @@ const char *eval_metrics_no_auc(const struct eval_metrics *t, const struct eval_
 {
     if (!t->has_predict)
         return NULL;
-    if (!s->evaluated)
+    if (!(s->evaluated > 0))
         return "no labels";
-    return s->clicks <= 0                      ? "no clicks"
-           : s->clicks >= (double)s->evaluated ? "nothing but clicks"
-                                               : NULL;
+    return s->clicks <= 0 ? "no clicks" : s->clicks >= s->evaluated ? "nothing but clicks" : NULL;
 }
 
 double eval_metrics_log_loss(const struct eval_metrics *t, const struct eval_metrics_sum *s)
 {
-    return t->is_probability && s->evaluated ? s->log_loss / (double)s->evaluated : NAN;
+    return t->is_probability && s->evaluated > 0 ? s->log_loss / s->evaluated : NAN;
 }
 
 double eval_metrics_copc(const struct eval_metrics *t, const struct eval_metrics_sum *s)

@@ -76,6 +76,7 @@ enum skiff_status epochs_barrier(struct skiff_fleet *f, int epoch, int64_t *whol
     TRY(fleet_step_aside(f, s, err));
     TRY(meet(s, epoch, whole, nwhole, part, npart, err));
     TRY(fleet_step_back(f, s, err));
+    TRY(comm_refresh(f->job, err)); /* all others' steps are done, and none has begun the next */
     back_tag(epoch, tag);
     f->meetings = (unsigned)(epoch + 2) * MEETINGS_OF_EPOCH;
     return session_barrier(s, tag, err);

@@ -36,7 +36,9 @@ int report_encode(const struct report *r, char *out, size_t capacity)
     if (r->epoch < 0)
         return snprintf(out, capacity, "R %lld %.3f %.6f %.6f %.6f\n", (long long)r->samples,
                         r->seconds, r->loss, r->auc, r->job_auc);
-    return snprintf(out, capacity, "P %d %.4f %lld %.3f %.6f %.6f%s%s\n", r->epoch, r->share,
+    char span[32];
+    snprintf(span, sizeof span, r->day ? "D %d" : "P", r->day);
+    return snprintf(out, capacity, "%s %d %.4f %lld %.3f %.6f %.6f%s%s\n", span, r->epoch, r->share,
                     (long long)r->samples, r->seconds, r->loss, r->auc, r->tables[0] ? " " : "",
                     r->tables);
 }
@@ -140,19 +142,19 @@ bool report_parse(const char *line, struct report *out)
 {
     struct report r = {.epoch = -1, .share = -1, .job_auc = NAN};
     long long samples;
-    int n = 0, rest = 0;
+    int n = 0, rest = 0, at = 1;
     if (line[0] == 'R')
         n = sscanf(line, "R %lld %lf %lf %lf %lf", &samples, &r.seconds, &r.loss, &r.auc,
                    &r.job_auc) == 5;
-    else if (line[0] == 'P')
-        n = sscanf(line, "P %d %lf %lld %lf %lf %lf%n", &r.epoch, &r.share, &samples, &r.seconds,
+    else if (line[0] == 'P' || (line[0] == 'D' && sscanf(line, "D %d%n", &r.day, &at) == 1))
+        n = sscanf(line + at, "%d %lf %lld %lf %lf %lf%n", &r.epoch, &r.share, &samples, &r.seconds,
                    &r.loss, &r.auc, &rest) == 6 &&
-            r.epoch >= 0;
+            r.epoch >= 0 && r.day >= 0;
     if (!n || samples < 0 || !isfinite(r.seconds))
         return false;
     r.samples = samples;
-    if (rest && line[rest] == ' ')
-        snprintf(r.tables, sizeof(r.tables), "%s", line + rest + 1);
+    if (rest && line[at + rest] == ' ')
+        snprintf(r.tables, sizeof(r.tables), "%s", line + at + rest + 1);
     *out = r;
     return true;
 }

@@ -5,6 +5,8 @@
  *   P epoch share samples seconds loss auc tables...
  *       the running epoch; unknown: share -1, loss and auc nan; the rest of the line: how the job's
  *       tables are, if it has any
+ *   D day pass share samples seconds loss auc tables...
+ *       the same of the running pass of online training
  *   R samples seconds loss auc               the whole run, at its end
  *   S name{labels} value                     a counter or gauge (metrics/metrics.h,
  *                                            snapshot_write)
@@ -30,7 +32,8 @@ struct metrics_snapshot;
 #define REPORT_TABLES 224
 
 struct report {
-    int epoch; /* -1: the whole run (R) */
+    int epoch; /* or pass; -1: the whole run (R) */
+    int day;   /* 20260131, of a pass; 0: an epoch */
     double share;
     int64_t samples;
     double seconds, loss, auc, job_auc;

@@ -193,12 +193,20 @@ static void reports_come_back(void **state)
     assert_true(report_parse(line, &out));
     assert_true(out.epoch == 3 && out.samples == 1000 && isnan(out.auc));
     assert_true(fabs(out.share - 0.25) < 1e-6 && fabs(out.seconds - 2.5) < 1e-6);
+    assert_int_equal(out.day, 0);
+    running.day = 20260131;
+    strcpy(running.tables, "tables 7 rows");
+    report_encode(&running, line, sizeof(line));
+    assert_true(report_parse(line, &out));
+    assert_true(out.day == 20260131 && out.epoch == 3 && out.samples == 1000);
+    assert_memory_equal(out.tables, "tables 7 rows", 13);
     report_encode(&whole, line, sizeof(line));
     assert_true(report_parse(line, &out));
     assert_true(out.epoch == -1 && out.samples == 5000 && fabs(out.job_auc - 0.76) < 1e-6);
     assert_false(report_parse("", &out));
     assert_false(report_parse("hello", &out));
     assert_false(report_parse("P 1 2", &out));
+    assert_false(report_parse("D 20260131 1 0.5 10 1 1", &out));
     assert_false(report_parse("R -5 1 1 1 1", &out));
     assert_false(report_parse("P -1 0 10 1 1 1", &out));
 }

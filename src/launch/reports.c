@@ -230,7 +230,7 @@ static void take_progress(struct launch_process *p, const struct report *r, doub
         p->total = *r;
         return;
     }
-    bool same = r->epoch == p->now.epoch && r->samples >= p->now.samples;
+    bool same = r->day == p->now.day && r->epoch == p->now.epoch && r->samples >= p->now.samples;
     if (!same || r->samples != p->now.samples)
         p->health.moved = now;
     measure_speed(p, !same, now);

@@ -73,6 +73,14 @@ static double mean(const struct weighted *w)
     return w->weight > 0 ? w->sum / w->weight : NAN;
 }
 
+void launch_span_text(const struct launch_view *v, char out[static 48])
+{
+    if (v->day)
+        snprintf(out, 48, "day %08d, pass %d", v->day, v->epoch);
+    else
+        snprintf(out, 48, "epoch %d", v->epoch);
+}
+
 struct launch_view launch_view_of(const struct launch *l, double now)
 {
     struct launch_view v = {.epoch = -1};
@@ -89,8 +97,10 @@ struct launch_view launch_view_of(const struct launch *l, double now)
             continue;
         if (r->tables[0])
             v.tables = r->tables;
-        if (v.epoch < 0 || r->epoch < v.epoch)
+        if (v.epoch < 0 || r->day < v.day || (r->day == v.day && r->epoch < v.epoch)) {
             v.epoch = r->epoch;
+            v.day = r->day;
+        }
         v.reports++;
         v.share += r->share >= 0 ? r->share : 0;
         v.rate += p->ended || p->health.accused || is_quiet(p, now) ? 0 : speed_of(p);

@@ -9,12 +9,15 @@
 struct launch_view {
     int running, servers; /* processes that have not ended; workers that are dead do not count */
     int reports;          /* workers that have reported; 0: the next five say nothing */
-    int epoch;            /* the earliest one */
+    int epoch;            /* or pass: the earliest one */
+    int day;              /* of the pass; 0: an epoch */
     double share;         /* of the epoch, mean of the workers */
     double rate;          /* samples a second of late */
     double loss, auc;     /* means, weighted by samples; NAN: not known */
     const char *tables;   /* of the job: any worker's word; NULL: none */
 };
+/* "epoch 2" or "day 20260131, pass 2" */
+void launch_span_text(const struct launch_view *v, char out[static 48]);
 struct launch_view launch_view_of(const struct launch *l, double now);
 
 enum launch_worker_state {

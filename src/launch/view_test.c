@@ -66,6 +66,25 @@ static void workers_are_put_together(void **state)
     assert_true(v.rate == 0);
 }
 
+static void a_pass_is_no_epoch(void **state)
+{
+    struct launch l;
+    struct launch_process at[4];
+    char text[48];
+    fill(&l, at);
+    report_as(&at[1], 2, 0.5, 100, 0.2);
+    struct launch_view v = launch_view_of(&l, NOW);
+    launch_span_text(&v, text);
+    assert_string_equal(text, "epoch 2");
+    at[1].now.day =
+        20260131; /* ahead of the other one, which is in a later pass of the day before */
+    report_as(&at[2], 5, 0.5, 100, 0.2);
+    at[2].now.day = 20260130;
+    v = launch_view_of(&l, NOW);
+    launch_span_text(&v, text);
+    assert_string_equal(text, "day 20260130, pass 5");
+}
+
 static void a_workers_state_is_seen(void **state)
 {
     struct launch l;
@@ -163,9 +182,9 @@ static void words_are_quoted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_are_put_together), cmocka_unit_test(a_workers_state_is_seen),
-        cmocka_unit_test(results_are_rows),         cmocka_unit_test(logs_are_read_from_their_end),
-        cmocka_unit_test(words_are_quoted),
+        cmocka_unit_test(workers_are_put_together),     cmocka_unit_test(a_pass_is_no_epoch),
+        cmocka_unit_test(a_workers_state_is_seen),      cmocka_unit_test(results_are_rows),
+        cmocka_unit_test(logs_are_read_from_their_end), cmocka_unit_test(words_are_quoted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

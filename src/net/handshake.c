@@ -6,7 +6,7 @@
  *    8  1  encrypt: enum handshake_encrypt
  *    9  1  apart: 0, 1
  *   10  1  aes: 0, 1
- *   11  1  0
+ *   11  1  chacha: 0, 1
  *   12  4  number of a ticket, little-endian; 0: none, and always in ANSWER
  *   16 16  MAC of bytes 0 to 15 and of the share under the ticket's key; or 0
  *   32 32  share
@@ -30,6 +30,7 @@ static void write_open(const struct handshake *g, const struct handshake_wish *w
     out[8] = (uint8_t)wish->encrypt;
     out[9] = wish->apart;
     out[10] = wish->aes;
+    out[11] = wish->chacha;
     memcpy(out + 32, g->pake.share, SECRET_BYTES);
 }
 
@@ -74,10 +75,10 @@ static enum skiff_status check_open(const uint8_t m[HANDSHAKE_OPEN], struct skif
             "the other side has handshake version %u, this process version %u: use the "
             "same release everywhere",
             version, HANDSHAKE_VERSION);
-    bool zero = m[11] == 0;
+    bool zero = true;
     for (int i = 12; i < 32; i++)
         zero = zero && (m[i] == 0 || handshake_shows(m));
-    if (m[8] > HANDSHAKE_OFF || m[9] > 1 || m[10] > 1 || !zero)
+    if (m[8] > HANDSHAKE_OFF || m[9] > 1 || m[10] > 1 || m[11] > 1 || !zero)
         return error_set(err, SKIFF_FORMAT, "a handshake has invalid fields");
     return SKIFF_OK;
 }
@@ -190,7 +191,8 @@ enum skiff_status handshake_keys(const struct handshake *g, struct handshake_key
                          "one side has encryption on, the other off (--encrypt, security.encrypt, "
                          "SKIFF_ENCRYPT)");
     out->encrypt = on || (!off && (a[9] || b[9]));
-    out->cipher = a[10] && b[10] ? SEAL_AES : SEAL_CHACHA;
+    bool aes = a[10] && b[10], chacha = !out->encrypt && a[11] && b[11];
+    out->cipher = aes && !chacha ? SEAL_AES : SEAL_CHACHA;
     derive(g, "key to server", out->to_server);
     derive(g, "key to client", out->to_client);
     return SKIFF_OK;

@@ -33,8 +33,9 @@ enum handshake_encrypt { HANDSHAKE_AUTO, HANDSHAKE_ON, HANDSHAKE_OFF };
 struct handshake_wish {
     /* auto: encrypt when one end sees the other on another machine */
     enum handshake_encrypt encrypt;
-    bool apart; /* the other end is on another machine */
-    bool aes;   /* AES is fast here */
+    bool apart;  /* the other end is on another machine */
+    bool aes;    /* AES is fast here */
+    bool chacha; /* the tag of ChaCha is faster here over bytes that are not hidden */
 };
 
 /* The result of a handshake. */

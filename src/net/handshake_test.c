@@ -179,6 +179,17 @@ static void what_is_agreed_upon(void **state)
         assert_int_equal(keys.encrypt, rows[i].encrypt);
         assert_int_equal(keys.cipher, SEAL_CHACHA); /* the server has no AES */
     }
+    for (int chacha = 0; chacha < 4; chacha++) { /* bits: client, server; with fast AES both */
+        for (int encrypt = 0; encrypt < 2; encrypt++) {
+            two_init(&t, "a", "a");
+            t.wish[0].chacha = chacha & 1;
+            t.wish[1].chacha = chacha >> 1;
+            t.wish[0].encrypt = encrypt ? HANDSHAKE_ON : HANDSHAKE_AUTO;
+            assert_int_equal(run(&t, -1, 0, NULL), SKIFF_OK);
+            assert_int_equal(handshake_keys(&t.client, &keys, NULL), SKIFF_OK);
+            assert_int_equal(keys.cipher, chacha == 3 && !encrypt ? SEAL_CHACHA : SEAL_AES);
+        }
+    }
     t.wish[0].encrypt = HANDSHAKE_ON;
     t.wish[1].encrypt = HANDSHAKE_OFF;
     assert_int_equal(run(&t, -1, 0, NULL), SKIFF_OK);

@@ -195,8 +195,10 @@ bool conn_is_apart(const struct tcp_conn *c)
 
 void conn_wish(const struct tcp *t, const struct tcp_conn *c, struct handshake_wish *out)
 {
-    *out = (struct handshake_wish){
-        .encrypt = t->options.encrypt, .apart = conn_is_apart(c), .aes = seal_aes_is_fast()};
+    *out = (struct handshake_wish){.encrypt = t->options.encrypt,
+                                   .apart = conn_is_apart(c),
+                                   .aes = seal_aes_is_fast(),
+                                   .chacha = seal_chacha_sees_faster()};
 }
 
 /* ---- the few bytes of the handshake ---- */

@@ -127,6 +127,42 @@ enum skiff_status predictor_run(struct skiff_predictor *p, const struct tensor *
     return status;
 }
 
+/* ---- predictions of rows ---- */
+
+enum skiff_status predict_slots(const struct skiff_predictor *p, const struct schema *schema,
+                                int **out, struct skiff_error *err)
+{
+    const struct skiff_model *m = &p->model;
+    *out = mem_alloc_or_die((size_t)(m->nfeeds + 1) * sizeof **out);
+    for (int i = 0; i < m->nfeeds; i++) {
+        (*out)[i] = schema_find(schema, m->feeds[i]);
+        if ((*out)[i] < 0)
+            return error_set(
+                err, SKIFF_NOT_FOUND,
+                "the model needs the input \"%s\", which the network of the config does not have",
+                m->feeds[i]);
+    }
+    if (m->nfetches < 1)
+        return error_set(err, SKIFF_INVALID,
+                         "the model has no output variable: there is nothing to write");
+    return SKIFF_OK;
+}
+
+enum skiff_status predict_check(const struct skiff_predictor *p, const struct tensor *result,
+                                int64_t rows, struct skiff_error *err)
+{
+    char shape[160];
+    const struct shape *s = &result->shape;
+    if (result->dtype == DTYPE_FP32 && (s->ndim == 1 || s->ndim == 2) && s->dims[0] == rows &&
+        (s->ndim == 1 || s->dims[1] > 0))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_SHAPE,
+                     "%s: expected one prediction (float32) for each of %lld rows, found %s of "
+                     "shape %s",
+                     p->model.fetches[0], (long long)rows, dtype_name(result->dtype),
+                     shape_text(s, shape));
+}
+
 /* ---- the public face ---- */
 
 struct skiff_predictor *skiff_predictor_create(const char *path,

@@ -7,6 +7,7 @@
 #ifndef PREDICT_PREDICTOR_H
 #define PREDICT_PREDICTOR_H
 
+#include "data/slot.h"
 #include "executor/executor.h"
 #include "io/io.h"
 
@@ -25,5 +26,19 @@ const struct skiff_model *predictor_model(const struct skiff_predictor *p);
  * caller's, zeroed or of the run before. */
 enum skiff_status predictor_run(struct skiff_predictor *p, const struct tensor *const *inputs,
                                 struct skiff_tensor *out, int n, struct skiff_error *err);
+
+/* The slots of the schema that the model's inputs are, in their order; free() them, also after a
+ * failure. */
+enum skiff_status predict_slots(const struct skiff_predictor *p, const struct schema *schema,
+                                int **out, struct skiff_error *err);
+/* That a result of so many rows has one prediction for each: */
+enum skiff_status predict_check(const struct skiff_predictor *p, const struct tensor *result,
+                                int64_t rows, struct skiff_error *err);
+/* the last column. */
+static inline double predict_value(const struct tensor *result, int64_t row)
+{
+    int64_t width = result->shape.ndim > 1 ? result->shape.dims[1] : 1;
+    return (double)tensor_f32(result)[row * width + width - 1];
+}
 
 #endif

@@ -107,10 +107,9 @@ static void *read_all(void *arg)
 /* ---- computing ---- */
 
 /* One line for every place of the batch. */
-static void print_batch(struct ring_batch *b, const struct tensor *predict)
+static void print_batch(const struct ring *r, struct ring_batch *b, const struct tensor *predict)
 {
     const char *at = b->batch.positions.data, *end = at + b->batch.positions_done;
-    int64_t width = predict->shape.ndim > 1 ? predict->shape.dims[1] : 1;
     int64_t row = 0;
     char number[32];
     buf_reset(&b->text);
@@ -121,30 +120,14 @@ static void print_batch(struct ring_batch *b, const struct tensor *predict)
             buf_str(&b->text, "nan\n");
             continue;
         }
-        snprintf(number, sizeof number, "%.6g",
-                 (double)tensor_f32(predict)[row * width + width - 1]);
-        row++;
+        double p = predict_value(predict, row++);
+        snprintf(number, sizeof number, "%.6g", calibration_apply(r->job->calibration, p));
         buf_str(&b->text, number);
         if (stop > at + 1)
             buf_char(&b->text, '\t');
         buf_add(&b->text, at + 1, (size_t)(stop - at - 1));
         buf_char(&b->text, '\n');
     }
-}
-
-static enum skiff_status check_shape(const struct ring *r, const struct ring_batch *b,
-                                     const struct tensor *predict, struct skiff_error *err)
-{
-    char shape[160];
-    const struct shape *s = &predict->shape;
-    if (predict->dtype == DTYPE_FP32 && (s->ndim == 1 || s->ndim == 2) &&
-        s->dims[0] == b->batch.rows && (s->ndim == 1 || s->dims[1] > 0))
-        return SKIFF_OK;
-    return error_set(err, SKIFF_SHAPE,
-                     "%s: expected one prediction (float32) for each of %lld rows, found %s of "
-                     "shape %s",
-                     predictor_model(r->job->predictor)->fetches[0], (long long)b->batch.rows,
-                     dtype_name(predict->dtype), shape_text(s, shape));
 }
 
 static enum skiff_status compute(struct ring *r, struct ring_batch *b, const struct tensor **inputs,
@@ -155,9 +138,9 @@ static enum skiff_status compute(struct ring *r, struct ring_batch *b, const str
         for (int i = 0; i < m->nfeeds; i++)
             inputs[i] = batch_tensor(&b->batch, r->slots[i]);
         TRY(predictor_run(r->job->predictor, inputs, out, 1, err));
-        TRY(check_shape(r, b, &out->tensor, err));
+        TRY(predict_check(r->job->predictor, &out->tensor, b->batch.rows, err));
     }
-    print_batch(b, &out->tensor);
+    print_batch(r, b, &out->tensor);
     return SKIFF_OK;
 }
 
@@ -228,27 +211,9 @@ static enum skiff_status write_all(struct ring *r, struct skiff_error *err)
 
 /* ---- all together ---- */
 
-static enum skiff_status find_slots(struct ring *r, struct skiff_error *err)
-{
-    const struct skiff_model *m = predictor_model(r->job->predictor);
-    r->slots = mem_alloc_or_die((size_t)(m->nfeeds + 1) * sizeof *r->slots);
-    for (int i = 0; i < m->nfeeds; i++) {
-        r->slots[i] = schema_find(r->job->plan->schema, m->feeds[i]);
-        if (r->slots[i] < 0)
-            return error_set(
-                err, SKIFF_NOT_FOUND,
-                "the model needs the input \"%s\", which the network of the config does not have",
-                m->feeds[i]);
-    }
-    if (m->nfetches < 1)
-        return error_set(err, SKIFF_INVALID,
-                         "the model has no output variable: there is nothing to write");
-    return SKIFF_OK;
-}
-
 static enum skiff_status ring_start(struct ring *r, struct skiff_error *err)
 {
-    TRY(find_slots(r, err));
+    TRY(predict_slots(r->job->predictor, r->job->plan->schema, &r->slots, err));
     for (int i = 0; i < r->n; i++) {
         TRY(batch_init(&r->at[i].batch, r->job->plan->schema, r->job->batch_size, err));
         r->at[i].made = r->at[i].batch.keep_positions = true;

@@ -9,6 +9,7 @@
 #include "prepare/prepare.h"
 #include "data/csv.h"
 
+#define DECAY_ROWS 50000                   /* from so many on, one epoch teaches most */
 #define NOTES 36                           /* where comments begin */
 #define MEMORY_VALUES ((int64_t)300 << 20) /* rows times slots that are kept in memory */
 #define TABLE_MAX ((int64_t)4 << 20)       /* rows of a table for ids that are not learned */
@@ -206,9 +207,10 @@ static void print_svm(const struct prepare_plan *p, struct buf *out)
 
 struct prepare_sizes {
     int batch, epochs, threads, dim;
-    bool in_memory, valid;
+    bool in_memory, valid, calibrate;
     int patience;
-    double rate;
+    double rate, l2;
+    int64_t decay_steps; /* batches; 0: the rate stays */
     const char *layers;
 };
 
@@ -235,6 +237,23 @@ static int epochs_of(int64_t rows, int64_t ids, bool valid)
     return rare || rows >= 2000000 ? 1 : 3;
 }
 
+/* Rows of the rarer label. */
+static int64_t rarer_of(const struct split_side *part)
+{
+    int64_t others = part->rows - part->positive;
+    return part->positive < others ? part->positive : others;
+}
+
+/* Where ids are many beside the rows of the rarer label, networks know them by heart after an
+ * epoch: the rate falls to a tenth within it, elsewhere within three. With few rows the best epoch
+ * comes late, and a constant rate was as good (bench/README.md). */
+static int64_t decay_of(const struct prepare_plan *p, const struct split_report *r, int batch)
+{
+    int64_t rows = r->train.rows;
+    int64_t steps = rows / batch / (table_of(p, r) > rarer_of(&r->train) / 5 ? 10 : 3);
+    return rows < DECAY_ROWS ? 0 : steps > 1 ? steps : 1;
+}
+
 static struct prepare_sizes sizes_of(const struct prepare_plan *p, const struct split_report *r)
 {
     int64_t rows = r->train.rows;
@@ -256,8 +275,11 @@ static struct prepare_sizes sizes_of(const struct prepare_plan *p, const struct 
                                                                     : (int)cores,
                               .dim = rows < 20000 ? 4 : 8,
                               .in_memory = values < MEMORY_VALUES,
-                              .rate = 0.001,
+                              .rate = rows < DECAY_ROWS ? 0.001 : 0.002,
+                              .l2 = 0.0001,
                               .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
+    s.calibrate = rarer_of(&r->valid) >= PREPARE_FEW;
+    s.decay_steps = decay_of(p, r, s.batch);
     return s;
 }
 
@@ -279,14 +301,17 @@ static void print_epochs(const struct prepare_sizes *s, struct buf *out)
     end_line(out, "on disk: the newest one, and the best one");
     buf_str(out, "  infer_epoch: best");
     end_line(out, "of the evaluations on valid; predict takes it, too");
+    buf_printf(out, "  calibrate: %s", s->calibrate ? "platt" : "none");
+    end_line(out, s->calibrate ? "corrects the best model's probabilities on valid"
+                               : "valid has too few rows of a label for platt or isotonic");
 }
 
 static void print_runner(const struct prepare_plan *p, const struct prepare_options *f,
                          const struct prepare_sizes *s, struct buf *out)
 {
-    buf_printf(out,
-               "runner:\n  model: %s\n  train_data_dir: \"train\"\n%s  test_data_dir: \"test\"\n",
-               f->model, s->valid ? "  valid_data_dir: \"valid\"\n" : "");
+    buf_printf(out, "runner:\n  model: %s\n  train_data_dir: \"train\"\n%s%s", f->model,
+               s->valid ? "  valid_data_dir: \"valid\"\n" : "",
+               f->no_test ? "" : "  test_data_dir: \"test\"\n");
     if (p->look->form.format == LOOK_CSV)
         print_csv(p, out);
     else
@@ -324,6 +349,12 @@ static void print_hyper(const struct prepare_plan *p, const struct prepare_optio
 {
     buf_printf(out, "\nhyper_parameters:\n  optimizer:\n    class: Adam\n    learning_rate: %g\n",
                s->rate);
+    if (s->decay_steps) {
+        buf_printf(out, "    decay_rate: 0.8\n    decay_steps: %" PRId64, s->decay_steps);
+        end_line(out, "the rate falls by decay_rate after so many batches");
+    }
+    buf_printf(out, "    l2_decay: %g", s->l2);
+    end_line(out, "against overfitting, of rare values above all");
     buf_printf(out, "  sparse_inputs_slots: %d", p->nslots + 1);
     end_line(out, "the label and the slots C1, C2, ...");
     buf_printf(out, "  sparse_feature_number: %" PRId64, table_of(p, r));

@@ -123,9 +123,15 @@ static enum skiff_status write_files(const struct prepare_plan *p, const struct 
     return status;
 }
 
-static enum skiff_status check_split(const struct split_report *r, struct skiff_error *err)
+static enum skiff_status check_split(const struct prepare_options *f, const struct split_report *r,
+                                     struct skiff_error *err)
 {
-    if (r->train.rows == 0 || r->test.rows == 0)
+    if (r->train.rows == 0 && f->no_test)
+        return error_set(err, SKIFF_INVALID,
+                         "of %" PRId64 " rows, none are left for training: change the share of "
+                         "the rows to validate on, or the seed",
+                         r->valid.rows);
+    if (r->train.rows == 0 || (r->test.rows == 0 && !f->no_test))
         return error_set(err, SKIFF_INVALID,
                          "of %" PRId64 " rows, %" PRId64 " are for training and %" PRId64
                          " for the test; both need at least one: change the share of the test "
@@ -143,15 +149,21 @@ enum skiff_status prepare_job(struct prepare *r, const struct prepare_options *f
     path_in(&train, f->out, "train");
     path_in(&valid, f->out, "valid");
     path_in(&test, f->out, "test");
-    enum skiff_status status = prepare_split(r, f, train.data, valid.data, test.data, out, err);
+    bool own_valid = !f->valid && !f->no_valid;
+    enum skiff_status status = prepare_split(r, f, train.data, own_valid ? valid.data : NULL,
+                                             f->no_test ? NULL : test.data, out, err);
+    if (status == SKIFF_OK && f->valid)
+        status = prepare_valid(r, f, valid.data, &out->valid, err);
     if (status == SKIFF_OK)
-        status = check_split(out, err);
+        status = check_split(f, out, err);
     if (status == SKIFF_OK)
         status = write_files(&r->plan, f, out, &r->files, err);
     if (status < 0)
         remove_made(f->out);
-    else if (!out->valid.rows)
+    if (status == SKIFF_OK && !out->valid.rows)
         rmdir(valid.data);
+    if (status == SKIFF_OK && f->no_test)
+        rmdir(test.data);
     buf_deinit(&train);
     buf_deinit(&valid);
     buf_deinit(&test);

@@ -150,16 +150,22 @@ static int usual_cells(const struct head_lines *l, char separator)
     return 10 * agree >= 9 * rows ? best : 0;
 }
 
+/* The most cells; but a character that separates the first line, too, before one that does not: in
+ * 1.616,29;0,5 below price;share the comma is part of numbers. */
 static char guess_separator(const struct head_lines *l, int *cells)
 {
     static const char candidates[] = {'\t', ',', ';', '|', ' '};
     char best = ',';
+    bool first = false;
     *cells = 1;
     for (size_t i = 0; i < sizeof candidates; i++) {
         int n = usual_cells(l, candidates[i]);
-        if (n > *cells && (candidates[i] != ' ' || *cells == 1)) {
+        bool in_first = n > 1 && cells_of(l, l->hashes, candidates[i]) == n;
+        bool better = in_first == first ? n > *cells : in_first;
+        if (n > 1 && better && (candidates[i] != ' ' || *cells == 1)) {
             best = candidates[i];
             *cells = n;
+            first = in_first;
         }
     }
     return best;

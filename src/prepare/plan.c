@@ -487,8 +487,12 @@ static enum skiff_status choose_split(struct prepare_plan *p, const struct prepa
             return error_set(err, SKIFF_INVALID, "--split time: all rows have the same time");
         p->time = -1;
     }
-    if (p->time >= 0 && !time_from(&l->columns[p->time], 2 * f->share, &p->valid_from))
+    if (p->time >= 0 && f->no_test) {
         p->valid_from = p->from;
+        p->from = INT64_MAX;
+    } else if (p->time >= 0 && !time_from(&l->columns[p->time], 2 * f->share, &p->valid_from)) {
+        p->valid_from = p->from;
+    }
     return SKIFF_OK;
 }
 

@@ -1,4 +1,7 @@
-/* Reading the files of a table: once to learn what is in them, once more to write the rows. */
+/* Reading the files of a table: once to learn what is in them, once more to write the rows.
+ *
+ * Rows to validate on may come from files of their own. They must have the same header line,
+ * because the plan knows columns by position, and nothing is learned from them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -105,6 +108,77 @@ enum skiff_status prepare_split(struct prepare *r, const struct prepare_options 
     TRY(label_rule_init(&rule, p->positive, p->negative, err));
     enum skiff_status status = split_run(&config, out, err);
     label_rule_deinit(&rule);
+    return status;
+}
+
+/* The header line of the first file. */
+static enum skiff_status header_of(const struct look_config *config, struct look_form form,
+                                   struct buf *out, struct skiff_error *err)
+{
+    struct look_rows rows;
+    struct look_row row;
+    TRY(look_rows_open(&rows, config, form, err));
+    enum skiff_status status = look_rows_next(&rows, &row, err);
+    if (status == SKIFF_OK && row.header)
+        buf_add(out, row.line, row.n);
+    look_rows_close(&rows);
+    return status < 0 ? status : SKIFF_OK;
+}
+
+static enum skiff_status same_header(const struct prepare *r, const struct look_config *valid,
+                                     struct skiff_error *err)
+{
+    struct buf a = BUF_INIT, b = BUF_INIT;
+    enum skiff_status status = header_of(&r->config, r->look.form, &a, err);
+    if (status == SKIFF_OK)
+        status = header_of(valid, r->look.form, &b, err);
+    if (status == SKIFF_OK && (a.len != b.len || (a.len && memcmp(a.data, b.data, a.len) != 0)))
+        status = error_set(err, SKIFF_INVALID,
+                           "the header line of %s is \"%.200s\"; expected that of %s, \"%.200s\"",
+                           valid->files->paths[0], b.len ? b.data : "", r->files.paths[0],
+                           a.len ? a.data : "");
+    buf_deinit(&a);
+    buf_deinit(&b);
+    return status;
+}
+
+static enum skiff_status write_valid(struct prepare *r, const struct look_config *look,
+                                     const char *folder, struct split_side *out,
+                                     struct skiff_error *err)
+{
+    const struct prepare_plan *p = &r->plan;
+    struct label_rule rule = {0};
+    struct split_report report = {0};
+    struct split_config config = {.look = look,
+                                  .form = p->look->form,
+                                  .ncolumns = p->look->ncolumns,
+                                  .label = p->label,
+                                  .rule = &rule,
+                                  .train = folder,
+                                  .time = -1};
+    TRY(label_rule_init(&rule, p->positive, p->negative, err));
+    enum skiff_status status = split_run(&config, &report, err);
+    label_rule_deinit(&rule);
+    *out = report.train;
+    if (status == SKIFF_OK && !out->rows)
+        status = error_set(err, SKIFF_INVALID,
+                           "%s has no row to validate on: none can be read and has a label",
+                           look->files->paths[0]);
+    return status;
+}
+
+enum skiff_status prepare_valid(struct prepare *r, const struct prepare_options *f,
+                                const char *folder, struct split_side *out, struct skiff_error *err)
+{
+    struct file_list files;
+    struct look_config look = {.files = &files, .stop = r->events.stop};
+    file_list_init(&files);
+    enum skiff_status status = file_list_expand(&files, f->valid, err);
+    if (status == SKIFF_OK)
+        status = same_header(r, &look, err);
+    if (status == SKIFF_OK)
+        status = write_valid(r, &look, folder, out, err);
+    file_list_deinit(&files);
     return status;
 }
 

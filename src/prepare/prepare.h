@@ -38,6 +38,8 @@ struct prepare_column {
 
 struct prepare_options {
     const char *out, *label, *positive, *time, *model;
+    const char *valid;      /* job: rows to validate on, in a file of their own; NULL: a share */
+    bool no_valid, no_test; /* job: no rows for that part */
     char separator;
     int header; /* 1: there is one */
     bool has_separator, has_header;
@@ -101,6 +103,8 @@ struct prepare {
 enum skiff_status prepare_open(struct prepare *r, const struct prepare_events *events,
                                const struct prepare_options *options, char **names, int n,
                                struct skiff_error *err);
+/* Whether a network of that name trains on the config. */
+enum skiff_status prepare_check_model(const char *model, struct skiff_error *err);
 /* Makes options->out: train/, valid/, test/, config.yaml and, if the plan learns, columns.stats.
  * With `overwrite` the output of an earlier run is replaced, which the config's first line tells.
  * What was made is removed after a failure. Deinit out->columns in any case. */
@@ -113,10 +117,14 @@ enum skiff_status prepare_data(struct prepare *r, const struct prepare_options *
 void prepare_close(struct prepare *r);
 
 /* ---- between files of this module ---- */
-/* Writes the rows into the folders, which are there; valid may be NULL. */
+/* Writes the rows into the folders, which are there; valid and test may be NULL. */
 enum skiff_status prepare_split(struct prepare *r, const struct prepare_options *options,
                                 const char *train, const char *valid, const char *test,
                                 struct split_report *out, struct skiff_error *err);
+/* The rows of options->valid into the folder: all of them, as they are. */
+enum skiff_status prepare_valid(struct prepare *r, const struct prepare_options *options,
+                                const char *folder, struct split_side *out,
+                                struct skiff_error *err);
 /* The text of config.yaml. */
 void prepare_config_text(const struct prepare_plan *p, const struct prepare_options *options,
                          const struct split_report *r, const struct file_list *files,

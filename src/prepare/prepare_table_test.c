@@ -388,6 +388,10 @@ static void test_forms(void **state)
     form_of("+1 1:1 5:0.5\n-1 2:1 # note\n0\n", "libsvm - comments 1 columns 3 rows");
     form_of("1 0:1:1 1:5:0.5\n0 0:2:1\n", "libffm - comments 1 columns 2 rows");
     form_of("1:2,3\n1:4,5\n", "csv , 2 columns 2 rows");
+    /* commas of numbers are in every row, and not in the header */
+    form_of("price;x;y\n1.234,5 €;0,2;1\n2.345,5 €;0,7;0\n3.345,5 €;0,7;0\n4.345,5 €;0,7;0\n"
+            "5.345,5 €;0,7;0\n6.345,5 €;0,7;0\n7.345,5 €;0,7;0\n8.345,5 €;0,7;0\n9.345,5 €;0,7;0\n",
+            "csv ; header 3 columns 9 rows");
 }
 
 /* A column with its form; ambiguous ones go by what other columns show. */

@@ -173,7 +173,8 @@ static int find_twin(const struct split *r)
 
 #define GOLDEN 0.6180339887498949 /* steps of it, modulo 1, fill an interval evenly */
 
-/* Where in 0 .. 1 a row lies by chance: up to `share` it is for test, up to twice that for valid.
+/* Where in 0 .. 1 a row lies by chance: `share` of it is for test, if there is one, and the same
+ * behind it for valid.
  * Stratified, the rows of each label fill the interval evenly. */
 static double chance_of(struct split *r, bool positive)
 {
@@ -193,21 +194,23 @@ static struct split_writer *side_of(struct split *r, const struct look_row *row,
     const char *text;
     size_t n;
     struct timestamp t;
-    if (!c->test)
+    if (!c->test && !c->valid)
         return &r->train;
     double chance = chance_of(r, positive);
-    bool by_time = c->time >= 0;
+    bool by_time = c->time >= 0, test = c->test && !by_time;
+    double valid_from = c->test ? c->share : 0;
     if (by_time) {
         cell_at(r, row, c->time, &text, &n);
         bool known = timestamp_read(c->time_form, text, n, &t);
-        if (known && t.when >= c->from)
+        if (c->test && known && t.when >= c->from)
             return &r->test;
         if (c->valid && c->valid_from < c->from)
             return known && t.when >= c->valid_from ? &r->valid : &r->train;
     }
-    if (!by_time && chance < c->share)
+    if (test && chance < c->share)
         return &r->test;
-    return c->valid && chance >= c->share && chance < 2 * c->share ? &r->valid : &r->train;
+    bool valid = c->valid && chance >= valid_from && chance < valid_from + c->share;
+    return valid ? &r->valid : &r->train;
 }
 
 /* Checks the tokens; `learn`: and learns from them. */

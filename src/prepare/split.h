@@ -17,12 +17,12 @@ struct split_config {
     int ncolumns; /* csv */
     int label;    /* column; libsvm and libffm: 0, the first word; -1: none */
     const struct label_rule *rule;
-    const char *train, *test; /* folders that are there; test NULL: all rows go to train */
-    const char *valid;        /* the same, as many rows as test; NULL: none */
+    const char *train, *test; /* folders that are there; test NULL: no rows go there */
+    const char *valid;        /* the same; as many rows as test would have */
     bool stratify;            /* each part gets its share of either label */
     int64_t train_part;       /* bytes of a file of train, so that workers can share them out; 0:
                                  SPLIT_PART_BYTES */
-    double share;             /* of the rows that go to test */
+    double share;             /* of the rows that go to test, and the same to valid */
     uint64_t seed;
     int time; /* column; -1: by text */
     enum timestamp_form time_form;

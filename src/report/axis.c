@@ -52,8 +52,40 @@ static void choose_digits(struct axis *a)
     }
 }
 
+/* Ticks at `of` of 1, 2 and 5 times each power of ten. */
+static int log_ticks(const struct axis *a, int of, double out[static AXIS_MAX_TICKS])
+{
+    static const double good[] = {1, 2, 5};
+    int n = 0;
+    for (int e = (int)floor(log10(a->low)); e <= (int)ceil(log10(a->high)); e++)
+        for (int i = 0; i < of; i++) {
+            double tick = good[i] * pow(10, e);
+            if (tick < a->low * (1 - 1e-9) || tick > a->high * (1 + 1e-9))
+                continue;
+            if (n == AXIS_MAX_TICKS)
+                return n + 1;
+            out[n++] = tick;
+        }
+    return n;
+}
+
+static void log_init(struct axis *a, int want)
+{
+    a->unit = 1;
+    a->word = "";
+    a->nticks = log_ticks(a, 3, a->ticks);
+    if (a->nticks > 2 * want || a->nticks > AXIS_MAX_TICKS)
+        a->nticks = log_ticks(a, 1, a->ticks);
+    a->nticks = a->nticks < AXIS_MAX_TICKS ? a->nticks : AXIS_MAX_TICKS;
+}
+
 void axis_init(struct axis *a, enum axis_kind kind, double low, double high, int want)
 {
+    if (kind == AXIS_LOG) {
+        *a = (struct axis){.kind = kind, .low = low, .high = fmax(high, 1.1 * low)};
+        log_init(a, want);
+        return;
+    }
     *a = (struct axis){.kind = kind, .low = fmin(low, high), .high = fmax(low, high)};
     double least = 1e-9 * fmax(fabs(a->low), fabs(a->high)) + 1e-12;
     if (a->high - a->low < least) { /* one value: in the middle */
@@ -83,6 +115,8 @@ const char *axis_label(const struct axis *a, double value, char out[static 32])
     double size = fabs(value / a->unit);
     if (value == 0)
         snprintf(out, 32, "0");
+    else if (a->kind == AXIS_LOG)
+        snprintf(out, 32, "%.6g", value);
     else if (size >= 1e6 || (size < 1e-4 && a->digits >= 5))
         snprintf(out, 32, "%.3g%s", value / a->unit, a->word);
     else
@@ -92,5 +126,7 @@ const char *axis_label(const struct axis *a, double value, char out[static 32])
 
 double axis_at(const struct axis *a, double value)
 {
+    if (a->kind == AXIS_LOG)
+        return log(value / a->low) / log(a->high / a->low);
     return (value - a->low) / (a->high - a->low);
 }

@@ -9,7 +9,7 @@ static double middle(int bucket, int buckets)
 
 static void bin_close(struct run_bins *out, struct run_bin *bin, int last, int buckets)
 {
-    double n = (double)bin->count;
+    double n = bin->count;
     bin->high = last + 1 < buckets ? (double)(last + 1) / (buckets - 1) : 1;
     bin->predicted /= n;
     bin->seen /= n;
@@ -17,24 +17,24 @@ static void bin_close(struct run_bins *out, struct run_bin *bin, int last, int b
     *bin = (struct run_bin){.low = bin->high};
 }
 
-void run_bins_fill(struct run_bins *out, const int64_t *clicked, const int64_t *not_clicked,
+void run_bins_fill(struct run_bins *out, const double *clicked, const double *not_clicked,
                    int buckets)
 {
     double total = 0, done = 0;
     struct run_bin bin = {0};
     *out = (struct run_bins){.n = 0};
     for (int b = 0; b < buckets; b++)
-        total += (double)(clicked[b] + not_clicked[b]);
+        total += clicked[b] + not_clicked[b];
     for (int b = 0; b < buckets; b++) {
-        int64_t n = clicked[b] + not_clicked[b];
-        if (!n)
+        double n = clicked[b] + not_clicked[b];
+        if (!(n > 0))
             continue;
-        if (!bin.count)
+        if (!(bin.count > 0))
             bin.low = (double)b / (buckets - 1);
         bin.count += n;
-        bin.predicted += (double)n * middle(b, buckets);
-        bin.seen += (double)clicked[b];
-        done += (double)n;
+        bin.predicted += n * middle(b, buckets);
+        bin.seen += clicked[b];
+        done += n;
         /* full when all bins so far hold their share of all samples */
         if (done >= total * (out->n + 1) / RUN_MAX_BINS - 0.5 || done >= total)
             bin_close(out, &bin, b, buckets);

@@ -9,6 +9,10 @@ struct runs {
     int n;
 };
 
+/* The page around everything. title, note: texts; the note stands at its end. */
+void html_begin_page(struct buf *b, const char *title);
+void html_end_page(struct buf *b, const char *note);
+
 const char *run_label(const struct run_report *r);
 /* A small line in the colour of run i. */
 void add_swatch(struct buf *b, int i);
@@ -19,6 +23,8 @@ void add_calibration(struct buf *b, const struct runs *runs);
 void add_speed(struct buf *b, const struct runs *runs);
 
 /* report_tables.c */
+void add_data_table(struct buf *b, const struct run_report *r);
+void add_tests_table(struct buf *b, const struct run_report *r);
 void add_epochs_table(struct buf *b, const struct run_report *r);
 void add_slots_table(struct buf *b, const struct run_report *r);
 void add_config_table(struct buf *b, const struct run_report *r);

@@ -2,17 +2,20 @@
  * screen is. Dots are strokes of no length with round ends: circles would be stretched.
  *
  * Colours are classes that the page's style defines, so that light and dark need no second drawing.
- * A range leaves out the few points that are far from all others, and points outside are cut to
- * short numbers: the size of a page is bounded by its points. */
+ * A range may leave out points: the first ones of a learning curve, the few that are far from all
+ * others. A note under the figure says so, and what is outside is cut to short numbers: the size of
+ * a page is bounded by its points. The first series is drawn last, on top. */
 #include "report/plot.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "report/text.h"
 
 #define UNITS 1000.0
+#define LEAST 1e-9 /* of a logarithmic axis */
 
 struct plot_series *plot_new_series(struct plot *p, const char *name, int colour,
                                     enum plot_style style)
@@ -117,15 +120,16 @@ static int count_points(const struct plot *p)
     return n;
 }
 
-/* Lines are many points, of which few may be left out; of all others every one counts. */
-static struct range y_range(const struct plot *p)
+/* Lines are many points, of which few may be left out; of all others every one counts. Only points
+ * from x `from` on. */
+static struct range y_range_from(const struct plot *p, double from)
 {
     struct range r = {INFINITY, -INFINITY};
     double *lines = mem_alloc_or_die(((size_t)count_points(p) + 1) * sizeof(*lines));
     int n = 0;
     for (int i = 0; i < p->nseries; i++)
         for (int k = 0; k < p->series[i].n && p->series[i].style == PLOT_LINE; k++)
-            if (!isnan(p->series[i].at[k].y)) {
+            if (!isnan(p->series[i].at[k].y) && p->series[i].at[k].x >= from) {
                 lines[n++] = p->series[i].at[k].y;
                 widen(&r, p->series[i].at[k].y);
             }
@@ -134,6 +138,8 @@ static struct range y_range(const struct plot *p)
     for (int i = 0; i < p->nseries; i++) {
         const struct plot_series *s = &p->series[i];
         for (int k = 0; k < s->n && s->style != PLOT_LINE && s->style != PLOT_COLUMNS; k++) {
+            if (s->at[k].x < from)
+                continue;
             widen(&r, s->at[k].y);
             widen(&r, s->style == PLOT_DOTS ? s->at[k].y2 : NAN);
             widen(&r, s->style == PLOT_DOTS ? s->at[k].y3 : NAN);
@@ -142,12 +148,37 @@ static struct range y_range(const struct plot *p)
     return r;
 }
 
+/* A curve falls fast at first and slowly later: the later part shall be seen. */
+static struct range y_range(const struct plot *p)
+{
+    struct range all = y_range_from(p, -INFINITY), x = x_range(p);
+    if (!p->late)
+        return all;
+    struct range late = y_range_from(p, x.low + (x.high - x.low) / 3);
+    bool much = late.high > late.low && all.high - all.low > 2 * (late.high - late.low);
+    return much ? late : all;
+}
+
 static bool has_dashes(const struct plot *p)
 {
     for (int i = 0; i < p->nseries; i++)
-        if (p->series[i].style == PLOT_DASHES && p->series[i].n)
+        if ((p->series[i].style == PLOT_DASHES || p->series[i].style == PLOT_CURVE) &&
+            p->series[i].n)
             return true;
     return false;
+}
+
+/* Where a logarithmic axis begins; smaller predictions lie below the frame. */
+static double least_above_zero(const struct plot *p)
+{
+    double least = INFINITY;
+    for (int i = 0; i < p->nseries; i++)
+        for (int k = 0; k < p->series[i].n; k++) {
+            const struct plot_point *at = &p->series[i].at[k];
+            least = at->x > 0 ? fmin(least, at->x) : least;
+            least = at->y > 0 ? fmin(least, at->y) : least;
+        }
+    return isfinite(least) ? fmax(least / 1.3, LEAST) : 0.001;
 }
 
 static void choose_axes(const struct plot *p, struct axis *x, struct axis *y)
@@ -164,6 +195,13 @@ static void choose_axes(const struct plot *p, struct axis *x, struct axis *y)
         double side = 0.02 * (xr.high - xr.low);
         xr.low -= p->x_kind == AXIS_WHOLE ? side : 0;
         xr.high += side;
+    }
+    if (p->log) {
+        xr.low = yr.low = least_above_zero(p);
+        xr.high = yr.high = fmin(1, 1.3 * fmax(x_range(p).high, yr.high));
+        axis_init(x, AXIS_LOG, xr.low, xr.high, 4);
+        axis_init(y, AXIS_LOG, yr.low, yr.high, 4);
+        return;
     }
     if (p->equal) {
         xr.high = yr.high = fmax(xr.high, yr.high);
@@ -187,14 +225,20 @@ static double within(double v)
     return v < -2 * UNITS ? -2 * UNITS : v > 3 * UNITS ? 3 * UNITS : v;
 }
 
+/* What is not above 0 has no logarithm: it is far below. */
+static double share(const struct axis *a, double v)
+{
+    return a->kind == AXIS_LOG && v <= 0 ? -2 : axis_at(a, v);
+}
+
 static double px(const struct canvas *c, double x)
 {
-    return within(UNITS * axis_at(&c->x, x));
+    return within(UNITS * share(&c->x, x));
 }
 
 static double py(const struct canvas *c, double y)
 {
-    return within(UNITS * (1 - axis_at(&c->y, y)));
+    return within(UNITS * (1 - share(&c->y, y)));
 }
 
 static void begin_path(struct canvas *c, const char *class, int colour)
@@ -211,9 +255,9 @@ static void draw_line(struct canvas *c, const struct plot_series *s)
 {
     bool open = false;
     begin_path(c,
-               s->style == PLOT_DASHES ? "line dashed"
-               : s->colour >= 8        ? "line again"
-                                       : "line",
+               s->style == PLOT_DASHES || s->style == PLOT_DASHED ? "line dashed"
+               : s->colour >= 8                                   ? "line again"
+                                                                  : "line",
                s->colour);
     for (int i = 0; i < s->n; i++) {
         bool gap = isnan(s->at[i].y);
@@ -273,7 +317,7 @@ static void draw_series(struct canvas *c, const struct plot_series *s)
         draw_dots(c, s);
     else
         draw_line(c, s);
-    if (s->style == PLOT_DASHES || (s->style == PLOT_LINE && s->n == 1))
+    if (s->style == PLOT_DASHES || s->style == PLOT_CURVE || (s->n == 1 && s->style <= PLOT_CURVE))
         draw_dots(c, s);
 }
 
@@ -294,6 +338,49 @@ static void draw_frame(struct canvas *c, const struct plot *p)
     buf_str(c->b, "\"/>");
 }
 
+static void add_stars(struct canvas *c, const struct plot *p)
+{
+    for (int i = 0; i < p->nstars; i++) {
+        const struct plot_star *s = &p->stars[i];
+        if (drawable(s->x) && drawable(s->y))
+            buf_printf(c->b, "<i class=\"star t%d\" style=\"left:%.1f%%;top:%.1f%%\">\u2605</i>",
+                       s->colour % 8, px(c, s->x) / 10, py(c, s->y) / 10);
+    }
+}
+
+/* Values of lines and dots that the frame leaves out. */
+struct outside {
+    int n;
+    double low, high;
+};
+
+static struct outside find_outside(const struct canvas *c, const struct plot *p)
+{
+    struct outside o = {.low = INFINITY, .high = -INFINITY};
+    for (int i = 0; i < p->nseries; i++)
+        for (int k = 0; k < p->series[i].n && p->series[i].style != PLOT_COLUMNS; k++) {
+            double y = p->series[i].at[k].y;
+            if (isnan(y) || (y >= c->y.low && y <= c->y.high))
+                continue;
+            o.n++;
+            o.low = fmin(o.low, y);
+            o.high = fmax(o.high, y);
+        }
+    return o;
+}
+
+static void add_outside(struct canvas *c, const struct plot *p)
+{
+    struct outside o = find_outside(c, p);
+    char from[32], to[32];
+    if (!o.n)
+        return;
+    bool one = !strcmp(axis_label(&c->y, o.low, from), axis_label(&c->y, o.high, to));
+    buf_printf(c->b, "<p class=\"outside\">not shown: %d %spoint%s %s%s%s%s</p>", o.n,
+               p->late ? "early " : "", o.n == 1 ? "" : "s", one ? "at " : "from ", from,
+               one ? "" : " to ", one ? "" : to);
+}
+
 static void add_labels(struct canvas *c)
 {
     char text[32];
@@ -308,7 +395,8 @@ static void add_labels(struct canvas *c)
 
 static void add_legend(const struct plot *p, struct buf *b)
 {
-    static const char *const swatches[] = {"line", "line dashed", "level", "dot", "column"};
+    static const char *const swatches[] = {"line",  "line dashed", "line dashed", "line",
+                                           "level", "dot",         "column"};
     int named = 0;
     for (int i = 0; i < p->nseries; i++)
         named += p->series[i].name != NULL;
@@ -350,17 +438,25 @@ void plot_html(const struct plot *p, struct buf *out)
     add_legend(p, out);
     choose_axes(p, &c.x, &c.y);
     buf_printf(out,
-               "<div class=\"box%s\" data-x=\"%.9g %.9g\" data-y=\"%.9g %.9g\"><svg "
+               "<div class=\"box%s\"%s data-x=\"%.9g %.9g\" data-y=\"%.9g %.9g\"><svg "
                "viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
-               p->equal ? " square" : "", c.x.low, c.x.high, c.y.low, c.y.high);
+               p->equal ? " square" : "", p->log ? " data-log=\"1\"" : "", c.x.low, c.x.high,
+               c.y.low, c.y.high);
     html_text(out, p->title);
+    if (p->summary) {
+        buf_str(out, ": ");
+        html_text(out, p->summary);
+    }
     buf_str(out, "\">");
     draw_frame(&c, p);
-    for (int i = 0; i < p->nseries; i++)
+    for (int i = p->nseries - 1; i >= 0; i--)
         draw_series(&c, &p->series[i]);
     buf_str(out, "</svg>");
+    add_stars(&c, p);
     add_labels(&c);
     buf_str(out, "</div><p class=\"xname\">");
     html_text(out, p->x_name);
-    buf_str(out, "</p></figure>\n");
+    buf_str(out, "</p>");
+    add_outside(&c, p);
+    buf_str(out, "</figure>\n");
 }

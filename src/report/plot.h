@@ -14,6 +14,8 @@
 enum plot_style {
     PLOT_LINE,
     PLOT_DASHES,  /* a dashed line with dots */
+    PLOT_DASHED,  /* without */
+    PLOT_CURVE,   /* a line with dots */
     PLOT_LEVELS,  /* x to x2 at the height y, thin */
     PLOT_DOTS,    /* and a bar from y2 to y3 through each, unless they are NAN */
     PLOT_COLUMNS, /* x to x2, from the bottom up to y as a share of a quarter of the height */
@@ -33,15 +35,26 @@ struct plot_series {
 
 #define PLOT_MAX_SERIES 64
 
+/* What stands out: the best epoch. */
+struct plot_star {
+    double x, y;
+    int colour;
+};
+
 struct plot {
     const char *title, *about; /* about: a sentence under the title, or NULL */
+    const char *summary;       /* for those who cannot see it: what the title is followed by */
     const char *x_name;
     enum axis_kind x_kind, y_kind;
-    bool from_zero;      /* the y axis begins at 0 */
-    bool equal;          /* both axes have the same range, and a line shows where they are equal */
-    double reference;    /* a line at this y; NAN: none */
+    bool from_zero;   /* the y axis begins at 0 */
+    bool equal;       /* both axes have the same range, and a line shows where they are equal */
+    bool log;         /* of `equal`: both axes are AXIS_LOG; only values above 0 are drawn */
+    bool late;        /* the y axis fits the last two thirds of x, and a note says what it cuts */
+    double reference; /* a line at this y; NAN: none */
     const double *marks; /* lines at these x */
     int nmarks;
+    const struct plot_star *stars;
+    int nstars;
     struct plot_series series[PLOT_MAX_SERIES];
     int nseries;
 };

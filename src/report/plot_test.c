@@ -54,6 +54,15 @@ static void ticks_of_counts_and_times(void **state)
     ticks_are(AXIS_TIME, 0, 4 * 3600, 4, "0,1\u00a0h,2\u00a0h,3\u00a0h,4\u00a0h");
 }
 
+static void ticks_of_logarithms(void **state)
+{
+    struct axis a;
+    ticks_are(AXIS_LOG, 0.004, 0.3, 4, "0.005,0.01,0.02,0.05,0.1,0.2");
+    ticks_are(AXIS_LOG, 0.0002, 1, 4, "0.001,0.01,0.1,1");
+    axis_init(&a, AXIS_LOG, 0.001, 0.1, 4);
+    assert_true(fabs(axis_at(&a, 0.01) - 0.5) < 1e-12);
+}
+
 static void odd_ranges_have_an_axis(void **state)
 {
     static const double odd[][2] = {{0, 0},
@@ -136,10 +145,51 @@ static void far_values_leave_the_frame(void **state)
         plot_add(s, (struct plot_point){.x = i, .y = i == 0 ? 1000 : 10 + i % 5});
     html_has(&p, "data-y=\"9.7 15.3\"");
     html_has(&p, "d=\"M0.0 -2000.0L");
+    html_has(&p, "not shown: 1 point at 1000</p>");
     /* but a dot does not, nor is it cut at the right end */
     s = plot_new_series(&p, NULL, 1, PLOT_DASHES);
     plot_add(s, (struct plot_point){.x = 39, .y = 20});
     html_has(&p, "data-x=\"0 39.78\" data-y=\"9.4 20.6\"");
+    plot_deinit(&p);
+}
+
+/* A curve that falls from 9 to 1 and then slowly: the frame holds what begins with a third. */
+static void the_later_part_is_shown(void **state)
+{
+    struct plot_star star = {.x = 12, .y = 0.88, .colour = 1};
+    struct plot p = {.title = "Loss",
+                     .summary = "from 9 to 0.85",
+                     .x_name = "x",
+                     .x_kind = AXIS_COUNT,
+                     .late = true,
+                     .reference = NAN,
+                     .stars = &star,
+                     .nstars = 1};
+    struct plot_series *s = plot_new_series(&p, "valid", 0, PLOT_CURVE);
+    for (int i = 0; i <= 15; i++)
+        plot_add(s, (struct plot_point){.x = i, .y = i < 4 ? 9 - 2 * i : 1 - 0.01 * i});
+    html_has(&p, "data-y=\"0.844 0.956\"");
+    html_has(&p, "not shown: 5 early points from 0.96 to 9.00</p>");
+    html_has(&p, "<i class=\"star t1\" style=\"left:78.4%;top:67.9%\">\u2605</i>");
+    html_has(&p, "role=\"img\" aria-label=\"Loss: from 9 to 0.85\"");
+    p.late = false;
+    html_has(&p, "data-y=\"0.361 9.489\"");
+    plot_deinit(&p);
+}
+
+/* Bins of rare clicks: a bin without any lies below the frame. */
+static void rare_clicks_have_logarithms(void **state)
+{
+    struct plot p = {.title = "t", .x_name = "x", .equal = true, .log = true, .reference = NAN};
+    struct plot_series *s = plot_new_series(&p, "dots", 0, PLOT_DOTS);
+    plot_add(s, (struct plot_point){.x = 0.0013, .y = 0, .y2 = 0, .y3 = 0.01});
+    plot_add(s, (struct plot_point){.x = 0.01, .y = 0.02, .y2 = NAN, .y3 = NAN});
+    html_has(&p, "data-log=\"1\" data-x=\"0.001 0.02756\" data-y=\"0.001 0.02756\"");
+    html_has(&p, "class=\"dot c0\" d=\"M79.1 3000.0h0M694.3 96.7h0\"");
+    html_has(&p, "class=\"whisker c0\" d=\"M79.1 3000.0V305.7\"");
+    html_has(&p, "not shown: 1 point at 0</p>");
+    plot_add(s, (struct plot_point){.x = 1e-300, .y = 1e-310, .y2 = NAN, .y3 = NAN});
+    html_has(&p, "data-log=\"1\" data-x=\"1e-09 0.02756\"");
     plot_deinit(&p);
 }
 
@@ -156,13 +206,11 @@ static void nothing_is_logged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_are_round),
-        cmocka_unit_test(ticks_at_whole_numbers),
-        cmocka_unit_test(ticks_of_counts_and_times),
-        cmocka_unit_test(odd_ranges_have_an_axis),
-        cmocka_unit_test(lines_are_drawn),
-        cmocka_unit_test(styles_are_drawn),
-        cmocka_unit_test(far_values_leave_the_frame),
+        cmocka_unit_test(ticks_are_round),           cmocka_unit_test(ticks_at_whole_numbers),
+        cmocka_unit_test(ticks_of_counts_and_times), cmocka_unit_test(ticks_of_logarithms),
+        cmocka_unit_test(the_later_part_is_shown),   cmocka_unit_test(rare_clicks_have_logarithms),
+        cmocka_unit_test(odd_ranges_have_an_axis),   cmocka_unit_test(lines_are_drawn),
+        cmocka_unit_test(styles_are_drawn),          cmocka_unit_test(far_values_leave_the_frame),
         cmocka_unit_test(nothing_is_logged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

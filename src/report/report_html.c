@@ -18,12 +18,13 @@ const char *run_label(const struct run_report *r)
 void add_swatch(struct buf *b, int i)
 {
     buf_printf(b,
-               "<svg class=\"swatch\" viewBox=\"0 0 18 10\"><path class=\"line%s c%d\" "
+               "<svg class=\"swatch\" aria-hidden=\"true\" viewBox=\"0 0 18 10\"><path "
+               "class=\"line%s c%d\" "
                "d=\"M0 5H18\"/></svg>",
                i >= 8 ? " again" : "", i % 8);
 }
 
-static void begin_page(struct buf *b, const char *title)
+void html_begin_page(struct buf *b, const char *title)
 {
     buf_str(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -34,10 +35,11 @@ static void begin_page(struct buf *b, const char *title)
     buf_str(b, "</style>\n</head>\n<body>\n<main>\n");
 }
 
-static void end_page(struct buf *b)
+void html_end_page(struct buf *b, const char *note)
 {
-    buf_str(b, "<footer>Written by skiff; the same numbers are in report.json beside the "
-               "model.</footer>\n</main>\n<script>");
+    buf_str(b, "<footer>");
+    html_text(b, note);
+    buf_str(b, "</footer>\n</main>\n<script>");
     buf_str(b, page_script);
     buf_str(b, "</script>\n</body>\n</html>\n");
 }
@@ -75,8 +77,11 @@ static void add_header(struct buf *b, const struct run_report *r)
     add_time(b, r->started);
     buf_printf(b, "</span><span>%s</span><span>%lld thread%s", time_short(r->seconds, text),
                (long long)r->threads, r->threads == 1 ? "" : "s");
-    if (r->workers > 1)
-        buf_printf(b, ", %lld workers", (long long)r->workers);
+    if (r->servers)
+        buf_printf(b, ", %lld server%s", (long long)r->servers, r->servers == 1 ? "" : "s");
+    if (r->workers > 1 || r->servers)
+        buf_printf(b, ", %lld %s%s", (long long)r->workers, r->servers ? "worker" : "rank",
+                   r->workers == 1 ? "" : "s");
     buf_str(b, r->name[0] ? "</span><span>run " : "");
     html_text(b, r->name);
     buf_str(b, "</span></p>\n");
@@ -97,12 +102,19 @@ static void close_card(struct buf *b)
     buf_str(b, "</p></div>\n");
 }
 
+static const char *number_text(double v, char out[static 32])
+{
+    if (fabs(v) >= 1e4)
+        return number_short(v, out);
+    snprintf(out, 32, "%.4f", v);
+    return out;
+}
+
 static void add_number_card(struct buf *b, const char *question, double value, double first,
                             const char *else_text)
 {
     char text[32];
-    snprintf(text, sizeof(text), "%.4f", value);
-    open_card(b, question, fabs(value) < 1e4 ? text : number_short(value, text));
+    open_card(b, question, number_text(value, text));
     if (isfinite(first) && fabs(value - first) < 1e4)
         buf_printf(b, "%s%.4f since the first epoch", value < first ? "\u2212" : "+",
                    fabs(value - first));
@@ -111,12 +123,12 @@ static void add_number_card(struct buf *b, const char *question, double value, d
     close_card(b);
 }
 
-static void add_copc_card(struct buf *b, double copc)
+static void add_copc_card(struct buf *b, const char *question, double copc)
 {
     char text[32];
     double off = 100 * (copc - 1);
     snprintf(text, sizeof(text), "%.3f", copc);
-    open_card(b, "Calibrated? COPC", fabs(copc) < 1e4 ? text : number_short(copc, text));
+    open_card(b, question, fabs(copc) < 1e4 ? text : number_short(copc, text));
     bool bold = fabs(off) >= 10;
     if (fabs(off) < 0.5)
         buf_str(b, "clicks as predicted");
@@ -161,46 +173,90 @@ static void add_done_card(struct buf *b, const struct run_report *r)
     close_card(b);
 }
 
-static void add_valid_card(struct buf *b, const struct run_report *r)
+/* The best epoch's number, and the last one's if that is another. */
+static void add_valid_card(struct buf *b, const struct run_report *r, const char *question,
+                           double best, double last)
 {
-    const struct run_point *best = NULL;
-    for (int i = 0; i < r->valid.n; i++) {
-        const struct run_point *p = &r->valid.at[i];
-        if (isfinite(p->n.auc) && (!best || p->n.auc > best->n.auc))
-            best = p;
-    }
-    if (!best)
-        return;
-    double last = r->valid.at[r->valid.n - 1].n.auc;
+    const struct run_point *p = run_best_valid(r);
     char text[32];
-    snprintf(text, sizeof(text), "%.4f", last);
-    open_card(b, "Validation AUC", text);
-    buf_printf(b, "best: %.4f in epoch %d", best->n.auc, best->epoch);
+    if (!isfinite(best))
+        return;
+    open_card(b, question, number_text(best, text));
+    buf_printf(b, "\u2605 best epoch: %d", p->epoch);
+    if (p != &r->valid.at[r->valid.n - 1] && isfinite(last))
+        buf_printf(b, "; last: %s", number_text(last, text));
     close_card(b);
 }
 
-static void add_cards(struct buf *b, const struct run_report *r)
+static void add_valid_cards(struct buf *b, const struct run_report *r)
+{
+    const struct run_point *p = run_best_valid(r);
+    if (!p)
+        return;
+    const struct run_numbers *best = &p->n, *last = &r->valid.at[r->valid.n - 1].n;
+    add_valid_card(b, r, "Validation AUC", best->auc, last->auc);
+    if (isfinite(best->log_loss))
+        add_valid_card(b, r, "Validation log loss", best->log_loss, last->log_loss);
+    else
+        add_valid_card(b, r, "Validation loss", best->loss, last->loss);
+    if (isfinite(best->copc))
+        add_copc_card(b, "Calibrated? Validation COPC", best->copc);
+}
+
+static void add_test_card(struct buf *b, const struct run_report *r)
+{
+    const struct run_test *t = run_best_test(r);
+    char text[32];
+    if (!t || !isfinite(t->n.auc))
+        return;
+    open_card(b, "Test AUC", number_text(t->n.auc, text));
+    buf_printf(b, "%sepoch %d, by skiff infer", t->best ? "\u2605 " : "", t->epoch);
+    close_card(b);
+}
+
+/* Without validation they are the headlines, with it they come second. */
+static void add_training_cards(struct buf *b, const struct run_report *r)
 {
     const struct run_epoch *last = run_last_epoch(r);
     const struct run_epoch *first = r->nepochs > 1 ? &r->epochs[0] : NULL;
-    buf_str(b, "<div class=\"cards\">\n");
-    if (last && isfinite(last->n.auc))
-        add_number_card(b, "Learning? AUC", last->n.auc, first ? first->n.auc : NAN,
+    if (!last)
+        return;
+    if (isfinite(last->n.auc))
+        add_number_card(b, "Training AUC", last->n.auc, first ? first->n.auc : NAN,
                         "of the last epoch");
-    if (last && isfinite(last->n.log_loss))
-        add_number_card(b, "Log loss", last->n.log_loss, first ? first->n.log_loss : NAN,
+    if (isfinite(last->n.log_loss))
+        add_number_card(b, "Training log loss", last->n.log_loss, first ? first->n.log_loss : NAN,
                         "of the last epoch");
-    else if (last && isfinite(last->n.loss))
-        add_number_card(b, "Learning? Loss", last->n.loss, first ? first->n.loss : NAN,
+    else if (isfinite(last->n.loss))
+        add_number_card(b, "Training loss", last->n.loss, first ? first->n.loss : NAN,
                         "of the last epoch");
-    add_valid_card(b, r);
-    if (last && isfinite(last->n.copc))
-        add_copc_card(b, last->n.copc);
-    if (last)
-        add_speed_card(b, r);
-    add_done_card(b, r);
-    add_trouble_card(b, r);
-    buf_str(b, "</div>\n");
+    if (!r->valid.n && isfinite(last->n.copc))
+        add_copc_card(b, "Calibrated? Training COPC", last->n.copc);
+}
+
+static int count_parts(const char *text, const char *part)
+{
+    int n = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+/* Rows of about the same length, of at most 7 cards on a wide screen. */
+static void add_cards(struct buf *b, const struct run_report *r)
+{
+    struct buf cards = BUF_INIT;
+    add_valid_cards(&cards, r);
+    add_test_card(&cards, r);
+    add_training_cards(&cards, r);
+    if (r->nepochs)
+        add_speed_card(&cards, r);
+    add_done_card(&cards, r);
+    add_trouble_card(&cards, r);
+    int n = count_parts(cards.data, "<div class=\"card\">"), rows = (n + 6) / 7;
+    buf_printf(b, "<div class=\"cards\" style=\"--n:%d\">\n%s</div>\n", (n + rows - 1) / rows,
+               cards.data);
+    buf_deinit(&cards);
 }
 
 /* ---- sections ---- */
@@ -222,7 +278,8 @@ static void add_worker_note(struct buf *b, const struct run_report *r)
 static bool has_calibration(const struct runs *runs)
 {
     for (int i = 0; i < runs->n; i++)
-        if (runs->at[i]->calibration.n)
+        if (runs->at[i]->calibration.n || runs->at[i]->valid_calibration.n ||
+            runs->at[i]->test_calibration.n)
             return true;
     return false;
 }
@@ -231,6 +288,7 @@ static void add_one(struct buf *b, const struct runs *runs)
 {
     const struct run_report *r = runs->at[0];
     add_header(b, r);
+    add_data_table(b, r);
     add_cards(b, r);
     add_heading(b, "Is it learning?");
     add_worker_note(b, r);
@@ -243,12 +301,18 @@ static void add_one(struct buf *b, const struct runs *runs)
     add_speed(b, runs);
     add_time_table(b, r);
     buf_str(b, "</div></div>\n");
+    add_quality_section(b, r);
+    add_importance_section(b, r);
     add_heading(b, "Did anything go wrong?");
     add_events_table(b, r);
     add_heading(b, "Epochs");
     add_epochs_table(b, r);
+    if (r->ntests) {
+        add_heading(b, "On test data");
+        add_tests_table(b, r);
+    }
     if (r->nslots) {
-        add_heading(b, "Slots");
+        add_heading(b, "Columns and slots");
         buf_printf(b,
                    "<p class=\"note\">From a sample of %lld training rows; distinct values are "
                    "estimated from these rows.</p>\n",
@@ -324,11 +388,11 @@ void report_html(const struct run_report *const *at, int n, struct buf *out)
         buf_printf(&title, "%s: %s", at[0]->model, at[0]->model_path);
     else
         buf_printf(&title, "%d runs side by side", n);
-    begin_page(out, title.data);
+    html_begin_page(out, title.data);
     if (n == 1)
         add_one(out, &runs);
     else
         add_several(out, &runs);
-    end_page(out);
+    html_end_page(out, "Written by skiff; the same numbers are in report.json beside the model.");
     buf_deinit(&title);
 }

@@ -86,6 +86,47 @@ static void numbers(struct json *j, const struct run_numbers *n)
         number(j, "accuracy", n->accuracy);
 }
 
+static void add_quality(struct json *j, const struct run_report *r)
+{
+    json_open(j, "quality", '[');
+    for (int i = 0; i < r->nquality; i++) {
+        const struct run_quality *q = &r->quality[i];
+        json_open(j, NULL, '{');
+        text(j, "data", q->data);
+        whole(j, "epoch", q->epoch);
+        for (int k = 0; k < RUN_QUALITY_VALUES; k++)
+            number(j, run_quality_texts[k].key, q->values[k]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void add_effect(struct json *j, const char *name, const struct run_effect *e)
+{
+    json_open(j, name, '{');
+    number(j, "mean", e->mean);
+    number(j, "low", e->low);
+    number(j, "high", e->high);
+    json_close(j, '}');
+}
+
+static void add_importance(struct json *j, const struct run_report *r)
+{
+    json_open(j, "importance", '[');
+    for (int i = 0; i < r->nimportance; i++) {
+        const struct run_importance *one = &r->importance[i];
+        json_open(j, NULL, '{');
+        text(j, "column", one->column);
+        text(j, "data", one->data);
+        number(j, "rows", one->rows);
+        whole(j, "repeats", one->repeats);
+        add_effect(j, "log_loss", &one->log_loss);
+        add_effect(j, "auc", &one->auc);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void add_run(struct json *j, const struct run_report *r)
 {
     json_open(j, "run", '{');
@@ -101,7 +142,37 @@ static void add_run(struct json *j, const struct run_report *r)
     whole(j, "threads", r->threads);
     whole(j, "workers", r->workers);
     whole(j, "worker", r->worker);
+    whole(j, "servers", r->servers);
+    text(j, "valid_metric", r->valid_metric);
     json_close(j, '}');
+}
+
+static void add_data(struct json *j, const struct run_report *r)
+{
+    json_open(j, "data", '{');
+    for (int i = 0; i < RUN_PARTS; i++) {
+        json_open(j, run_part_word((enum run_part)i), '{');
+        whole(j, "files", r->data[i].files);
+        number(j, "rows", r->data[i].rows);
+        number(j, "positives", r->data[i].positives);
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+}
+
+static void add_tests(struct json *j, const struct run_report *r)
+{
+    json_open(j, "infer", '[');
+    for (int i = 0; i < r->ntests; i++) {
+        const struct run_test *t = &r->tests[i];
+        json_open(j, NULL, '{');
+        whole(j, "epoch", t->epoch);
+        truth(j, "best", t->best);
+        number(j, "samples", t->samples);
+        numbers(j, &t->n);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
 }
 
 static void add_epochs(struct json *j, const struct run_report *r)
@@ -139,6 +210,8 @@ static void add_points(struct json *j, const char *name, const struct run_points
         numbers(j, &p->n);
         number(j, "clicks", p->clicks);
         number(j, "predicted", p->predicted);
+        if (p->best)
+            truth(j, "best", true);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -154,7 +227,7 @@ static void add_bins(struct json *j, const char *name, const struct run_bins *bi
         number(j, "high", b->high);
         number(j, "predicted", b->predicted);
         number(j, "seen", b->seen);
-        whole(j, "count", b->count);
+        number(j, "count", b->count);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -182,6 +255,7 @@ static void add_slots(struct json *j, const struct run_report *r)
         const struct run_slot *s = &r->slots[i];
         json_open(j, NULL, '{');
         text(j, "name", s->name);
+        text(j, "column", s->column);
         text(j, "type", s->type);
         truth(j, "ragged", s->ragged);
         whole(j, "values", s->values);
@@ -241,11 +315,16 @@ void report_json(const struct run_report *r, struct buf *out)
     json_open(&j, NULL, '{');
     whole(&j, "skiff_report", REPORT_VERSION);
     add_run(&j, r);
+    add_data(&j, r);
     add_epochs(&j, r);
     add_points(&j, "points", &r->points);
     add_points(&j, "valid", &r->valid);
     add_bins(&j, "calibration", &r->calibration);
     add_bins(&j, "valid_calibration", &r->valid_calibration);
+    add_quality(&j, r);
+    add_importance(&j, r);
+    add_tests(&j, r);
+    add_bins(&j, "infer_calibration", &r->test_calibration);
     add_ops(&j, r);
     add_slots(&j, r);
     add_config(&j, r);

@@ -95,6 +95,30 @@ static void read_run(struct values *c, struct run_report *out)
     out->threads = whole(&row, "threads");
     out->workers = whole(&row, "workers");
     out->worker = whole(&row, "worker");
+    out->servers = whole(&row, "servers");
+    out->valid_metric = text(&row, out, "valid_metric");
+}
+
+static void read_data(struct values *c, struct run_report *out)
+{
+    for (int i = 0; i < RUN_PARTS; i++) {
+        char list[32];
+        struct record_row row = {.c = c, .list = list, .i = -1};
+        snprintf(list, sizeof list, "data.%s", run_part_word((enum run_part)i));
+        out->data[i] = (struct run_data){.files = whole(&row, "files"),
+                                         .rows = amount(&row, "rows"),
+                                         .positives = real(&row, "positives")};
+    }
+}
+
+static void read_tests(struct values *c, struct run_report *out)
+{
+    struct record_row row = {.c = c, .list = "infer", .i = -1};
+    while (next_row(&row, "epoch"))
+        run_add_test(out, &(struct run_test){.epoch = epoch_of(&row),
+                                             .best = values_bool(c, key_of(&row, "best"), false),
+                                             .samples = amount(&row, "samples"),
+                                             .n = numbers(&row)});
 }
 
 static void read_epochs(struct values *c, struct run_report *out)
@@ -126,7 +150,8 @@ static void read_points(struct values *c, const char *list, struct run_report *o
                                      .seconds = amount(&row, "seconds"),
                                      .n = numbers(&row),
                                      .clicks = real(&row, "clicks"),
-                                     .predicted = real(&row, "predicted")});
+                                     .predicted = real(&row, "predicted"),
+                                     .best = values_bool(c, key_of(&row, "best"), false)});
 }
 
 static void read_bins(struct values *c, const char *list, struct run_bins *out)
@@ -137,7 +162,41 @@ static void read_bins(struct values *c, const char *list, struct run_bins *out)
                                              .high = amount(&row, "high"),
                                              .predicted = amount(&row, "predicted"),
                                              .seen = amount(&row, "seen"),
-                                             .count = whole(&row, "count")};
+                                             .count = amount(&row, "count")};
+}
+
+static void read_quality(struct values *c, struct run_report *out)
+{
+    struct record_row row = {.c = c, .list = "quality", .i = -1};
+    while (next_row(&row, "epoch")) {
+        struct run_quality q = {.data = text(&row, out, "data"), .epoch = epoch_of(&row)};
+        for (int k = 0; k < RUN_QUALITY_VALUES; k++)
+            q.values[k] = real(&row, run_quality_texts[k].key);
+        run_add_quality(out, &q);
+    }
+}
+
+static struct run_effect effect(struct record_row *row, const char *name)
+{
+    char mean[32], low[32], high[32];
+    snprintf(mean, sizeof mean, "%s.mean", name);
+    snprintf(low, sizeof low, "%s.low", name);
+    snprintf(high, sizeof high, "%s.high", name);
+    return (struct run_effect){real(row, mean), real(row, low), real(row, high)};
+}
+
+static void read_importance(struct values *c, struct run_report *out)
+{
+    struct record_row row = {.c = c, .list = "importance", .i = -1};
+    while (next_row(&row, "column"))
+        run_add_importance(
+            out, &(struct run_importance){
+                     .column = text(&row, out, "column"),
+                     .data = text(&row, out, "data"),
+                     .rows = amount(&row, "rows"),
+                     .repeats = (int)values_int_in(c, key_of(&row, "repeats"), 0, 0, 1000),
+                     .auc = effect(&row, "auc"),
+                     .log_loss = effect(&row, "log_loss")});
 }
 
 static void read_ops(struct values *c, struct run_report *out)
@@ -157,6 +216,7 @@ static void read_slots(struct values *c, struct run_report *out)
     while (next_row(&row, "name"))
         run_add_slot(out,
                      &(struct run_slot){.name = text(&row, out, "name"),
+                                        .column = text(&row, out, "column"),
                                         .type = text(&row, out, "type"),
                                         .ragged = values_bool(c, key_of(&row, "ragged"), false),
                                         .values = whole(&row, "values"),
@@ -216,11 +276,16 @@ static enum skiff_status read_all(struct values *c, struct run_report *out, stru
             "%s is a report of version %lld; this skiff reads up to %d: use a newer skiff",
             values_name(c), (long long)version, REPORT_VERSION);
     read_run(c, out);
+    read_data(c, out);
     read_epochs(c, out);
     read_points(c, "points", out, run_add_point);
     read_points(c, "valid", out, run_add_valid);
     read_bins(c, "calibration", &out->calibration);
     read_bins(c, "valid_calibration", &out->valid_calibration);
+    read_quality(c, out);
+    read_importance(c, out);
+    read_tests(c, out);
+    read_bins(c, "infer_calibration", &out->test_calibration);
     read_ops(c, out);
     read_slots(c, out);
     read_config(c, out);

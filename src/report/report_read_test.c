@@ -33,17 +33,35 @@ static void fill(struct run_report *r)
                                              0.5, 0.25});
         for (int i = 0; i < 4; i++)
             run_add_point(r, &(struct run_point){e, 1000 * e + 250 * (i + 1), 0.5 * (i + 1), 250,
-                                                 0.5, n, 0.2, 0.25});
-        run_add_valid(r, &(struct run_point){e, 1000 * (e + 1), 2, 500, 0.1, n, NAN, NAN});
+                                                 0.5, n, 0.2, 0.25, false});
+        run_add_valid(r, &(struct run_point){e, 1000 * (e + 1), 2, 500, 0.1, n, NAN, NAN, e == 1});
     }
+    r->servers = 2;
+    r->valid_metric = "log loss";
+    r->data[RUN_TRAIN] = (struct run_data){3, 1000, 20};
+    r->data[RUN_VALID] = (struct run_data){0, 500, 200};
+    run_add_test(r, &(struct run_test){1, true, 64, {0.5, 0.8125, 0.4, 1, NAN}});
+    r->test_calibration.n = 1;
+    r->test_calibration.at[0] = (struct run_bin){0.25, 1, 0.5, 0.5, 64};
+    struct run_quality q = {.data = "valid" HOSTILE, .epoch = 1};
+    for (int i = 0; i < RUN_QUALITY_VALUES; i++)
+        q.values[i] = i == QUALITY_GROUP_AUC ? NAN : 0.5 + i;
+    run_add_quality(r, &q);
+    run_add_importance(r, &(struct run_importance){.column = "age" HOSTILE,
+                                                   .data = "valid",
+                                                   .rows = 2000,
+                                                   .repeats = 5,
+                                                   .auc = {0.1, 0.05, 0.15},
+                                                   .log_loss = {-0.01, -0.02, 0.01}});
     r->calibration.n = r->valid_calibration.n = 1;
     r->calibration.at[0] = (struct run_bin){0, 0.5, 0.25, 0.125, 640};
     r->valid_calibration.at[0] = (struct run_bin){0.5, 1, 0.75, 0.5, 64};
     run_add_op(r, &(struct run_op){"fused_fc", false, 100, 1.5});
     run_add_op(r, &(struct run_op){"adam", true, 50, 0.5});
     r->slot_rows = 256;
-    run_add_slot(r, &(struct run_slot){HOSTILE, "int64", true, 300, 20, 17, -3, 99, NAN});
-    run_add_slot(r, &(struct run_slot){"dense", "float32", false, 256, 0, NAN, -1.5, 2.5, 0.25});
+    run_add_slot(r, &(struct run_slot){HOSTILE, "", "int64", true, 300, 20, 17, -3, 99, NAN});
+    run_add_slot(
+        r, &(struct run_slot){"dense", HOSTILE, "float32", false, 256, 0, NAN, -1.5, 2.5, 0.25});
     run_add_config(r, "runner.pipe_command", HOSTILE);
     run_add_config(r, HOSTILE, "");
     run_add_event(r, RUN_WARNING, 3.5, HOSTILE);
@@ -75,6 +93,11 @@ static void read_again_it_is_the_same(void **state)
     assert_string_equal(again.config[1].key, again.slots[0].name);
     assert_int_equal(again.events[0].kind, RUN_WARNING);
     assert_true(again.machine.memory == 1 << 30);
+    assert_true(again.servers == 2 && again.data[RUN_VALID].positives == 200);
+    assert_true(again.data[RUN_TEST].rows == 0 && isnan(again.data[RUN_TEST].positives));
+    assert_true(!again.valid.at[0].best && run_best_valid(&again) == &again.valid.at[1]);
+    assert_true(again.ntests == 1 && again.tests[0].best && again.tests[0].n.auc == 0.8125);
+    assert_string_equal(again.slots[1].column, again.slots[0].name);
     buf_deinit(&first);
     buf_deinit(&second);
     run_report_deinit(&r);
@@ -131,16 +154,24 @@ static void headlines_say_how_it_went(void **state)
     struct run_report r;
     fill(&r);
     page_has(
-        &r,
-        "<p class=\"q\">Learning? AUC</p><p class=\"v\">0.7500</p><p class=\"s\">+0.0500 since");
+        &r, "<p class=\"q\">Training AUC</p><p class=\"v\">0.7500</p><p class=\"s\">+0.0500 since");
     page_has(&r, "<p class=\"v\">1.020</p><p class=\"s\">2 % more clicks than predicted");
-    page_has(&r, "<p class=\"q\">Validation AUC</p><p class=\"v\">0.7500</p>");
+    page_has(&r, "<p class=\"q\">Validation AUC</p><p class=\"v\">0.7500</p><p class=\"s\">"
+                 "\u2605 best epoch: 1</p>");
+    page_has(&r, "<p class=\"q\">Test AUC</p><p class=\"v\">0.8125</p>");
+    page_has(&r, "<td>train</td><td class=\"n\">3</td><td class=\"n\">1000</td>"
+                 "<td class=\"n\">67&nbsp;%</td><td class=\"n\">20</td>"
+                 "<td class=\"n\">2.00&nbsp;%</td>");
+    page_has(&r, "<td>valid</td><td class=\"n\">\u2013</td><td class=\"n\">500</td>");
+    page_has(&r, "2 threads, 2 servers, 3 workers");
     page_has(&r, "<p class=\"v\">stopped</p><p class=\"s\"><b>1 warning</b>");
     page_has(&r, "<p class=\"v\">500</p><p class=\"s\">25&nbsp;% of the time spent on reading");
     page_has(&r, "started 2026-05-01 10:11:12 UTC");
     page_has(&r, "Epochs cover all 3 workers");
-    page_has(&r, "1 <small>part</small>");
-    r.epochs[1].n.copc = 0.65;
+    page_has(&r, "\u2605</b> <small>part</small></td><td class=\"n\">0.7500</td>");
+    page_has(&r, "aria-label=\"AUC: validation 0.7 to 0.75, best epoch 1 with 0.75; training 0.7");
+    page_has(&r, "<i class=\"star t1\"");
+    r.valid.at[1].n.copc = 0.65;
     page_has(&r, "<b>35 % fewer clicks than predicted</b>");
     run_report_deinit(&r);
 }

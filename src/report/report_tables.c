@@ -10,9 +10,13 @@
 
 #define TOP_OPS 8
 
-static void open_table(struct buf *b, const char *class)
+/* name: for screen readers. The box can be scrolled by keys, too. */
+static void open_table(struct buf *b, const char *class, const char *name)
 {
-    buf_printf(b, "<div class=\"scroll\"><table class=\"%s\">\n", class);
+    buf_printf(b,
+               "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">"
+               "<table class=\"%s\">\n",
+               name, class);
 }
 
 static void close_table(struct buf *b)
@@ -26,7 +30,7 @@ static void add_heads(struct buf *b, const char *const *heads)
     buf_str(b, "<thead><tr>");
     for (; *heads; heads++) {
         bool number = **heads == '>';
-        buf_printf(b, "<th%s>", number ? " class=\"n\"" : "");
+        buf_printf(b, "<th scope=\"col\"%s>", number ? " class=\"n\"" : "");
         html_text(b, *heads + number);
         buf_str(b, "</th>");
     }
@@ -66,44 +70,133 @@ static void add_short_cell(struct buf *b, double v)
 
 /* ---- one run ---- */
 
+static double part_share(double part, double all)
+{
+    return all > 0 ? part / all : NAN;
+}
+
+/* What the run was given: above all numbers. */
+void add_data_table(struct buf *b, const struct run_report *r)
+{
+    static const char *const heads[] = {"data",      ">files",         ">rows", ">share of rows",
+                                        ">positive", ">positive rate", NULL};
+    double all = 0;
+    for (int i = 0; i < RUN_PARTS; i++)
+        all += r->data[i].rows;
+    if (!(all > 0))
+        return;
+    open_table(b, "data", "data of the run");
+    add_heads(b, heads);
+    for (int i = 0; i < RUN_PARTS; i++) {
+        const struct run_data *d = &r->data[i];
+        if (!(d->rows > 0))
+            continue;
+        double rate = part_share(d->positives, d->rows);
+        buf_printf(b, "<tr><td>%s</td>", run_part_word((enum run_part)i));
+        add_cell(b, d->files ? (double)d->files : NAN, 0);
+        add_cell(b, d->rows, 0);
+        add_share_cell(b, part_share(d->rows, all));
+        add_cell(b, d->positives, 0);
+        if (isfinite(rate))
+            buf_printf(b, "<td class=\"n\">%.*f&nbsp;%%</td></tr>\n", rate < 0.1 ? 2 : 1,
+                       100 * rate);
+        else
+            buf_str(b, "<td class=\"n\">\u2013</td></tr>\n");
+    }
+    close_table(b);
+}
+
+static void add_epoch_cell(struct buf *b, int epoch, bool best, bool complete)
+{
+    buf_printf(b, "<td class=\"n\">%d%s%s</td>", epoch,
+               best ? "<b class=\"t1\" title=\"best epoch on validation data\">\u2605</b>" : "",
+               complete ? "" : " <small>part</small>");
+}
+
+static void add_numbers(struct buf *b, const struct run_numbers *n)
+{
+    add_cell(b, n->auc, 4);
+    add_cell(b, n->log_loss, 4);
+    add_cell(b, n->copc, 4);
+}
+
+static void add_epoch_row(struct buf *b, const struct run_report *r, const struct run_epoch *e)
+{
+    const struct run_point *valid = run_valid_of(r, e->epoch), *best = run_best_valid(r);
+    char text[32];
+    buf_str(b, "<tr>");
+    add_epoch_cell(b, e->epoch, best && best->epoch == e->epoch, e->complete);
+    if (r->valid.n)
+        add_numbers(b, valid ? &valid->n : &run_numbers_none);
+    add_cell(b, e->n.loss, 4);
+    add_numbers(b, &e->n);
+    add_cell(b, (double)e->samples, 0);
+    buf_printf(b, "<td class=\"n\">%s</td>", time_short(e->seconds, text));
+    add_cell(b, e->seconds > 0 ? (double)e->samples / e->seconds : NAN, 0);
+    add_share_cell(b, e->read);
+    add_share_cell(b, e->compute);
+    add_share_cell(b, e->update);
+    buf_str(b, "</tr>\n");
+}
+
 void add_epochs_table(struct buf *b, const struct run_report *r)
 {
-    static const char *const heads[] = {">epoch", ">samples", ">time",     ">samples/s",
-                                        ">loss",  ">AUC",     ">log loss", ">COPC",
-                                        ">read",  ">compute", ">update",   NULL};
-    char text[32];
-    open_table(b, "epochs");
+    static const char *const valid[] = {
+        ">epoch",     ">valid AUC",      ">valid log loss", ">valid COPC", ">train loss",
+        ">train AUC", ">train log loss", ">train COPC",     ">samples",    ">time",
+        ">samples/s", ">read",           ">compute",        ">update",     NULL};
+    static const char *const plain[] = {">epoch", ">loss",    ">AUC",    ">log loss",
+                                        ">COPC",  ">samples", ">time",   ">samples/s",
+                                        ">read",  ">compute", ">update", NULL};
+    open_table(b, "epochs", "epochs");
+    add_heads(b, r->valid.n ? valid : plain);
+    for (int i = 0; i < r->nepochs; i++)
+        add_epoch_row(b, r, &r->epochs[i]);
+    close_table(b);
+}
+
+/* What skiff infer has found. */
+void add_tests_table(struct buf *b, const struct run_report *r)
+{
+    static const char *const heads[] = {">epoch", ">AUC",     ">log loss", ">COPC",
+                                        ">loss",  ">samples", NULL};
+    open_table(b, "epochs", "results on test data");
     add_heads(b, heads);
-    for (int i = 0; i < r->nepochs; i++) {
-        const struct run_epoch *e = &r->epochs[i];
-        buf_printf(b, "<tr><td class=\"n\">%d%s</td>", e->epoch,
-                   e->complete ? "" : " <small>part</small>");
-        add_cell(b, (double)e->samples, 0);
-        buf_printf(b, "<td class=\"n\">%s</td>", time_short(e->seconds, text));
-        add_cell(b, e->seconds > 0 ? (double)e->samples / e->seconds : NAN, 0);
-        add_cell(b, e->n.loss, 4);
-        add_cell(b, e->n.auc, 4);
-        add_cell(b, e->n.log_loss, 4);
-        add_cell(b, e->n.copc, 4);
-        add_share_cell(b, e->read);
-        add_share_cell(b, e->compute);
-        add_share_cell(b, e->update);
+    for (int i = 0; i < r->ntests; i++) {
+        const struct run_test *t = &r->tests[i];
+        buf_str(b, "<tr>");
+        add_epoch_cell(b, t->epoch, t->best, true);
+        add_numbers(b, &t->n);
+        add_cell(b, t->n.loss, 4);
+        add_cell(b, t->samples, 0);
         buf_str(b, "</tr>\n");
     }
     close_table(b);
 }
 
+static bool has_columns(const struct run_report *r)
+{
+    for (int i = 0; i < r->nslots; i++)
+        if (r->slots[i].column[0])
+            return true;
+    return false;
+}
+
+/* Slots by the table's columns, where these are known. */
 void add_slots_table(struct buf *b, const struct run_report *r)
 {
     static const char *const heads[] = {
-        "slot",      "type",   ">values", ">a sample", ">zero or missing",
-        ">distinct", ">least", ">most",   ">mean",     NULL};
-    open_table(b, "slots");
-    add_heads(b, heads);
+        "column",    "slot",   "type",  ">values", ">a sample", ">zero or missing",
+        ">distinct", ">least", ">most", ">mean",   NULL};
+    bool columns = has_columns(r);
+    open_table(b, "slots", "columns and slots");
+    add_heads(b, columns ? heads : heads + 1);
     for (int i = 0; i < r->nslots; i++) {
         const struct run_slot *s = &r->slots[i];
         buf_str(b, "<tr>");
-        add_text_cell(b, "name", s->name);
+        if (columns)
+            add_text_cell(b, "name", s->column[0] ? s->column : s->name);
+        add_text_cell(b, columns ? "soft" : "name", s->name);
         buf_str(b, "<td>");
         html_text(b, s->type);
         buf_str(b, s->ragged ? ", any number</td>" : "</td>");
@@ -121,7 +214,7 @@ void add_slots_table(struct buf *b, const struct run_report *r)
 
 static void add_pair(struct buf *b, const char *key, const char *value)
 {
-    buf_str(b, "<tr><th>");
+    buf_str(b, "<tr><th scope=\"row\">");
     html_text(b, key);
     buf_str(b, "</th>");
     add_text_cell(b, "value", value);
@@ -130,7 +223,7 @@ static void add_pair(struct buf *b, const char *key, const char *value)
 
 void add_config_table(struct buf *b, const struct run_report *r)
 {
-    open_table(b, "pairs");
+    open_table(b, "pairs", "config");
     for (int i = 0; i < r->nconfig; i++)
         add_pair(b, r->config[i].key, r->config[i].value);
     close_table(b);
@@ -142,7 +235,7 @@ void add_machine_table(struct buf *b, const struct run_report *r)
     struct buf cpu = BUF_INIT;
     char text[32];
     buf_printf(&cpu, "%s, %lld cores", m->cpu[0] ? m->cpu : "unknown", (long long)m->cores);
-    open_table(b, "pairs");
+    open_table(b, "pairs", "machine");
     add_pair(b, "processor", cpu.data);
     add_pair(b, "memory", bytes_short((double)m->memory, text));
     add_pair(b, "most memory used", bytes_short((double)m->peak_memory, text));
@@ -157,7 +250,7 @@ void add_machine_table(struct buf *b, const struct run_report *r)
 void add_events_table(struct buf *b, const struct run_report *r)
 {
     char text[32];
-    open_table(b, "events");
+    open_table(b, "events", "events");
     for (int i = 0; i < r->nevents; i++) {
         const struct run_event *e = &r->events[i];
         buf_printf(b, "<tr><td class=\"n\">%s</td><td><span class=\"pill %s\">%s</span></td>",
@@ -178,7 +271,8 @@ static void add_parts(struct buf *b, const double shares[static 3])
 {
     static const char *const words[] = {"compute", "read", "update"};
     double at = 0;
-    buf_str(b, "<svg class=\"parts\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\">");
+    buf_str(b, "<svg class=\"parts\" aria-hidden=\"true\" viewBox=\"0 0 100 10\" "
+               "preserveAspectRatio=\"none\">");
     for (int i = 0; i < 3; i++) {
         buf_printf(b, "<rect class=\"f%d\" x=\"%.2f\" width=\"%.2f\" height=\"10\"/>", i, at,
                    100 * shares[i]);
@@ -198,7 +292,7 @@ static void add_op(struct buf *b, const struct run_op *op, double longest, doubl
     buf_str(b, "<tr>");
     add_text_cell(b, "name", op->type);
     buf_printf(b,
-               "<td class=\"wide\"><svg class=\"bar\" viewBox=\"0 0 100 10\" "
+               "<td class=\"wide\"><svg class=\"bar\" aria-hidden=\"true\" viewBox=\"0 0 100 10\" "
                "preserveAspectRatio=\"none\"><rect class=\"f%d\" width=\"%.1f\" height=\"10\"/>"
                "</svg></td>",
                op->update ? 2 : 0, longest > 0 ? 100 * op->seconds / longest : 0);
@@ -212,7 +306,7 @@ static void add_ops(struct buf *b, const struct run_report *r)
     for (int i = 0; i < r->nops; i++)
         all += r->ops[i].seconds;
     buf_str(b, "<p class=\"note\">The longest ops, as shares of the time of all ops:</p>\n");
-    open_table(b, "ops");
+    open_table(b, "ops", "ops by time");
     for (int i = 0; i < r->nops && i < TOP_OPS; i++)
         add_op(b, &r->ops[i], r->ops[0].seconds, all);
     close_table(b);
@@ -241,38 +335,119 @@ void add_time_table(struct buf *b, const struct run_report *r)
 
 /* ---- several runs ---- */
 
+/* What a run is compared by: the best epoch on validation data, otherwise the last one. */
+static const struct run_numbers *best_numbers(const struct run_report *r)
+{
+    const struct run_point *best = run_best_valid(r);
+    return best ? &best->n : &run_numbers_none;
+}
+
+/* Of all runs the lowest log loss, or the highest AUC; runs have it when it is theirs. */
+static double winner(const struct runs *runs, bool auc)
+{
+    double best = NAN;
+    for (int i = 0; i < runs->n; i++) {
+        const struct run_numbers *n = best_numbers(runs->at[i]);
+        best = auc ? fmax(best, n->auc) : fmin(best, n->log_loss);
+    }
+    return best;
+}
+
+static void add_won_cell(struct buf *b, double v, double best)
+{
+    if (isfinite(v) && v == best)
+        buf_printf(b, "<td class=\"n\"><b>%.4f</b></td>", v);
+    else
+        add_cell(b, v, 4);
+}
+
+static void add_result(struct buf *b, const struct runs *runs, int i)
+{
+    const struct run_report *r = runs->at[i];
+    const struct run_epoch *last = run_last_epoch(r);
+    const struct run_point *point = run_best_valid(r);
+    const struct run_test *test = run_best_test(r);
+    const struct run_numbers *n = best_numbers(r);
+    char text[32];
+    buf_str(b, "<tr><td class=\"name\">");
+    add_swatch(b, i);
+    html_text(b, run_label(r));
+    buf_str(b, "</td>");
+    add_cell(b, point ? point->epoch : NAN, 0);
+    add_won_cell(b, n->auc, winner(runs, true));
+    add_won_cell(b, n->log_loss, winner(runs, false));
+    add_cell(b, n->copc, 4);
+    add_cell(b, test ? test->n.auc : NAN, 4);
+    add_cell(b, test ? test->n.log_loss : NAN, 4);
+    add_numbers(b, last ? &last->n : &run_numbers_none);
+    add_cell(b, last ? last->n.loss : NAN, 4);
+    add_text_cell(b, "", r->model);
+    buf_printf(b, "<td><span class=\"pill %s\">%s</span></td>", run_status_word(r->status),
+               run_status_word(r->status));
+    add_cell(b, r->nepochs, 0);
+    add_short_cell(b, r->samples);
+    add_short_cell(b, run_speed(r));
+    buf_printf(b, "<td class=\"n\">%s</td>", time_short(r->seconds, text));
+    add_cell(b, run_count_events(r, RUN_WARNING), 0);
+    buf_str(b, "</tr>\n");
+}
+
 void add_results_table(struct buf *b, const struct runs *runs)
 {
-    static const char *const heads[] = {"run",        "model", "status",    ">epochs", ">samples",
-                                        ">loss",      ">AUC",  ">log loss", ">COPC",   ">valid AUC",
-                                        ">samples/s", ">time", ">warnings", NULL};
-    char text[32];
-    open_table(b, "results");
+    static const char *const heads[] = {"run",
+                                        ">\u2605 epoch",
+                                        ">valid AUC",
+                                        ">valid log loss",
+                                        ">valid COPC",
+                                        ">test AUC",
+                                        ">test log loss",
+                                        ">train AUC",
+                                        ">train log loss",
+                                        ">train COPC",
+                                        ">train loss",
+                                        "model",
+                                        "status",
+                                        ">epochs",
+                                        ">samples",
+                                        ">samples/s",
+                                        ">time",
+                                        ">warnings",
+                                        NULL};
+    open_table(b, "results", "results of the runs");
     add_heads(b, heads);
-    for (int i = 0; i < runs->n; i++) {
-        const struct run_report *r = runs->at[i];
-        const struct run_epoch *last = run_last_epoch(r);
-        const struct run_numbers *n = last ? &last->n : &run_numbers_none;
-        buf_str(b, "<tr><td class=\"name\">");
-        add_swatch(b, i);
-        html_text(b, run_label(r));
-        buf_str(b, "</td>");
-        add_text_cell(b, "", r->model);
-        buf_printf(b, "<td><span class=\"pill %s\">%s</span></td>", run_status_word(r->status),
-                   run_status_word(r->status));
-        add_cell(b, r->nepochs, 0);
-        add_short_cell(b, r->samples);
-        add_cell(b, n->loss, 4);
-        add_cell(b, n->auc, 4);
-        add_cell(b, n->log_loss, 4);
-        add_cell(b, n->copc, 4);
-        add_cell(b, r->valid.n ? r->valid.at[r->valid.n - 1].n.auc : NAN, 4);
-        add_short_cell(b, run_speed(r));
-        buf_printf(b, "<td class=\"n\">%s</td>", time_short(r->seconds, text));
-        add_cell(b, run_count_events(r, RUN_WARNING), 0);
+    for (int i = 0; i < runs->n; i++)
+        add_result(b, runs, i);
+    close_table(b);
+    buf_str(b, "<p class=\"note\">Validation: of the best epoch (\u2605); bold is the best run. "
+               "Training: of the last epoch.</p>\n");
+}
+
+/* Servers, workers, ranks and threads are no keys of the config, and decide as much. */
+static const char *const shape_keys[] = {"servers", "workers", "ranks", "threads"};
+#define SHAPE_KEYS 4
+
+static int64_t shape_value(const struct run_report *r, int key)
+{
+    return (int64_t[]){r->servers, r->servers ? r->workers : 0, r->servers ? 0 : r->workers,
+                       r->threads}[key];
+}
+
+static int add_shape(struct buf *b, const struct runs *runs)
+{
+    int found = 0;
+    for (int k = 0; k < SHAPE_KEYS; k++) {
+        bool differs = false;
+        for (int i = 1; i < runs->n; i++)
+            differs |= shape_value(runs->at[i], k) != shape_value(runs->at[0], k);
+        if (!differs)
+            continue;
+        found++;
+        buf_printf(b, "<tr><th scope=\"row\">%s</th>", shape_keys[k]);
+        for (int i = 0; i < runs->n; i++)
+            buf_printf(b, "<td class=\"value\">%lld</td>", (long long)shape_value(runs->at[i], k));
         buf_str(b, "</tr>\n");
     }
-    close_table(b);
+    return found;
 }
 
 static const char *config_value(const struct run_report *r, const char *key)
@@ -296,7 +471,7 @@ static bool differs(const struct runs *runs, const char *key)
 
 static void add_difference(struct buf *b, const struct runs *runs, const char *key)
 {
-    buf_str(b, "<tr><th>");
+    buf_str(b, "<tr><th scope=\"row\">");
     html_text(b, key);
     buf_str(b, "</th>");
     for (int i = 0; i < runs->n; i++) {
@@ -311,7 +486,7 @@ void add_differences_table(struct buf *b, const struct runs *runs)
     struct str_map reported;
     int found = 0;
     str_map_init(&reported);
-    open_table(b, "pairs differences");
+    open_table(b, "pairs differences", "differing keys");
     buf_str(b, "<thead><tr><th>key</th>");
     for (int i = 0; i < runs->n; i++) {
         buf_str(b, "<th>");
@@ -320,6 +495,7 @@ void add_differences_table(struct buf *b, const struct runs *runs)
         buf_str(b, "</th>");
     }
     buf_str(b, "</tr></thead>\n");
+    found = add_shape(b, runs);
     for (int i = 0; i < runs->n; i++)
         for (int k = 0; k < runs->at[i]->nconfig; k++) {
             const char *key = runs->at[i]->config[k].key;

@@ -17,9 +17,15 @@ const struct run_numbers run_numbers_none = {NAN, NAN, NAN, NAN, NAN};
 
 const char *run_event_word(enum run_event_kind kind)
 {
-    static const char *const words[] = {"start",     "resume", "saved", "warning",
-                                        "interrupt", "error",  "end"};
+    static const char *const words[] = {"start",      "resume",    "saved", "warning",
+                                        "early stop", "interrupt", "error", "end"};
     return words[kind];
+}
+
+const char *run_part_word(enum run_part part)
+{
+    static const char *const words[] = {"train", "valid", "test"};
+    return words[part];
 }
 
 const char *run_status_word(enum run_status status)
@@ -36,7 +42,10 @@ void run_report_init(struct run_report *r)
                              .model_path = "",
                              .label = "",
                              .started = "",
+                             .valid_metric = "",
                              .workers = 1};
+    for (int i = 0; i < RUN_PARTS; i++)
+        r->data[i].positives = NAN;
     r->machine =
         (struct run_machine){.host = "", .cpu = "", .system = "", .skiff = "", .compiler = ""};
     arena_init(&r->arena);
@@ -47,10 +56,13 @@ void run_report_deinit(struct run_report *r)
     free(r->points.at);
     free(r->valid.at);
     free(r->epochs);
+    free(r->tests);
     free(r->ops);
     free(r->slots);
     free(r->config);
     free(r->events);
+    free(r->quality);
+    free(r->importance);
     arena_deinit(&r->arena);
 }
 
@@ -148,7 +160,8 @@ void run_add_point(struct run_report *r, const struct run_point *p)
 {
     struct run_points *l = &r->points;
     if (l->n >= RUN_MAX_POINTS) {
-        l->n = run_merge_points(l->at, l->n, RUN_MAX_POINTS / 2);
+        /* one pass halves them, but for epochs with an odd number: a second one is not wanted */
+        l->n = run_merge_points(l->at, l->n, RUN_MAX_POINTS * 3 / 4);
         if (l->n >= RUN_MAX_POINTS) /* that many epochs */
             l->n = halve(l->at, l->n, sizeof(*l->at));
     }
@@ -164,10 +177,26 @@ void run_add_last_point(struct run_report *r, const struct run_point *p)
         run_add_point(r, p);
 }
 
+/* Of two neighbours one goes: the best takes the place of the one that would stay, unless that is
+ * the last. */
+static void keep_best(struct run_points *l)
+{
+    int best = -1;
+    for (int i = 0; i < l->n; i++)
+        best = l->at[i].best ? i : best;
+    bool goes = best >= 0 && ((best ^ (l->n - 1)) & 1);
+    if (goes && best + 1 < l->n - 1)
+        l->at[best + 1] = l->at[best];
+    else if (goes && best > 0)
+        l->at[best - 1] = l->at[best];
+}
+
 void run_add_valid(struct run_report *r, const struct run_point *p)
 {
-    if (r->valid.n >= RUN_MAX_POINTS)
+    if (r->valid.n >= RUN_MAX_POINTS) {
+        keep_best(&r->valid);
         r->valid.n = halve(r->valid.at, r->valid.n, sizeof(*r->valid.at));
+    }
     points_add(&r->valid, p);
 }
 
@@ -245,6 +274,7 @@ void run_add_slot(struct run_report *r, const struct run_slot *s)
     r->slots = space_for_one(r->slots, r->nslots, sizeof(*r->slots));
     r->slots[r->nslots] = *s;
     r->slots[r->nslots].name = run_text(r, s->name);
+    r->slots[r->nslots].column = run_text(r, s->column);
     r->slots[r->nslots++].type = run_text(r, s->type);
 }
 
@@ -272,6 +302,48 @@ int run_count_events(const struct run_report *r, enum run_event_kind kind)
     for (int i = 0; i < r->nevents; i++)
         n += r->events[i].kind == kind;
     return n;
+}
+
+void run_add_test(struct run_report *r, const struct run_test *t)
+{
+    if (r->ntests >= RUN_MAX_TESTS)
+        return;
+    r->tests = space_for_one(r->tests, r->ntests, sizeof(*r->tests));
+    r->tests[r->ntests++] = *t;
+}
+
+static bool is_better(const struct run_numbers *a, const struct run_numbers *b)
+{
+    return isfinite(a->log_loss) && isfinite(b->log_loss) ? a->log_loss < b->log_loss
+           : isfinite(a->auc) && isfinite(b->auc)         ? a->auc > b->auc
+                                                          : a->loss < b->loss;
+}
+
+const struct run_point *run_best_valid(const struct run_report *r)
+{
+    const struct run_point *best = NULL, *lowest = NULL;
+    for (int i = 0; i < r->valid.n; i++) {
+        const struct run_point *p = &r->valid.at[i];
+        best = p->best ? p : best;
+        lowest = !lowest || is_better(&p->n, &lowest->n) ? p : lowest;
+    }
+    return best ? best : lowest; /* older reports do not say which is the best */
+}
+
+const struct run_point *run_valid_of(const struct run_report *r, int epoch)
+{
+    for (int i = r->valid.n - 1; i >= 0; i--)
+        if (r->valid.at[i].epoch == epoch)
+            return &r->valid.at[i];
+    return NULL;
+}
+
+const struct run_test *run_best_test(const struct run_report *r)
+{
+    for (int i = 0; i < r->ntests; i++)
+        if (r->tests[i].best)
+            return &r->tests[i];
+    return r->ntests ? &r->tests[r->ntests - 1] : NULL;
 }
 
 const struct run_epoch *run_last_epoch(const struct run_report *r)

@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "report/quality.h"
 
 #define RUN_MAX_POINTS 600
 #define RUN_MAX_EPOCHS 1000
 #define RUN_MAX_EVENTS 400
 #define RUN_MAX_BINS 20
 #define RUN_MAX_SLOTS 5000
+#define RUN_MAX_TESTS 1000
 
 struct run_numbers {
     double loss, auc, log_loss, copc, accuracy;
@@ -31,6 +33,7 @@ struct run_point {
     double samples, seconds;       /* its own */
     struct run_numbers n;
     double clicks, predicted; /* means over its samples; their quotient is the COPC */
+    bool best;                /* validation: better than all before it */
 };
 struct run_points {
     struct run_point *at;
@@ -50,7 +53,7 @@ struct run_epoch {
 /* Samples whose prediction lies between low and high. */
 struct run_bin {
     double low, high, predicted, seen; /* predicted, seen: means */
-    int64_t count;
+    double count;                      /* with weights, their sum */
 };
 struct run_bins {
     struct run_bin at[RUN_MAX_BINS];
@@ -64,11 +67,29 @@ struct run_op {
     double seconds;
 };
 
-struct run_slot {
-    const char *name, *type; /* "int64", "float32" */
+struct run_slot {              /* a slot, or a column of a dense one */
+    const char *name, *column; /* column: of the table ("time (weekday)"); "": not known */
+    const char *type;          /* "int64", "float32" */
     bool ragged;
     int64_t values, zeros;
     double distinct, least, most, mean; /* NAN: not known for this type */
+};
+
+/* The rows of one part of the data. */
+enum run_part { RUN_TRAIN, RUN_VALID, RUN_TEST, RUN_PARTS };
+const char *run_part_word(enum run_part part); /* "train" */
+struct run_data {
+    int64_t files;    /* 0: not known */
+    double rows;      /* 0: nothing was read of it */
+    double positives; /* NAN: labels are not 0 and 1 */
+};
+
+/* A saved epoch that skiff infer has evaluated, on the rows of RUN_TEST. */
+struct run_test {
+    int epoch;
+    bool best;
+    double samples;
+    struct run_numbers n;
 };
 
 struct run_pair {
@@ -80,6 +101,7 @@ enum run_event_kind {
     RUN_RESUME,
     RUN_SAVED,
     RUN_WARNING,
+    RUN_EARLY_STOP,
     RUN_INTERRUPT,
     RUN_ERROR,
     RUN_END,
@@ -107,12 +129,21 @@ struct run_report {
     enum run_status status;
     double seconds; /* so far */
     int64_t threads, workers, worker;
-    double samples; /* so far, of all epochs */
+    int64_t servers;          /* 0: workers are ranks, or one process */
+    double samples;           /* so far, of all epochs */
+    const char *valid_metric; /* that decides which epoch is the best: "log loss"; "": not known */
+    struct run_data data[RUN_PARTS];
 
     struct run_points points, valid; /* valid: on validation data */
     struct run_epoch *epochs;
     int nepochs;
-    struct run_bins calibration, valid_calibration;
+    struct run_bins calibration, valid_calibration, test_calibration;
+    struct run_test *tests; /* of the last skiff infer */
+    int ntests;
+    struct run_quality *quality;
+    int nquality;
+    struct run_importance *importance; /* most important ones first */
+    int nimportance;
     struct run_op *ops;
     int nops;
     struct run_slot *slots;
@@ -136,7 +167,8 @@ void run_add_point(struct run_report *r, const struct run_point *p);
 /* The last one of an epoch: when it is much shorter than the one before, whose noise it would
  * exceed, both become one. */
 void run_add_last_point(struct run_report *r, const struct run_point *p);
-/* On validation data; never merged: when there are too many, every second one goes. */
+/* On validation data; never merged: when there are too many, every second one goes, but not the
+ * best. */
 void run_add_valid(struct run_report *r, const struct run_point *p);
 void run_add_epoch(struct run_report *r, const struct run_epoch *e);
 void run_add_event(struct run_report *r, enum run_event_kind kind, double seconds,
@@ -158,12 +190,19 @@ int run_merge_windows(struct run_point *at, int n, double samples, double second
 
 /* About RUN_MAX_BINS groups of equally many samples, from histograms of predictions: bucket b of
  * `buckets` holds those with floor(p * (buckets - 1)) = b. */
-void run_bins_fill(struct run_bins *out, const int64_t *clicked, const int64_t *not_clicked,
+void run_bins_fill(struct run_bins *out, const double *clicked, const double *not_clicked,
                    int buckets);
 
 /* Ops by time, longest first. */
 void run_sort_ops(struct run_report *r);
 int run_count_events(const struct run_report *r, enum run_event_kind kind);
+/* The best one on validation data, or NULL. */
+const struct run_point *run_best_valid(const struct run_report *r);
+/* The last one of an epoch, which is that of its end unless it was stopped; or NULL. */
+const struct run_point *run_valid_of(const struct run_report *r, int epoch);
+/* Of skiff infer: the best epoch, else the last one; or NULL. */
+const struct run_test *run_best_test(const struct run_report *r);
+void run_add_test(struct run_report *r, const struct run_test *t);
 const struct run_epoch *run_last_epoch(const struct run_report *r); /* NULL: none */
 double run_speed(const struct run_report *r); /* samples a second over all epochs */
 

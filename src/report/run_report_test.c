@@ -73,6 +73,24 @@ static void many_epochs_are_thinned(void **state)
     run_report_deinit(&r);
 }
 
+/* Of too many validations every second one goes, but the best stays where it was. */
+static void the_best_validation_is_kept(void **state)
+{
+    for (int best = 300; best < 304; best++) {
+        struct run_report r;
+        run_report_init(&r);
+        for (int i = 0; i < 3000; i++) {
+            struct run_point p = point(i, i + 1, 1);
+            p.best = i == best;
+            run_add_valid(&r, &p);
+        }
+        assert_int_equal(run_best_valid(&r)->epoch, best);
+        assert_int_equal(run_best_valid(&r)->at_samples, best + 1);
+        assert_int_equal(r.valid.at[r.valid.n - 1].epoch, 2999);
+        run_report_deinit(&r);
+    }
+}
+
 static void a_short_last_window_is_no_point(void **state)
 {
     struct run_report r;
@@ -129,7 +147,7 @@ static void points_are_scaled(void **state)
 
 static void bins_hold_equally_many(void **state)
 {
-    static int64_t clicked[4097], not_clicked[4097];
+    static double clicked[4097], not_clicked[4097];
     struct run_bins bins;
     double count = 0, seen = 0;
     for (int b = 0; b < 4096; b++) { /* a share of b / 4096 is clicked, of 4096 each */
@@ -140,12 +158,12 @@ static void bins_hold_equally_many(void **state)
     assert_int_equal(bins.n, RUN_MAX_BINS);
     for (int i = 0; i < bins.n; i++) {
         const struct run_bin *k = &bins.at[i];
-        assert_true(fabs((double)k->count / (4096.0 * 4096 / RUN_MAX_BINS) - 1) < 0.01);
+        assert_true(fabs(k->count / (4096.0 * 4096 / RUN_MAX_BINS) - 1) < 0.01);
         assert_true(k->predicted > k->low && k->predicted < k->high);
         assert_true(fabs(k->predicted - k->seen) < 1.0 / 4096);
         assert_true(i ? k->low == bins.at[i - 1].high : k->low == 0);
-        count += (double)k->count;
-        seen += (double)k->count * k->seen;
+        count += k->count;
+        seen += k->count * k->seen;
     }
     assert_true(count == 4096.0 * 4096);
     assert_true(fabs(seen - 4095.0 * 2048) < 1e-3);
@@ -154,7 +172,7 @@ static void bins_hold_equally_many(void **state)
 
 static void few_samples_have_few_bins(void **state)
 {
-    static int64_t clicked[4097], not_clicked[4097];
+    static double clicked[4097], not_clicked[4097];
     struct run_bins bins;
     run_bins_fill(&bins, clicked, not_clicked, 4097);
     assert_int_equal(bins.n, 0);
@@ -223,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_are_merged),
         cmocka_unit_test(many_epochs_are_thinned),
+        cmocka_unit_test(the_best_validation_is_kept),
         cmocka_unit_test(a_short_last_window_is_no_point),
         cmocka_unit_test(windows_are_merged),
         cmocka_unit_test(points_are_scaled),

@@ -38,6 +38,9 @@ enum skiff_status pickle_object_read(struct buf *bytes, const char *what, struct
 /* Element types that numpy has (bfloat16 is written as uint16, as in Paddle); row-major. */
 enum skiff_status pickle_write(struct file_writer *w, const struct state *s,
                                struct skiff_error *err);
+/* What a tensor's values take in such a file: a byte from 0x80 on takes two, so random floats take
+ * about one and a half times their size. Values that are not here are guessed so. */
+int64_t pickle_values_bytes(const struct tensor *t);
 enum skiff_status pickle_file_write(const char *path, const struct state *s,
                                     struct skiff_error *err);
 

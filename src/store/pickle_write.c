@@ -264,6 +264,12 @@ size_t pickle_latin1_length(const uint8_t *bytes, size_t n)
     return len;
 }
 
+int64_t pickle_values_bytes(const struct tensor *t)
+{
+    size_t n = tensor_bytes(t), text = t->data ? pickle_latin1_length(t->data, n) : n + n / 2;
+    return (int64_t)(text > PICKLE_TEXT_MAX ? n : text);
+}
+
 static enum skiff_status plain_bytes(struct pickler *p, const struct state_entry *e)
 {
     struct byte_sink file = file_writer_sink(p->file);

@@ -25,7 +25,7 @@ static void open_model(struct task *j, const char *config, const char *model, co
     snprintf(name, sizeof(name), "runner.model=%s", model);
     const char *overrides[] = {name, setting};
     struct task_args args = {.config = config, .overrides = {overrides, setting ? 2 : 1}};
-    if (task_open(j, &args, true, &err) < 0)
+    if (task_open(j, &args, TASK_TRAINS, &err) < 0)
         fail_msg("%s %s: %s", config, model, err.message);
 }
 

@@ -195,7 +195,7 @@ static enum skiff_status load_all(struct saved_tables *s, const char *path, stru
 {
     if (path)
         TRY(folder_save_check(path, err));
-    TRY(task_open(&s->trained, s->reader->args, true, err));
+    TRY(task_open(&s->trained, s->reader->args, TASK_TRAINS, err));
     s->opened = true;
     TRY(open_tables(s, path, err));
     TRY(run_startup(s, err));

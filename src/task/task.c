@@ -104,13 +104,15 @@ static enum skiff_status make_schema(struct task *j, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static enum skiff_status build(struct task *j, bool train, struct skiff_error *err)
+static enum skiff_status build(struct task *j, enum task_use use, struct skiff_error *err)
 {
-    bool given = j->args->net;
+    bool given = j->args->net, train = use == TASK_TRAINS;
     TRY(given ? task_model_given(j, err) : task_model_open(j, err));
     if (!given) {
         j->net = skiff_net_create();
         TRY(task_model_build(j, err));
+        if (use != TASK_PREDICTS)
+            TRY(task_weigh(j, err));
     }
     if (train && !given) {
         TRY(task_count_clicks(j, err));
@@ -121,6 +123,7 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
     j->main = skiff_net_main(j->net);
     j->startup = skiff_net_startup(j->net);
     TRY(make_schema(j, err));
+    task_name_columns(j);
     task_rules(j);
     return SKIFF_OK;
 }
@@ -188,7 +191,7 @@ const char *task_load_path(struct task *j)
     return model_path_of(j, config_path(j->config, KEY_RUNNER_INFER_LOAD_PATH));
 }
 
-enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
+enum skiff_status task_open(struct task *j, const struct task_args *args, enum task_use use,
                             struct skiff_error *err)
 {
     *j = (struct task){.args = args, .logger = args->logger};
@@ -198,6 +201,8 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
                                             : config_parse("", 0, "options", &j->config, err);
     for (int i = 0; status == SKIFF_OK && i < args->overrides.n; i++)
         status = config_override(j->config, args->overrides.at[i], err);
+    if (status == SKIFF_OK && args->group)
+        status = config_set(j->config, KEY_RUNNER_GROUP_COLUMN, args->group, err);
     j->name = args->name;
     if (status == SKIFF_OK)
         status = check_name(args->name, err);
@@ -213,7 +218,7 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
     if (status == SKIFF_OK)
         task_pipe_environment(j);
     if (status == SKIFF_OK)
-        status = build(j, train, err);
+        status = build(j, use, err);
     if (status < 0)
         task_close(j);
     return status;
@@ -264,6 +269,12 @@ static void seed_ops(struct skiff_program *startup, uint64_t seed)
         if (!a || !a->value.i)
             op_set_int(startup, op, "seed", mixed_seed(seed, (uint64_t)i));
     }
+}
+
+const char *task_start_path(struct task *j)
+{
+    const char *init = config_path(j->config, KEY_RUNNER_MODEL_INIT_PATH);
+    return init ? init : config_path(j->config, KEY_RUNNER_WARMUP_MODEL_PATH);
 }
 
 uint64_t task_seed(struct task *j)

@@ -22,6 +22,7 @@ struct task_args {
     const char *name;      /* train, infer, predict: of the run, a folder below the models' */
     const char *run;       /* infer, predict: id of a run */
     const char *json;      /* train, infer: where the report's numbers go */
+    const char *group;     /* infer: instead of runner.group_column */
     const char *transport; /* train, doctor; and the following */
     const char *encrypt, *secret_file;
     bool insecure;
@@ -72,8 +73,11 @@ struct task {
 
 /* Settings of remote file systems, for the whole process. */
 enum skiff_status task_storage(struct config *c, struct skiff_error *err);
-/* Opens the config and builds the net, with an optimizer if it is to be trained. */
-enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
+/* What a task is opened for: training has an optimizer, prediction needs neither weights nor groups
+ * of samples. */
+enum task_use { TASK_PREDICTS, TASK_TRAINS, TASK_EVALUATES };
+/* Opens the config and builds the net. */
+enum skiff_status task_open(struct task *j, const struct task_args *args, enum task_use use,
                             struct skiff_error *err);
 void task_close(struct task *j);
 
@@ -121,6 +125,9 @@ const char *task_optimizer(struct config *c, struct skiff_optimizer_options *o);
 enum skiff_status task_check(struct task *j, struct skiff_error *err);
 
 /* Gives every random op of the startup program its own seed from runner.seed; returns that. */
+/* The saved model that training begins with: runner.model_init_path, else warmup_model_path; NULL:
+ * initial values. */
+const char *task_start_path(struct task *j);
 uint64_t task_seed(struct task *j);
 /* Fills the parameters: runner.seed, so that the same seed gives the same start. */
 enum skiff_status task_startup(struct task *j, struct skiff_error *err);
@@ -143,12 +150,21 @@ void task_check_hash_size(struct task *j, const struct reader_config *r);
 enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err);
 void task_warn_odd(void *task, const char *file, int64_t line, const char *name);
 void task_warn_left_out(const struct task *j, const struct file_list *files);
+/* task_data.c: which columns of a table the slots come from (data/slot_columns.h). */
+void task_name_columns(struct task *j);
 /* With --verbose: keys, files, slots and what is refused in them. */
 void task_warn_all(const struct task *j, const struct file_list *files);
 
 /* The message for a loss of NaN, in options; `what` is "epoch" or "saved epoch". */
 struct trainer_options;
 void task_warn_nan(struct task *j, struct trainer_options *options, const char *what, int epoch);
+
+/* task_weight.c: runner.weight_column, runner.class_weight, runner.group_column: more inputs of the
+ * net, and a loss that the weights act in. Before task_minimize. */
+enum skiff_status task_weigh(struct task *j, struct skiff_error *err);
+/* Columns of a CSV reader: those inputs, too. */
+enum skiff_status task_weigh_columns(struct task *j, struct reader_config *r,
+                                     struct skiff_error *err);
 
 /* task_clicks.c: for models with settings of tables (table_parameters), before task_minimize */
 enum skiff_status task_count_clicks(struct task *j, struct skiff_error *err);

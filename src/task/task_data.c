@@ -10,6 +10,7 @@
 #include "task/python_env.h"
 #include "task/task.h"
 #include "data/pipe.h"
+#include "data/slot_columns.h"
 #include "store/file.h"
 
 const struct task_data task_data_train = {.dir_key = KEY_RUNNER_TRAIN_DATA_DIR,
@@ -83,9 +84,29 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
                                      struct skiff_error *err)
 {
     TRY(task_reader(j->config, r, err));
+    TRY(task_weigh_columns(j, r, err));
     TRY(set_hash_size(j, r, err));
     task_check_hash_size(j, r);
     return SKIFF_OK;
+}
+
+void task_name_columns(struct task *j)
+{
+    static const struct {
+        enum config_key key;
+        const char *name;
+    } settings[] = {{KEY_RUNNER_INPUT_FORMAT, "format"},
+                    {KEY_RUNNER_INPUT_HEADER, "header"},
+                    {KEY_RUNNER_INPUT_COLUMNS, "columns"},
+                    {KEY_RUNNER_INPUT_STATS, "stats"}};
+    struct reader_config r;
+    enum skiff_status status = SKIFF_OK;
+    reader_config_init(&r);
+    for (size_t i = 0; status == SKIFF_OK && i < sizeof settings / sizeof *settings; i++)
+        status = set_from(j->config, settings[i].key, settings[i].name, &r, NULL);
+    if (status == SKIFF_OK)
+        slot_columns_read(&j->schema, &r);
+    reader_config_deinit(&r);
 }
 
 /* The command of the config, or NULL: files are read directly. */

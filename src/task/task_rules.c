@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "data/slot_columns.h"
 #include "task/task.h"
 #include "executor/data_rules.h"
 #include "executor/trainer.h"
@@ -32,9 +33,11 @@ void task_rules(struct task *j)
     struct data_rules *r = &j->rules;
     const struct skiff_var *label = j->vars.not_probability ? NULL : j->vars.label;
     int at = label && j->vars.predict ? schema_find(&j->schema, skiff_var_name(label)) : -1;
+    const char *weight = j->vars.weight ? skiff_var_name(j->vars.weight) : "";
     data_rules_of(j->main, &j->schema, r);
     for (int i = 0; i < r->count; i++) {
         r->slots[i].finite = true;
+        r->slots[i].weight = !strcmp(j->schema.slots[i].name, weight);
         name_key(j, &r->slots[i]);
     }
     if (at < 0)
@@ -112,10 +115,11 @@ void task_warn_odd(void *task, const char *file, int64_t line, const char *name)
 
 static void log_slot(const struct task *j, const struct slot *slot, const struct slot_rule *rule)
 {
-    char limit[64] = "";
+    char limit[64] = "", title[SLOT_TITLE_MAX];
     if (rule->limit)
         snprintf(limit, sizeof limit, ", 0 to %lld", (long long)rule->limit - 1);
-    logger_debug(&j->logger, "slot %s: %s, %s%s", slot->name, dtype_name(slot->dtype),
+    logger_debug(&j->logger, "slot %s%s%s: %s, %s%s", slot->name, slot->ncolumns ? " = " : "",
+                 slot->ncolumns ? slot_title(slot, -1, title) : "", dtype_name(slot->dtype),
                  slot->ragged ? "any number of values" : "dense", limit);
 }
 

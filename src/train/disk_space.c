@@ -5,8 +5,7 @@
 #include <sys/statvfs.h>
 
 #include "io/io.h"
-
-#define MARGIN ((int64_t)1 << 20)
+#include "store/pickle.h"
 
 /* "12.3 MB" */
 static const char *bytes_text(int64_t bytes, char out[static 32])
@@ -20,30 +19,37 @@ static const char *bytes_text(int64_t bytes, char out[static 32])
     return out;
 }
 
-static int64_t group_bytes(const struct task *j, enum io_group group)
+/* The values of a variable, or, if servers hold them, a tensor without data of its shape. */
+static struct tensor values_of(const struct task *j, const struct skiff_var *var)
+{
+    const struct skiff_tensor *value = scope_find(j->scope, var->name);
+    if (value && value->kind == VALUE_TENSOR && value->tensor.data)
+        return value->tensor;
+    struct tensor t = {.dtype = var->dtype, .shape = var->shape};
+    for (int k = 0; k < t.shape.ndim; k++)
+        t.shape.dims[k] = t.shape.dims[k] > 0 ? t.shape.dims[k] : 1;
+    return t;
+}
+
+static int64_t group_bytes(const struct task *j, enum io_group group, bool pickled)
 {
     struct io_vars vars;
     int64_t sum = 0;
     io_vars_list(j->main, group, &vars);
     for (int i = 0; i < vars.n; i++) {
-        int64_t n = (int64_t)dtype_size(vars.v[i]->dtype);
-        for (int k = 0; k < vars.v[i]->shape.ndim; k++)
-            n *= vars.v[i]->shape.dims[k] > 0 ? vars.v[i]->shape.dims[k] : 1;
-        sum += n;
+        struct tensor t = values_of(j, vars.v[i]);
+        sum += pickled ? pickle_values_bytes(&t) : (int64_t)tensor_bytes(&t);
     }
     io_vars_deinit(&vars);
     return sum;
 }
 
-/* Bytes of one epoch of the task's model: parameters and the optimizer's state, with
- * runner.use_inference the parameters twice, and a little for programs and manifest. */
-static int64_t needed(struct task *j)
+int64_t disk_space_needed(struct task *j)
 {
-    bool inference = config_bool(j->config, KEY_RUNNER_USE_INFERENCE);
-    int64_t bytes = group_bytes(j, IO_PERSISTABLES);
-    if (inference)
-        bytes += group_bytes(j, IO_PARAMS);
-    return bytes + MARGIN;
+    int64_t bytes = group_bytes(j, IO_PERSISTABLES, true);
+    if (config_bool(j->config, KEY_RUNNER_USE_INFERENCE))
+        bytes += group_bytes(j, IO_PARAMS, false);
+    return bytes + DISK_SPACE_MARGIN;
 }
 
 /* Bytes that may be written below the folder; -1: not known. */
@@ -59,7 +65,7 @@ enum skiff_status disk_space_check(struct task *j, const char *folder, int epoch
                                    struct skiff_error *err)
 {
     char need_text[32], free_text[32];
-    int64_t need = needed(j), there = available(folder);
+    int64_t need = disk_space_needed(j), there = available(folder);
     if (there < 0 || there >= need)
         return SKIFF_OK;
     enum skiff_status status =

@@ -23,3 +23,8 @@ void epoch_row_times(struct epoch_row *row, const struct trainer_result *r)
     row->update = r->update_seconds / all;
     row->compute = (r->compute_seconds - r->update_seconds) / all;
 }
+
+struct run_numbers epoch_row_numbers(const struct epoch_row *row)
+{
+    return (struct run_numbers){row->loss, row->auc, row->log_loss, row->copc, row->accuracy};
+}

@@ -12,6 +12,7 @@
 #include "config/values.h"
 #include "save/epochs.h"
 #include "task/label.h"
+#include "train/calibrate.h"
 #include "train/checkpoint.h"
 #include "train/online_done.h"
 
@@ -100,25 +101,35 @@ static enum skiff_status no_model(const struct evaluation *t, int epoch, struct 
     return SKIFF_OK;
 }
 
+static enum skiff_status load_calibration(struct evaluation *t, struct skiff_error *err)
+{
+    calibration_destroy(t->calibration);
+    TRY(calibrate_load(&t->task, t->folder.data, &t->calibration, err));
+    t->metrics.adjust = t->calibration ? calibrate_apply : NULL;
+    t->metrics.adjust_self = t->calibration;
+    return SKIFF_OK;
+}
+
 /* *out: it is there, whole, and loaded. */
 static enum skiff_status load_epoch(struct evaluation *t, int epoch, struct model_info *note,
                                     bool *out, struct skiff_error *err)
 {
     bool incomplete = false;
     *out = false;
+    buf_reset(&t->folder);
+    if (t->best_alone && !t->best.end)
+        buf_printf(&t->folder, "%s/%s", t->load_path, t->best.model);
+    else
+        buf_printf(&t->folder, "%s/%d", t->load_path, epoch);
     if (t->best_alone && !t->best.end) {
-        struct buf path = BUF_INIT;
-        buf_printf(&path, "%s/%s", t->load_path, t->best.model);
-        enum skiff_status status = checkpoint_load(&t->task, path.data, err);
-        buf_deinit(&path);
-        *out = true;
-        return status;
+        TRY(checkpoint_load(&t->task, t->folder.data, err));
+    } else {
+        if (!run_list_find(&t->runs, epoch))
+            return no_model(t, epoch, err);
+        TRY(checkpoint_load_whole(&t->task, t->load_path, epoch, note, &incomplete, err));
     }
-    if (!run_list_find(&t->runs, epoch))
-        return no_model(t, epoch, err);
-    TRY(checkpoint_load_whole(&t->task, t->load_path, epoch, note, &incomplete, err));
     *out = !incomplete;
-    return SKIFF_OK;
+    return incomplete ? SKIFF_OK : load_calibration(t, err);
 }
 
 /* ---- an epoch ---- */
@@ -147,6 +158,8 @@ static void set_options(struct evaluation *t)
 {
     int threads = task_threads(&t->task);
     eval_metrics_init(&t->metrics, &t->task.vars, threads);
+    t->metrics.keeps_scores = t->metrics.is_probability;
+    t->metrics.threshold = config_real(t->task.config, KEY_RUNNER_THRESHOLD);
     t->options = (struct trainer_options){.threads = threads,
                                           .executor = {.metrics = t->task.metrics},
                                           .user = t,
@@ -178,6 +191,22 @@ static enum skiff_status read_all(struct evaluation *t, int epoch, struct traine
     return ok ? ended : status;
 }
 
+/* Metrics that need every prediction, of all ranks. */
+static enum skiff_status add_quality(struct evaluation *t, struct epoch_row *row,
+                                     struct skiff_error *err)
+{
+    struct scores all = {0};
+    row->has_quality = t->metrics.keeps_scores;
+    if (!row->has_quality)
+        return SKIFF_OK;
+    eval_metrics_scores(&t->metrics, &all);
+    enum skiff_status status = ranks_gather_scores(&t->ranks, &all, err);
+    if (status == SKIFF_OK)
+        score_metrics_of(&all, t->metrics.threshold, t->metrics.has_group, &row->quality);
+    scores_deinit(&all);
+    return status;
+}
+
 /* Over all ranks. */
 static enum skiff_status add_row(struct evaluation *t, int epoch, const struct model_info *note,
                                  const struct trainer_result *r, struct skiff_error *err)
@@ -189,13 +218,17 @@ static enum skiff_status add_row(struct evaluation *t, int epoch, const struct m
     eval_metrics_read(&t->metrics, &sum);
     TRY(ranks_add_up(&t->ranks, &sum, err));
     t->nrows++;
-    *row = (struct epoch_row){.epoch = epoch,
-                              .seconds = r->seconds,
-                              .interrupted = note->known && !note->complete,
-                              .best = t->best.epoch == epoch && (t->best.end || t->best_alone)};
+    *row =
+        (struct epoch_row){.epoch = epoch,
+                           .seconds = r->seconds,
+                           .interrupted = note->known && !note->complete,
+                           .calibrated = t->calibration ? calibration_name(t->calibration) : NULL,
+                           .best = t->best.epoch == epoch && (t->best.end || t->best_alone)};
     epoch_row_fill(row, &t->metrics, &sum);
     epoch_row_times(row, r);
-    recorder_end_epoch(t->recorder, row, &sum, true);
+    TRY(add_quality(t, row, err));
+    recorder_end_epoch(t->recorder, row, &sum, true, false);
+    test_report_add(&t->report, row, &t->metrics, &sum);
     TRY(observers_span_end(&t->observers, &counts, &stop, err));
     t->stopped = stop;
     return SKIFF_OK;
@@ -227,7 +260,7 @@ enum skiff_status evaluation_open(struct evaluation *t, const struct task_args *
     *t = (struct evaluation){
         .args = args, .control = control, .ranks.size = 1, .tick_period = EVALUATION_TICK};
     file_list_init(&t->files);
-    TRY(task_open(&t->task, args, false, err));
+    TRY(task_open(&t->task, args, TASK_EVALUATES, err));
     return ranks_open(&t->ranks, &t->task, args, false, err);
 }
 
@@ -269,8 +302,13 @@ static enum skiff_status evaluate(struct evaluation *t, struct skiff_error *err)
         return error_set(err, SKIFF_NOT_FOUND, "no epoch from %d up to %d in %s is complete%s",
                          t->first, t->end, t->load_path,
                          t->runs.run[0] ? " and of the newest run" : "");
-    if (ranks_first(&t->ranks))
-        observers_results(&t->observers, t->rows, t->nrows);
+    if (!ranks_first(&t->ranks))
+        return SKIFF_OK;
+    observers_results(&t->observers, t->rows, t->nrows);
+    if (ranks_alone(&t->ranks))
+        t->report.data.files = dataset_files(t->data)->count;
+    if (!t->stopped)
+        test_report_write(&t->report, t->load_path, t->runs.run, &t->task.logger);
     return SKIFF_OK;
 }
 
@@ -301,7 +339,10 @@ void evaluation_close(struct evaluation *t)
     file_list_deinit(&t->files);
     if (t->metrics.thread_states)
         eval_metrics_deinit(&t->metrics);
+    calibration_destroy(t->calibration);
+    buf_deinit(&t->folder);
     free(t->rows);
+    test_report_deinit(&t->report);
     sample_dump_deinit(&t->dump);
     run_list_deinit(&t->runs);
     task_close(&t->task);

@@ -10,6 +10,7 @@
 #define TRAIN_EVALUATION_H
 
 #include "data/files.h"
+#include "predict/calibration.h"
 #include "save/runs.h"
 #include "task/task.h"
 #include "train/control.h"
@@ -17,6 +18,7 @@
 #include "train/ranks.h"
 #include "train/recorder.h"
 #include "train/sample_dump.h"
+#include "train/test_report.h"
 #include "train/valid.h"
 
 #define EVALUATION_TICK 1.0 /* seconds between two ticks, unless the owner sets others */
@@ -33,7 +35,10 @@ struct evaluation {
     struct dataset *data;
     struct eval_metrics metrics;
     struct sample_dump dump;
+    struct buf folder;               /* of the epoch */
+    struct calibration *calibration; /* of the epoch, or NULL */
     struct run_recorder *recorder;
+    struct test_report report; /* of the run that saved the epochs */
     struct trainer_options options;
     const char *load_path;
     struct run_list runs;

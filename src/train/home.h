@@ -22,6 +22,7 @@ struct home {
     const struct home_slots *slots;
     void *self;
     int index, size;   /* of this process among those that train */
+    int servers;       /* of the job; 0: none */
     bool first;        /* of the processes that train: the folder of the models is its own */
     bool serves;       /* it does not train: serve, then close */
     bool remote;       /* values are on servers */
@@ -53,8 +54,8 @@ struct home_slots {
     enum skiff_status (*join)(struct train_run *run, struct skiff_error *err);
     /* Observers have started; data is loaded now at the latest. */
     enum skiff_status (*ready)(struct train_run *run, struct skiff_error *err);
-    /* Before an epoch on data in memory. */
-    enum skiff_status (*shuffle)(struct train_run *run, struct skiff_error *err);
+    /* Before an epoch on data in memory; each begins with the order that the last one left. */
+    enum skiff_status (*shuffle)(struct train_run *run, int epoch, struct skiff_error *err);
     void (*tick)(struct train_run *run);
     /* Adds up counts over all processes; fills the row; run->stopped, run->early. */
     enum skiff_status (*reduce)(struct train_run *run, struct home_counts *counts,

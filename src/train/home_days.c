@@ -66,6 +66,7 @@ static void fill_home(struct train_run *run)
     home->serves = skiff_fleet_is_server(f);
     home->index = home->serves ? skiff_fleet_server_index(f) : skiff_fleet_worker_index(f);
     home->size = skiff_fleet_worker_num(f);
+    home->servers = skiff_fleet_server_num(f);
     home->first = skiff_fleet_is_first_worker(f);
     home->remote = home->shows = home->records = true;
     home->tables = skiff_fleet_tables(f) > 0;
@@ -117,12 +118,7 @@ static enum skiff_status days_serve(struct train_run *run, struct skiff_error *e
 {
     struct online *o = online_of(run);
     struct ps_begin has;
-    struct config *c = run->task.config;
-    const char *start = o->start_path.len ? o->start_path.data : NULL;
-    if (!start)
-        start = config_path(c, KEY_RUNNER_MODEL_INIT_PATH);
-    if (!start)
-        start = config_path(c, KEY_RUNNER_WARMUP_MODEL_PATH);
+    const char *start = o->start_path.len ? o->start_path.data : task_start_path(&run->task);
     if (run->home.tables) /* the first worker has it loaded */
         start = NULL;
     fill_has(o, &has);

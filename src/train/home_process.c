@@ -25,7 +25,6 @@ struct process {
     struct ranks ranks;
     struct model_info note;       /* of the epoch to be saved; the run's name stays */
     struct skiff_error not_saved; /* why the newest epoch is not on the disk; code OK: it is */
-    int shuffled;                 /* so often, once for every epoch */
 };
 
 static struct process *self_of(const struct train_run *run)
@@ -77,7 +76,7 @@ static enum skiff_status load_values(struct train_run *run, struct skiff_error *
 {
     struct process *p = self_of(run);
     struct model_info last = {.epoch = -1};
-    const char *init = config_path(run->task.config, KEY_RUNNER_MODEL_INIT_PATH);
+    const char *init = task_start_path(&run->task);
     save_new_run(&p->note);
     if (run->args->resume)
         TRY(checkpoint_resume(&run->task, run->save_path, &last, err));
@@ -191,13 +190,9 @@ static enum skiff_status process_ready(struct train_run *run, struct skiff_error
     return SKIFF_OK;
 }
 
-/* With --resume those of earlier epochs, too: each begins with the order that the last left. */
-static enum skiff_status process_shuffle(struct train_run *run, struct skiff_error *err)
+static enum skiff_status process_shuffle(struct train_run *run, int epoch, struct skiff_error *err)
 {
-    struct process *p = self_of(run);
-    for (; p->shuffled <= run->span.number; p->shuffled++)
-        TRY(dataset_local_shuffle(run->data, run->home.seed + (uint64_t)p->shuffled, err));
-    return SKIFF_OK;
+    return dataset_local_shuffle(run->data, run->home.seed + (uint64_t)epoch, err);
 }
 
 /* ---- the end of an epoch ---- */

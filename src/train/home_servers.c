@@ -40,6 +40,7 @@ static enum skiff_status servers_open(struct train_run *run, struct skiff_error 
     home->index = home->serves ? skiff_fleet_server_index(s->job.fleet)
                                : skiff_fleet_worker_index(s->job.fleet);
     home->size = skiff_fleet_worker_num(s->job.fleet);
+    home->servers = skiff_fleet_server_num(s->job.fleet);
     home->first = skiff_fleet_is_first_worker(s->job.fleet);
     home->remote = home->shows = true;
     home->tables = skiff_fleet_tables(s->job.fleet) > 0;
@@ -87,13 +88,10 @@ static enum skiff_status read_identity(struct train_run *run, const char *dir, s
 static enum skiff_status find_start(struct train_run *run, struct skiff_error *err)
 {
     struct servers *s = servers_of(run);
-    struct config *c = run->task.config;
     struct checkpoint_state last = {.epoch = -1};
     bool resume = run->args->resume;
     run->home.resumes = resume;
-    s->start_path = config_path(c, KEY_RUNNER_MODEL_INIT_PATH);
-    if (!s->start_path)
-        s->start_path = config_path(c, KEY_RUNNER_WARMUP_MODEL_PATH);
+    s->start_path = task_start_path(&run->task);
     if (resume)
         TRY(checkpoint_find(&run->task.logger, run->save_path, &last, err));
     s->has = (struct ps_begin){
@@ -180,16 +178,10 @@ static enum skiff_status servers_open_data(struct train_run *run, struct skiff_e
     return task_dataset_open(&run->task, &data, &run->data, err);
 }
 
-/* Samples change workers, when every worker has some; otherwise each shuffles its own. */
-static enum skiff_status servers_shuffle(struct train_run *run, struct skiff_error *err)
+static enum skiff_status servers_shuffle(struct train_run *run, int epoch, struct skiff_error *err)
 {
     struct servers *s = servers_of(run);
-    struct skiff_exchange exchange;
-    uint64_t seed = s->job.seed + (uint64_t)run->span.number;
-    if (!s->everybody)
-        return dataset_local_shuffle(run->data, seed, err);
-    TRY(skiff_fleet_exchange(s->job.fleet, &exchange, err));
-    return dataset_global_shuffle(run->data, &exchange, seed, err);
+    return job_shuffle(&s->job, run->data, s->job.seed + (uint64_t)epoch, s->everybody, err);
 }
 
 /* ---- the beginning ---- */
@@ -223,10 +215,12 @@ static enum skiff_status begin(struct train_run *run, struct skiff_error *err)
     snprintf(run->id, sizeof run->id, "%.39s", job.run);
     if (!job.late)
         TRY(job_tables_begin(&s->job, &run->task, s->start_path, err));
-    if (job.late)
+    if (job.late) {
+        run->shuffled = run->first; /* the others have shuffled without this worker */
         logger_info(&run->task.logger, "the job is running: this worker joins in epoch %d",
                     run->first);
-    else if (run->first)
+    }
+    if (!job.late && run->first)
         logger_info(&run->task.logger, "the job continues with epoch %d", run->first);
     return SKIFF_OK;
 }

@@ -172,6 +172,16 @@ enum skiff_status job_open(struct train_job *j, struct task *task, const struct 
     return SKIFF_OK;
 }
 
+enum skiff_status job_shuffle(struct train_job *j, struct dataset *data, uint64_t seed,
+                              bool everybody, struct skiff_error *err)
+{
+    struct skiff_exchange exchange;
+    if (!everybody)
+        return dataset_local_shuffle(data, seed, err);
+    TRY(skiff_fleet_exchange(j->fleet, &exchange, err));
+    return dataset_global_shuffle(data, &exchange, seed, err);
+}
+
 void job_close(struct train_job *j)
 {
     skiff_fleet_destroy(j->fleet);

@@ -12,6 +12,7 @@
 #include "task/task.h"
 #include "task/task_tables.h"
 
+struct dataset;
 struct ps_begin;
 struct train_control;
 
@@ -42,6 +43,10 @@ enum skiff_status job_open(struct train_job *j, struct task *task, const struct 
 /* has: what is on this server's disk, which it begins with: start_path, or NULL. */
 enum skiff_status job_serve(struct train_job *j, struct task *task, const struct ps_begin *has,
                             const char *start_path, struct skiff_error *err);
+/* Shuffles samples in memory: they change workers when every worker has some (everybody), otherwise
+ * each worker shuffles its own. */
+enum skiff_status job_shuffle(struct train_job *j, struct dataset *data, uint64_t seed,
+                              bool everybody, struct skiff_error *err);
 enum skiff_status job_startup(struct train_job *j, struct task *task, struct skiff_error *err);
 /* Whether the config suits a job of servers and workers: its mode, tables, links. */
 enum skiff_status job_check(struct task *task, const struct task_args *args,

@@ -13,14 +13,14 @@ static double bucket_error(const struct eval_metrics_sum *s)
 {
     double last = -1, shows = 0, predicted = 0, clicks = 0, errors = 0, counted = 0;
     for (int i = 0; i < EVAL_METRICS_BUCKETS; i++) {
-        double rate = (double)i / EVAL_METRICS_BUCKETS, show = (double)(s->pos[i] + s->neg[i]);
+        double rate = (double)i / EVAL_METRICS_BUCKETS, show = s->pos[i] + s->neg[i];
         if (fabs(rate - last) > MAX_SPAN) {
             last = rate;
             shows = predicted = clicks = 0;
         }
         shows += show;
         predicted += rate * show;
-        clicks += (double)s->pos[i];
+        clicks += s->pos[i];
         if (shows <= 0 || predicted <= 0)
             continue;
         double mean = predicted / shows;
@@ -36,8 +36,8 @@ static double bucket_error(const struct eval_metrics_sum *s)
 void online_metric(const struct eval_metrics *t, const struct eval_metrics_sum *s,
                    char out[static ONLINE_METRIC])
 {
-    double n = (double)s->evaluated, auc = eval_metrics_auc(t, s);
-    if (!s->evaluated) {
+    double n = s->evaluated, auc = eval_metrics_auc(t, s);
+    if (!(s->evaluated > 0)) {
         snprintf(out, ONLINE_METRIC, " loss=%.6f Ins number=%lld", eval_metrics_loss(t, s),
                  (long long)s->samples);
         return;

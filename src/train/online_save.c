@@ -163,9 +163,8 @@ static enum skiff_status load_listed(struct online *o, struct skiff_error *err)
 
 enum skiff_status online_load(struct online *o, struct skiff_error *err)
 {
-    struct config *c = o->run->task.config;
     bool first = skiff_fleet_is_first_worker(o->job.fleet), sparse_table = has_features(o);
-    const char *init = config_path(c, KEY_RUNNER_MODEL_INIT_PATH);
+    const char *init = task_start_path(&o->run->task);
     const char *path = o->start_path.len ? o->start_path.data : init;
     if (path && !skiff_fleet_server_num(o->job.fleet) && !sparse_table)
         TRY(checkpoint_load(&o->run->task, path, err));

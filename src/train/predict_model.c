@@ -155,7 +155,7 @@ static enum skiff_status load_newest(struct choice *t, const char *folder,
 
 static enum skiff_status choose(struct choice *t, struct skiff_error *err)
 {
-    const char *folder = task_load_path(t->task);
+    const char *folder = t->wish->folder ? t->wish->folder : task_load_path(t->task);
     struct run_list runs;
     if (t->wish->model) {
         TRY(load_path(t, t->wish->model, err));

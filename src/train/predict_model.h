@@ -10,7 +10,8 @@ struct predict_wish {
     const char *model; /* a path; NULL: an epoch of runner.model_save_path */
     bool has_epoch;    /* that one; else the best by validation, or the newest */
     int64_t epoch;
-    const char *run; /* the beginning of its id; NULL: the newest run */
+    const char *folder; /* of the epochs; NULL: task_load_path */
+    const char *run;    /* the beginning of its id; NULL: the newest run */
 };
 
 /* Logs which one it is. *path: of what was loaded. The caller deinits both. NOT_FOUND: none is

@@ -253,6 +253,32 @@ enum skiff_status ranks_add_up(const struct ranks *r, struct eval_metrics_sum *s
     return status;
 }
 
+enum skiff_status ranks_gather_scores(const struct ranks *r, struct scores *s,
+                                      struct skiff_error *err)
+{
+    struct collective *c;
+    struct scores all = {0};
+    size_t bytes = 0, *sizes;
+    void *got = NULL;
+    if (ranks_alone(r))
+        return SKIFF_OK;
+    TRY(world(&c, err));
+    sizes = mem_alloc_or_die((size_t)r->size * sizeof *sizes);
+    enum skiff_status status =
+        collective_all_gather_any(c, s->at, s->n * sizeof *s->at, &got, sizes, err);
+    for (int i = 0; status == SKIFF_OK && i < r->size; i++)
+        bytes += sizes[i];
+    if (status == SKIFF_OK) {
+        struct scores others = {.at = got, .n = bytes / sizeof *s->at, .dropped = s->dropped};
+        scores_append(&all, &others);
+        scores_deinit(s);
+        *s = all;
+    }
+    mem_free(got);
+    free(sizes);
+    return status;
+}
+
 enum skiff_status ranks_follow(const struct ranks *r, int64_t *values, int n,
                                struct skiff_error *err)
 {

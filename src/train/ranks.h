@@ -35,6 +35,9 @@ enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always
 /* Counts of all ranks, in place. */
 enum skiff_status ranks_add_up(const struct ranks *r, struct eval_metrics_sum *s,
                                struct skiff_error *err);
+/* The scores of all ranks, in place. */
+enum skiff_status ranks_gather_scores(const struct ranks *r, struct scores *s,
+                                      struct skiff_error *err);
 /* The n values of rank 0. */
 enum skiff_status ranks_follow(const struct ranks *r, int64_t *values, int n,
                                struct skiff_error *err);

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "train/recorder_slots.h"
+#include "train/quality.h"
 #include "report/report.h"
 #include "store/file.h"
 
-#define FIRST_INTERVAL 0.1 /* seconds between two points, at first */
+#define FIRST_INTERVAL 0.001 /* seconds between two points, at first */
+#define USUAL_INTERVAL 0.1   /* soon */
+#define EARLY_POINTS 48      /* until then: so many are merged, and the interval doubled */
 #define WRITING_SHARE 0.003
 
 struct run_recorder {
@@ -38,6 +42,8 @@ struct run_recorder {
     double written; /* seconds that writing has taken */
     int epoch;
     bool writes, reported;
+    bool paused;       /* training waits, and the time is none of it */
+    atomic_bool early; /* the interval is shorter than that of ticks */
     struct slot_sampler *slots;
 };
 
@@ -88,6 +94,7 @@ struct run_recorder *recorder_open(struct task *task, struct eval_metrics *accum
     r->before = mem_alloc_or_die(sizeof(*r->before));
     r->started = clock_seconds();
     r->interval = FIRST_INTERVAL;
+    atomic_init(&r->early, true);
     r->writes = !plan->quiet;
     run_report_init(report);
     report->command = plan->command;
@@ -97,6 +104,8 @@ struct run_recorder *recorder_open(struct task *task, struct eval_metrics *accum
     report->started = time_text(report);
     report->threads = plan->threads;
     report->workers = plan->workers;
+    report->servers = plan->servers;
+    report->data[RUN_TRAIN].files = plan->files;
     report->worker = plan->worker;
     add_config(report, task->config);
     run_machine_read(report);
@@ -120,10 +129,20 @@ static void take_over(struct run_recorder *r, const struct run_report *old, int 
     for (int i = 0; i < old->valid.n; i++)
         if (old->valid.at[i].epoch < first)
             run_add_valid(report, &old->valid.at[i]);
+    for (int i = 0; i < old->nquality; i++)
+        if (old->quality[i].epoch < first)
+            run_add_quality(report, &old->quality[i]);
+    for (int i = 0; i < old->ntests; i++)
+        if (old->tests[i].epoch < first)
+            run_add_test(report, &old->tests[i]);
     for (int i = 0; i < old->nevents; i++)
         run_add_event(report, old->events[i].kind, old->events[i].seconds, old->events[i].text);
     for (int i = 0; i < old->nops; i++)
         run_add_op(report, &old->ops[i]);
+    memcpy(report->data, old->data, sizeof report->data);
+    report->valid_calibration = old->valid_calibration;
+    report->test_calibration = old->test_calibration;
+    report->valid_metric = run_text(report, old->valid_metric);
     report->started = run_text(report, old->started);
     report->samples = r->base;
     r->offset = old->seconds;
@@ -174,17 +193,12 @@ void recorder_begin_epoch(struct run_recorder *r, int epoch, struct dataset *dat
     pthread_mutex_unlock(&r->lock);
 }
 
-void recorder_batch(struct run_recorder *r, int thread)
-{
-    if (r && thread == 0)
-        slot_sampler_batch(r->slots);
-}
-
 /* What was counted since the last point. */
 static void subtract(struct eval_metrics_sum *s, const struct eval_metrics_sum *before)
 {
     s->batches -= before->batches;
     s->samples -= before->samples;
+    s->weight -= before->weight;
     s->loss -= before->loss;
     s->evaluated -= before->evaluated;
     s->log_loss -= before->log_loss;
@@ -204,7 +218,7 @@ static struct run_numbers numbers_of(const struct eval_metrics *t, const struct 
                             .log_loss = eval_metrics_log_loss(t, s),
                             .copc = eval_metrics_copc(t, s),
                             .accuracy = eval_metrics_accuracy(t, s)};
-    if (!(s->clicks > 0 && s->clicks < (double)s->evaluated))
+    if (!(s->clicks > 0 && s->clicks < s->evaluated))
         n.auc = NAN; /* of one class */
     return n;
 }
@@ -220,7 +234,7 @@ static void add_point(struct run_recorder *r, double now, bool last)
     subtract(window, r->before);
     *r->before = *all;
     free(all);
-    double evaluated = (double)window->evaluated;
+    double evaluated = window->evaluated;
     bool means = r->accumulator->is_probability && evaluated > 0;
     struct run_point p = {.epoch = r->epoch,
                           .at_samples = at,
@@ -233,6 +247,12 @@ static void add_point(struct run_recorder *r, double now, bool last)
     (last ? run_add_last_point : run_add_point)(report, &p);
     if (had >= RUN_MAX_POINTS) /* they were merged: from now on half as many */
         r->interval *= 2;
+    if (r->interval < USUAL_INTERVAL && report->points.n >= EARLY_POINTS) {
+        report->points.n =
+            run_merge_points(report->points.at, report->points.n, EARLY_POINTS * 3 / 4);
+        r->interval *= 2;
+        atomic_store(&r->early, r->interval < USUAL_INTERVAL);
+    }
     report->samples = at;
     r->point_at = now;
 }
@@ -251,6 +271,16 @@ static void look(struct run_recorder *r, bool last)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Ticks of the monitor thread are too rare for the first points. */
+void recorder_batch(struct run_recorder *r, int thread)
+{
+    if (!r || thread != 0)
+        return;
+    slot_sampler_batch(r->slots);
+    if (atomic_load_explicit(&r->early, memory_order_relaxed))
+        look(r, false);
+}
+
 void recorder_tick(struct run_recorder *r)
 {
     look(r, false);
@@ -259,6 +289,13 @@ void recorder_tick(struct run_recorder *r)
 void recorder_last_window(struct run_recorder *r)
 {
     look(r, true);
+}
+
+void recorder_pause(struct run_recorder *r)
+{
+    look(r, true);
+    if (r)
+        r->paused = true;
 }
 
 void recorder_profile(struct run_recorder *r, const struct profile *profile)
@@ -273,13 +310,23 @@ void recorder_profile(struct run_recorder *r, const struct profile *profile)
     pthread_mutex_unlock(&r->lock);
 }
 
-static struct run_numbers row_numbers(const struct epoch_row *row)
+/* Rows that come once are added up; others are those of one epoch that was complete. */
+static void count_rows(struct run_recorder *r, const struct eval_metrics_sum *sum, double samples,
+                       bool complete, bool once)
 {
-    return (struct run_numbers){row->loss, row->auc, row->log_loss, row->copc, row->accuracy};
+    struct run_data *d = &r->report.data[RUN_TRAIN];
+    double positives = r->accumulator->is_probability ? sum->clicks : NAN;
+    if (once) {
+        d->positives = d->rows > 0 ? d->positives + positives : positives;
+        d->rows += samples;
+    } else if (complete) {
+        d->rows = samples;
+        d->positives = positives;
+    }
 }
 
 void recorder_end_epoch(struct run_recorder *r, const struct epoch_row *row,
-                        const struct eval_metrics_sum *sum, bool complete)
+                        const struct eval_metrics_sum *sum, bool complete, bool once)
 {
     if (!r)
         return;
@@ -296,10 +343,13 @@ void recorder_end_epoch(struct run_recorder *r, const struct epoch_row *row,
                                               .at_seconds = seconds_of(r),
                                               .samples = row->samples,
                                               .seconds = row->seconds,
-                                              .n = row_numbers(row),
+                                              .n = epoch_row_numbers(row),
                                               .read = row->read,
                                               .compute = row->compute,
                                               .update = row->update});
+    if (row->has_quality)
+        quality_add(report, "test", row->epoch, &row->quality);
+    count_rows(r, sum, (double)row->samples, complete, once);
     if (r->accumulator->is_probability)
         run_bins_fill(&report->calibration, sum->pos, sum->neg, EVAL_METRICS_BUCKETS);
     pthread_mutex_unlock(&r->lock);
@@ -316,24 +366,35 @@ static double samples_at(struct run_recorder *r, int epoch)
     return r->base + (double)r->now->samples;
 }
 
-void recorder_valid(struct run_recorder *r, struct eval_metrics *counted, int epoch)
+void recorder_valid(struct run_recorder *r, struct eval_metrics *counted,
+                    const struct recorder_valid *v)
 {
     struct eval_metrics_sum sum;
-    struct epoch_row row = {.epoch = epoch};
+    struct epoch_row row = {.epoch = v->epoch};
     if (!r)
         return;
     eval_metrics_read(counted, &sum);
     epoch_row_fill(&row, counted, &sum);
     pthread_mutex_lock(&r->lock);
-    run_add_valid(&r->report, &(struct run_point){.epoch = epoch,
-                                                  .at_samples = samples_at(r, epoch),
+    run_add_valid(&r->report, &(struct run_point){.epoch = v->epoch,
+                                                  .at_samples = samples_at(r, v->epoch),
                                                   .at_seconds = seconds_of(r),
                                                   .samples = (double)row.samples,
                                                   .seconds = row.seconds,
-                                                  .n = row_numbers(&row),
+                                                  .n = epoch_row_numbers(&row),
                                                   .clicks = NAN,
-                                                  .predicted = NAN});
-    if (counted->is_probability)
+                                                  .predicted = NAN,
+                                                  .best = v->best});
+    r->report.valid_metric = v->metric; /* a constant */
+    if (r->paused)
+        r->point_at = clock_seconds();
+    r->paused = false;
+    r->report.data[RUN_VALID] =
+        (struct run_data){.files = v->files,
+                          .rows = (double)row.samples,
+                          .positives = counted->is_probability ? sum.clicks : NAN};
+    quality_add_counted(&r->report, "valid", v->epoch, counted);
+    if (counted->is_probability && v->best)
         run_bins_fill(&r->report.valid_calibration, sum.pos, sum.neg, EVAL_METRICS_BUCKETS);
     pthread_mutex_unlock(&r->lock);
 }
@@ -353,25 +414,13 @@ static void make_texts(struct run_recorder *r, struct buf *json, struct buf *htm
     pthread_mutex_unlock(&r->lock);
 }
 
-static enum skiff_status write_text(const char *folder, const char *name, const struct buf *text,
-                                    struct skiff_error *err)
-{
-    struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/%s", folder, name);
-    enum skiff_status status = file_write(path.data, text->data, text->len, err);
-    buf_deinit(&path);
-    return status;
-}
-
 static void write_files(struct run_recorder *r, const struct buf *json, const struct buf *html)
 {
     struct skiff_error err = {0};
     enum skiff_status status = SKIFF_OK;
     if (!r->writes || !r->plan.folder)
         return;
-    status = write_text(r->plan.folder, REPORT_JSON, json, &err);
-    if (status == SKIFF_OK)
-        status = write_text(r->plan.folder, REPORT_HTML, html, &err);
+    status = report_write_texts(r->plan.folder, json, html, &err);
     if (status < 0 && !r->reported)
         logger_warn(&r->log, "the report of the run could not be written: %s", err.message);
     r->reported |= status < 0;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "data/distinct.h"
+#include "data/slot_columns.h"
 
 #define SHARE 0.002
 #define ROWS 256 /* of one batch */
@@ -21,7 +22,8 @@ struct slot_sampler {
     pthread_mutex_t lock; /* of sums and rows */
     const struct schema *schema;
     struct dataset *data;
-    struct slot_sum *sums;
+    struct slot_sum *sums; /* of every field (data/slot_columns.h) */
+    int nsums;
     int64_t rows;
     double started, spent;
 };
@@ -31,17 +33,19 @@ struct slot_sampler *slot_sampler_create(const struct schema *schema)
     struct slot_sampler *s = mem_alloc_or_die(sizeof(*s));
     pthread_mutex_init(&s->lock, NULL);
     s->schema = schema;
-    s->sums = mem_alloc_or_die(((size_t)schema->count + 1) * sizeof(*s->sums));
-    for (int i = 0; i < schema->count && i < RUN_MAX_SLOTS; i++)
-        if (schema->slots[i].dtype == DTYPE_INT64)
-            s->sums[i].distinct = mem_alloc_or_die(sizeof(struct distinct));
+    s->nsums = schema_fields(schema);
+    s->sums = mem_alloc_or_die(((size_t)s->nsums + 1) * sizeof(*s->sums));
+    for (int i = 0, at = 0; i < schema->count; i++)
+        for (int k = 0; k < slot_fields(&schema->slots[i]); k++, at++)
+            if (schema->slots[i].dtype == DTYPE_INT64 && at < RUN_MAX_SLOTS)
+                s->sums[at].distinct = mem_alloc_or_die(sizeof(struct distinct));
     s->started = clock_seconds();
     return s;
 }
 
 void slot_sampler_destroy(struct slot_sampler *s)
 {
-    for (int i = 0; i < s->schema->count; i++)
+    for (int i = 0; i < s->nsums; i++)
         free(s->sums[i].distinct);
     free(s->sums);
     pthread_mutex_destroy(&s->lock);
@@ -67,13 +71,24 @@ static void add_value(struct slot_sum *s, double v)
     s->finite++;
 }
 
-static void add_column(struct slot_sum *s, const struct column *c, int64_t rows)
+/* Field `field` of `fields`, which lie side by side in the column's rows. */
+static void add_field(struct slot_sum *s, const struct column *c, int64_t rows, int field,
+                      int fields)
 {
     size_t n = c->ragged ? (size_t)c->offsets[rows] : (size_t)rows * c->width;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = (size_t)field; i < n; i += (size_t)fields) {
         add_value(s, c->dtype == DTYPE_FP32 ? (double)c->f32[i] : (double)c->i64[i]);
         if (s->distinct)
             distinct_add(s->distinct, c->i64[i]);
+    }
+}
+
+static void add_batch(struct slot_sampler *s, const struct batch *b, int64_t rows)
+{
+    for (int i = 0, at = 0; i < s->schema->count; i++) {
+        int fields = slot_fields(&s->schema->slots[i]);
+        for (int k = 0; k < fields && at < RUN_MAX_SLOTS; k++, at++)
+            add_field(&s->sums[at], &b->columns[i], rows, k, fields);
     }
 }
 
@@ -87,24 +102,20 @@ void slot_sampler_batch(struct slot_sampler *s)
         return;
     int64_t rows = b->rows < ROWS ? b->rows : ROWS;
     pthread_mutex_lock(&s->lock);
-    for (int i = 0; i < s->schema->count && i < RUN_MAX_SLOTS; i++)
-        add_column(&s->sums[i], &b->columns[i], rows);
+    add_batch(s, b, rows);
     s->rows += rows;
     pthread_mutex_unlock(&s->lock);
     s->spent += clock_seconds() - start;
 }
 
-void slot_sampler_fill(struct slot_sampler *s, struct run_report *out)
+static void fill_field(const struct slot_sum *sum, const struct slot *slot, int field,
+                       struct run_report *out)
 {
-    pthread_mutex_lock(&s->lock);
-    out->slot_rows = s->rows;
-    out->nslots = 0;
-    for (int i = 0; i < s->schema->count && s->rows; i++) {
-        const struct slot *slot = &s->schema->slots[i];
-        const struct slot_sum *sum = &s->sums[i];
-        bool ids = slot->dtype == DTYPE_INT64, any = sum->finite > 0;
-        run_add_slot(
-            out, &(struct run_slot){.name = slot->name,
+    char title[SLOT_TITLE_MAX];
+    bool ids = slot->dtype == DTYPE_INT64, any = sum->finite > 0;
+    run_add_slot(out,
+                 &(struct run_slot){.name = slot->name,
+                                    .column = slot->ncolumns ? slot_title(slot, field, title) : "",
                                     .type = dtype_name(slot->dtype),
                                     .ragged = slot->ragged,
                                     .values = sum->values,
@@ -115,6 +126,15 @@ void slot_sampler_fill(struct slot_sampler *s, struct run_report *out)
                                     .least = any ? sum->least : NAN,
                                     .most = any ? sum->most : NAN,
                                     .mean = any && !ids ? sum->sum / (double)sum->finite : NAN});
-    }
+}
+
+void slot_sampler_fill(struct slot_sampler *s, struct run_report *out)
+{
+    pthread_mutex_lock(&s->lock);
+    out->slot_rows = s->rows;
+    out->nslots = 0;
+    for (int i = 0, at = 0; i < s->schema->count && s->rows; i++)
+        for (int k = 0; k < slot_fields(&s->schema->slots[i]); k++, at++)
+            fill_field(&s->sums[at], &s->schema->slots[i], k, out);
     pthread_mutex_unlock(&s->lock);
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "program/job.h"
+#include "train/calibrate.h"
 #include "train/disk_space.h"
 #include "train/job.h"
 #include "train/online_plan.h"
@@ -119,7 +120,7 @@ static enum skiff_status hold_tables(struct train_run *run, struct skiff_error *
     home_process.close(run);
     task_close(&run->task);
     run->home = (struct home){.slots = NULL};
-    TRY(task_open(&run->task, run->args, true, err));
+    TRY(task_open(&run->task, run->args, TASK_TRAINS, err));
     run->save_path = task_save_path(&run->task);
     run->home.slots = &home_servers;
     return home_servers.open(run, err);
@@ -130,7 +131,7 @@ enum skiff_status train_run_open(struct train_run *run, const struct task_args *
 {
     *run = (struct train_run){.args = args, .control = control};
     file_list_init(&run->files);
-    TRY(task_open(&run->task, args, true, err));
+    TRY(task_open(&run->task, args, TASK_TRAINS, err));
     TRY(choose_home(run, err));
     return hold_tables(run, err);
 }
@@ -252,6 +253,33 @@ static enum skiff_status train_span(struct train_run *run, struct skiff_error *e
 
 /* ---- the run ---- */
 
+/* With a task of its own, and the best model as it was saved. A failure does not undo training. */
+static void calibrate_best(struct train_run *run)
+{
+    struct task_args args = *run->args;
+    const struct predict_wish wish = {.folder = run->save_path, .run = run->id};
+    struct calibrate_result result;
+    struct skiff_error why;
+    struct buf text = BUF_INIT;
+    args.logger = (struct logger){.write = NULL}; /* both were given by the run itself */
+    args.on_unknown = NULL;
+    if (calibrate_model(&args, &wish, run->control, &result, &why) < 0)
+        logger_warn(&run->task.logger, "the model is not calibrated: %s", why.message);
+    else if (!result.stopped) {
+        calibrate_text(&result, &text);
+        control_print(run->control, "%s", text.data);
+    }
+    buf_deinit(&text);
+    buf_deinit(&result.path);
+}
+
+static bool wants_calibration(struct train_run *run)
+{
+    return run->home.first && run->nrows && !run->stopped &&
+           validation_best(&run->validation) >= 0 &&
+           config_word(run->task.config, KEY_RUNNER_CALIBRATE) != CALIBRATION_NONE;
+}
+
 static enum skiff_status print_results(struct train_run *run, struct skiff_error *err)
 {
     const struct home_slots *home = run->home.slots;
@@ -264,6 +292,8 @@ static enum skiff_status print_results(struct train_run *run, struct skiff_error
         observers_results(&run->observers, run->rows, run->nrows);
         validation_print(&run->validation);
     }
+    if (wants_calibration(run))
+        calibrate_best(run);
     return home->finish(run, err);
 }
 

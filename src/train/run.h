@@ -52,6 +52,7 @@ struct train_run {
     char id[40];               /* of the run */
     struct model_info resumed; /* known: what it resumes from */
     int first, epochs;
+    int shuffled; /* epochs whose shuffle is done: also those that --resume leaves out */
     struct train_span span;
     char span_name[40];
     struct epoch_row *rows; /* over all processes */

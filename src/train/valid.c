@@ -27,13 +27,14 @@ static enum skiff_status need_no_data(struct config *c, struct skiff_error *err)
     static const enum config_key keys[] = {KEY_RUNNER_VALID_INTERVAL,   KEY_RUNNER_VALID_BATCH_SIZE,
                                            KEY_RUNNER_VALID_METRIC,     KEY_RUNNER_EARLY_STOP,
                                            KEY_RUNNER_EARLY_STOP_DELTA, KEY_NONE};
-    for (const enum config_key *key = keys; *key; key++)
-        if (config_has(c, *key))
-            return error_set(err, SKIFF_INVALID,
+    enum config_key found = config_word(c, KEY_RUNNER_CALIBRATE) ? KEY_RUNNER_CALIBRATE : KEY_NONE;
+    for (const enum config_key *key = keys; *key && !found; key++)
+        found = config_has(c, *key) ? *key : KEY_NONE;
+    return found ? error_set(err, SKIFF_INVALID,
                              "%s: %s needs " DIR_KEY
                              ": a folder, files or patterns with validation data",
-                             config_name(c), key_name(*key));
-    return SKIFF_OK;
+                             config_name(c), key_name(found))
+                 : SKIFF_OK;
 }
 
 static enum skiff_status check_metric(const struct valid *v, struct skiff_error *err)
@@ -83,6 +84,8 @@ enum skiff_status valid_open(struct valid *v, struct task *t, const struct train
     TRY(task_dataset_open(t, &where, &v->data, err));
     int threads = task_threads(t);
     eval_metrics_init(&v->accumulator, &t->vars, threads);
+    v->accumulator.keeps_scores = v->accumulator.is_probability;
+    v->accumulator.threshold = config_real(c, KEY_RUNNER_THRESHOLD);
     v->options = (struct trainer_options){.threads = threads,
                                           .executor = {.metrics = v->task->metrics},
                                           .user = v,
@@ -160,16 +163,22 @@ static const char *where_text(const struct valid_point *p, char out[static 64])
     return out;
 }
 
-static void print_stop(const struct valid *v)
+void valid_stop_text(const struct valid *v, struct buf *out)
 {
     char least[64] = "";
     if (v->delta > 0)
         snprintf(least, sizeof(least), " of at least %g", v->delta);
-    control_print(v->control,
-                  "early stop: %d validation%s in a row without an improvement%s over %s %.4f "
-                  "(runner.early_stop)",
-                  v->idle, v->idle == 1 ? "" : "s", least, valid_metric_name(v->metric),
-                  v->reference);
+    buf_printf(out,
+               "%d validation%s in a row without an improvement%s over %s %.4f (runner.early_stop)",
+               v->idle, v->idle == 1 ? "" : "s", least, valid_metric_name(v->metric), v->reference);
+}
+
+static void print_stop(const struct valid *v)
+{
+    struct buf text = BUF_INIT;
+    valid_stop_text(v, &text);
+    control_print(v->control, "early stop: %s", text.data);
+    buf_deinit(&text);
 }
 
 void valid_warn(const struct valid *v)
@@ -195,28 +204,27 @@ void valid_warn(const struct valid *v)
 
 /* ---- evaluation ---- */
 
-static int64_t total(const int64_t *buckets)
+static double total(const double *buckets)
 {
-    int64_t n = 0;
+    double n = 0;
     for (int i = 0; i < EVAL_METRICS_BUCKETS; i++)
         n += buckets[i];
     return n;
 }
 
 /* AUC needs samples of both kinds. */
-static enum skiff_status one_class(struct valid *v, int64_t pos, int64_t neg,
-                                   struct skiff_error *err)
+static enum skiff_status one_class(struct valid *v, double pos, double neg, struct skiff_error *err)
 {
     if (v->metric == VALID_AUC)
         return error_set(err, SKIFF_INVALID,
-                         "runner.valid_metric is auc, which needs both classes: all %lld samples "
+                         "runner.valid_metric is auc, which needs both classes: all %.0f samples "
                          "of " DIR_KEY " have label %d; use log_loss, or other data",
-                         (long long)(pos + neg), pos > 0);
+                         pos + neg, pos > 0);
     if (v->metric == VALID_AUTO)
-        logger_warn(
-            &v->task->logger,
-            "all %lld samples of " DIR_KEY " have label %d: auc is undefined, %s is compared",
-            (long long)(pos + neg), pos > 0, v->accumulator.is_probability ? "log_loss" : "loss");
+        logger_warn(&v->task->logger,
+                    "all %.0f samples of " DIR_KEY
+                    " have label %d: auc is undefined, %s is compared",
+                    pos + neg, pos > 0, v->accumulator.is_probability ? "log_loss" : "loss");
     return SKIFF_OK;
 }
 
@@ -228,11 +236,11 @@ static enum skiff_status read_point(struct valid *v, struct valid_point *p, stru
     p->log_loss = eval_metrics_log_loss(&v->accumulator, &s);
     p->copc = eval_metrics_copc(&v->accumulator, &s);
     p->loss = eval_metrics_loss(&v->accumulator, &s);
-    int64_t pos = total(s.pos), neg = total(s.neg);
-    if (!v->accumulator.has_predict || (pos && neg))
+    double pos = total(s.pos), neg = total(s.neg);
+    if (!v->accumulator.has_predict || (pos > 0 && neg > 0))
         return SKIFF_OK;
     p->auc = NAN;
-    if (pos + neg)
+    if (pos + neg > 0)
         return one_class(v, pos, neg, err);
     if (isnan(p->loss)) /* the model gives no numbers any more: that is what is found */
         return SKIFF_OK;

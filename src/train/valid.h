@@ -83,6 +83,8 @@ const struct valid_point *valid_of_epoch(const struct valid *v, int epoch);
 /* Puts columns into the rows of a table, and marks the best. */
 void valid_fill(const struct valid *v, struct epoch_row *rows, int n);
 void valid_warn(const struct valid *v);
+/* Why training has ended early. */
+void valid_stop_text(const struct valid *v, struct buf *out);
 const char *valid_metric_name(enum valid_metric m); /* "log loss" */
 double valid_value(const struct valid_point *p, enum valid_metric m);
 

@@ -22,7 +22,7 @@ static enum skiff_status open_own(struct validation *v, struct skiff_error *err)
     struct train_run *run = v->run;
     if (v->own_is_open)
         return SKIFF_OK;
-    TRY(task_open(&v->own, run->args, false, err));
+    TRY(task_open(&v->own, run->args, TASK_EVALUATES, err));
     v->own_is_open = true;
     return valid_open(&v->valid, &v->own, run->control, err);
 }

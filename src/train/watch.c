@@ -15,6 +15,12 @@
 
 /* ---- the run recorder ---- */
 
+/* In a job a process knows only its own, and online training has others in each pass. */
+static int64_t files_of(const struct train_run *run)
+{
+    return run->data && !run->given && run->home.size == 1 ? dataset_files(run->data)->count : 0;
+}
+
 static enum skiff_status record_start(void *self, struct train_run *run, struct skiff_error *err)
 {
     struct record_watch *w = self;
@@ -29,7 +35,9 @@ static enum skiff_status record_start(void *self, struct train_run *run, struct 
                                                         .folder = run->save_path,
                                                         .json = run->args->json,
                                                         .run = run->id,
+                                                        .files = files_of(run),
                                                         .threads = run->options.threads,
+                                                        .servers = home->servers,
                                                         .workers = home->size,
                                                         .worker = home->index,
                                                         .quiet = home->index != 0});
@@ -64,6 +72,16 @@ static void record_tick(void *self)
         recorder_tick(w->recorder);
 }
 
+static enum skiff_status record_pause(void *self, int64_t batches, int64_t rows,
+                                      struct skiff_error *err)
+{
+    (void)batches;
+    (void)rows;
+    (void)err;
+    recorder_pause(((struct record_watch *)self)->recorder);
+    return SKIFF_OK;
+}
+
 static void record_profile(void *self, const struct profile *profile)
 {
     recorder_profile(((struct record_watch *)self)->recorder, profile);
@@ -84,7 +102,8 @@ static enum skiff_status record_span_end(void *self, const struct train_counts *
 {
     (void)stop;
     (void)err;
-    recorder_end_epoch(((struct record_watch *)self)->recorder, c->row, c->sum, c->complete);
+    struct record_watch *w = self;
+    recorder_end_epoch(w->recorder, c->row, c->sum, c->complete, w->run->span.day != 0);
     return SKIFF_OK;
 }
 
@@ -100,7 +119,21 @@ static enum skiff_status record_saved(void *self, const struct train_saved *s,
 
 static void record_validated(void *self, int epoch, struct eval_metrics *counted)
 {
-    recorder_valid(((struct record_watch *)self)->recorder, counted, epoch);
+    struct record_watch *w = self;
+    const struct valid *v = &w->run->validation.valid;
+    /* models of online training are not kept as epochs: the best of all */
+    int best = v->best >= 0 ? v->best : v->top;
+    struct buf stop = BUF_INIT;
+    recorder_valid(w->recorder, counted,
+                   &(struct recorder_valid){.epoch = epoch,
+                                            .best = best == v->n - 1,
+                                            .metric = valid_metric_name(v->metric),
+                                            .files = dataset_files(v->data)->count});
+    if (v->stop) {
+        valid_stop_text(v, &stop);
+        recorder_event(w->recorder, RUN_EARLY_STOP, "%s", stop.data);
+    }
+    buf_deinit(&stop);
 }
 
 static void record_end(void *self, enum run_status how, const char *why)
@@ -119,6 +152,7 @@ struct train_observer record_observer(struct record_watch *w)
                                    .span_begin = record_span,
                                    .batch = record_batch,
                                    .tick = record_tick,
+                                   .pause = record_pause,
                                    .profile = record_profile,
                                    .data_end = record_data_end,
                                    .span_end = record_span_end,
@@ -163,6 +197,7 @@ static void report_counts(struct launcher_watch *w, const struct eval_metrics_su
 {
     struct train_run *run = w->run;
     struct report r = {.epoch = run->span.day ? run->span.pass : run->span.number,
+                       .day = run->span.day,
                        .share = share,
                        .samples = sum->samples,
                        .seconds = seconds,

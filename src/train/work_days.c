@@ -143,18 +143,13 @@ static enum skiff_status get_data(struct online *o, struct skiff_error *err)
     return status;
 }
 
-/* Samples change workers, when every worker has some; otherwise each shuffles its own. */
 static enum skiff_status shuffle(struct online *o, bool everybody, struct skiff_error *err)
 {
     struct train_run *run = o->run;
-    struct skiff_exchange exchange;
     uint64_t seed = o->job.seed + (uint64_t)o->day * 10000 + (uint64_t)o->pass;
     if (!run->data || !run_in_memory(run) || !config_bool(run->task.config, KEY_RUNNER_SHUFFLE))
         return SKIFF_OK;
-    if (!everybody)
-        return dataset_local_shuffle(run->data, seed, err);
-    TRY(skiff_fleet_exchange(o->job.fleet, &exchange, err));
-    return dataset_global_shuffle(run->data, &exchange, seed, err);
+    return job_shuffle(&o->job, run->data, seed, everybody, err);
 }
 
 /* ---- evaluation ---- */

@@ -12,8 +12,10 @@ static enum skiff_status epochs_next(struct train_run *run, bool *more, struct s
         return SKIFF_OK;
     snprintf(run->span_name, sizeof run->span_name, "epoch %d", epoch);
     run->span = (struct train_span){.number = epoch, .name = run->span_name};
-    if (config_bool(run->task.config, KEY_RUNNER_SHUFFLE) && run_in_memory(run))
-        return run->home.slots->shuffle(run, err);
+    if (!config_bool(run->task.config, KEY_RUNNER_SHUFFLE) || !run_in_memory(run))
+        return SKIFF_OK;
+    for (; run->shuffled <= epoch; run->shuffled++)
+        TRY(run->home.slots->shuffle(run, run->shuffled, err));
     return SKIFF_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "cluster.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,11 +151,15 @@ static void seen_end(struct cluster *c, struct cluster_seen *seen, enum skiff_st
     atomic_store(&seen->status, status);
 }
 
+/* Threads of a process report at the same time; every process has a part of its own. */
 static void on_log(void *user, enum log_level level, const char *line)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct cluster_seen *seen = user;
+    pthread_mutex_lock(&lock);
     size_t n = strlen(seen->output);
     snprintf(seen->output + n, sizeof seen->output - n, "%s\n", line);
+    pthread_mutex_unlock(&lock);
     if (getenv("CLUSTER_LOG"))
         fprintf(stderr, "%.3f [%d] %s\n", clock_seconds(), (int)getpid(), line);
 }

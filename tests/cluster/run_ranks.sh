@@ -47,6 +47,8 @@ mkdir tests && split -n l/3 rows/test/* tests/part.
 start 2 "$skiff" $(train few again 100 | sed 's/^train/infer/') runner.test_data_dir="$work/tests"
 finish 0 0
 [ "$(grep -o 'auc: .*' out)" = "$(grep -o 'auc: .*' rank.0)" ] || fault "numbers differ: $(grep auc: out)"
+quality() { grep -A3 '^epoch   pr-auc' "$1"; }
+[ "$(quality out)" = "$(quality rank.0)" ] || fault "metrics of every prediction differ: $(quality out) $(quality rank.0)"
 
 name="more ranks than files"
 start 3 "$skiff" $(train few m3 100)

@@ -49,7 +49,7 @@ for kind in "" -static; do
     example "fit$kind" '^loss 0\.0000$'
     example "ctr_dnn$kind" '^saved and loaded  *0\.[6-9]' 20000 500
 done
-[ "$(ls "$home"/share/doc/skiff/examples/*.c | wc -l)" -eq 3 ] || fail "an example that is not run here"
+[ "$(ls "$home"/share/doc/skiff/examples/*.c | wc -l)" -eq 4 ] || fail "an example that is not run here"
 # models of one's own (docs/guide/networks.md): as the example says, linked with the library, and in C++
 cp -r "$home/share/doc/skiff/examples/mymodel" "$dir/mymodel"
 own() { # NAME: trains with that model

@@ -36,6 +36,13 @@ check() { # SRC
     [ -z "$faults" ] || { echo "$faults"; return 1; }
 }
 check "$root/src"
+# the settings of datasets (skiff_dataset_set) are those of the page, each with its key
+settings() { grep -ohE '^    \{"\w+", OPTION' "$root/src/data/reader.c" "$root/src/data/dataset.c" | cut -d'"' -f2 | sort; }
+described() { sed -n '/^## Settings of datasets/,/^## Threads/s/^| `\([a-z_]*\)` |.*/\1/p' "$root/docs/reference/c-api.md" | sort; }
+diff <(settings) <(described) || { echo "docs/reference/c-api.md: settings of datasets differ from src/data (<: in the source)"; exit 1; }
+sed -n '/^## Settings of datasets/,/^## Threads/s/.*`\(runner\.[a-z_]*\)`.*/\1/p' "$root/docs/reference/c-api.md" | while read -r key; do
+    grep -q "\"$key\"" "$root/src/config/key_list.h" || { echo "docs/reference/c-api.md: there is no key $key"; exit 1; }
+done
 rows=$(grep -c '^KEY(' "$root/src/config/key_list.h")
 [ "$rows" -gt 100 ] || { echo "only $rows keys were found"; exit 1; }
 

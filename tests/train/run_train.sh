@@ -88,7 +88,10 @@ says "out/2 contains no saved model"
 run 1 infer -m "$config" -o runner.infer_load_path=nowhere
 says "no saved epochs in"
 # training goes on from a model
-run 0 train -m "$config" -o "runner.model_init_path=$out/1" runner.epochs=1 "runner.model_save_path=$work/init"
+for key in model_init_path warmup_model_path; do
+    run 0 train -m "$config" -o "runner.$key=$out/1" runner.epochs=1 runner.thread_num=1 "runner.model_save_path=$work/$key"
+done
+check "two names of a key" cmp -s "$work/model_init_path/0/rec_static.pdparams" "$work/warmup_model_path/0/rec_static.pdparams"
 run 1 train -m "$config" -o "runner.model_init_path=$work/nothing"
 
 # Ctrl-C: stops after the batch, saves, says so; --resume goes on

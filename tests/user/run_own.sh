@@ -331,7 +331,7 @@ says "--data FILE and --out DIR are needed"
 run 2 init --data - --out wrong
 says "the rows are read twice, so give a file"
 run 2 init --data census.csv --out wrong --model match/dssm
-says "--model must be one of the rank/ models"
+says "--model: expected one of the rank/ models"
 run 2 init --data census.csv --out wrong --separator xy
 says "expected one character, or tab, comma, space, pipe, semicolon"
 # settings that do not fit

@@ -9,10 +9,10 @@ import json, sys
 def no_constant(name): raise ValueError(name + " is no JSON")
 j = json.load(open(sys.argv[1], encoding="utf-8"), parse_constant=no_constant)
 log = open(sys.argv[3], errors="replace").read().split("\n")
-head = [i for i, line in enumerate(log) if line.startswith("epoch  ")]
+head = [i for i, line in enumerate(log) if line.startswith("epoch  ") and "samples" in line]
 t = []
 for line in log[head[-1] + 1:] if head else []:
-    if not line.strip() or not line.split()[0].isdigit():
+    if not line.strip() or not line.split()[0].rstrip("*").isdigit():
         break
     t.append(line.replace(" %", "").replace("*", "").split())
 near = lambda text, value: abs(float(text) - value) <= 0.6 * 10 ** -len((text + ".").split(".")[1])
@@ -122,9 +122,22 @@ json "$out/report.json" 'j["events"][-1]["seconds"] >= j["events"][3]["seconds"]
 # validation: after every epoch, and within
 run 0 train -m "$config" -o runner.model_save_path="$work/valid" runner.valid_data_dir="$work/data/test" runner.thread_num=1
 json "$work/valid/report.json" '[(v["epoch"], v["at_samples"], v["samples"]) for v in j["valid"]] == [(0, 6000, 600), (1, 12000, 600)]'
-json "$work/valid/report.json" 'all(near(r[7], v["auc"]) and near(r[8], v["log_loss"]) for r, v in zip(t, j["valid"]))'
+json "$work/valid/report.json" 'len(t) == 2 and all(near(r[1], v["auc"]) and near(r[2], v["log_loss"]) and near(r[3], v["copc"]) for r, v in zip(t, j["valid"]))'
+json "$work/valid/report.json" 'j["run"]["valid_metric"] == "auc" and [v.get("best", False) for v in j["valid"]] == [True, j["valid"][1]["auc"] > j["valid"][0]["auc"]]'
+json "$work/valid/report.json" 'j["data"]["train"]["files"] == 2 and j["data"]["train"]["rows"] == 6000 and j["data"]["valid"]["rows"] == 600'
+positives=$(cat "$work"/data/train/* | awk '$1 == 1' | wc -l)
+json "$work/valid/report.json" 'j["data"]["train"]["positives"] == '"$positives"' and j["data"]["test"]["rows"] == 0'
 json "$work/valid/report.json" 'sum(b["count"] for b in j["valid_calibration"]) == 600'
 check "the page shows it" grep -qF '</svg>validation</span>' "$work/valid/report.html"
+check "validation stands before training" grep -qF '>valid COPC</th><th scope="col" class="n">train loss<' "$work/valid/report.html"
+check "the best epoch has a star" grep -qE '<td class="n">[01]<b class="t1" title="best epoch on validation data">' "$work/valid/report.html"
+# an early stop is an event of the run
+run 0 train -m "$config" -o runner.model_save_path="$work/early" runner.valid_data_dir="$work/data/test" runner.thread_num=1 \
+    runner.epochs=20 runner.early_stop=2 hyper_parameters.optimizer.learning_rate=0.03
+json "$work/early/report.json" '[e["text"][:15] for e in j["events"] if e["kind"] == "early stop"] == ["2 validations i"] and len(j["epochs"]) < 20'
+# one epoch has a curve, as well; its windows cover the samples
+run 0 train -m "$config" -o runner.model_save_path="$work/one" runner.epochs=1 runner.thread_num=1
+json "$work/one/report.json" 'len(j["points"]) >= 3 and abs(sum(p["samples"] for p in j["points"]) - 6000) < 1e-6'
 run 0 train -m "$config" -o runner.model_save_path="$work/within" runner.valid_data_dir="$work/data/test" runner.valid_interval=20 runner.thread_num=1
 json "$work/within/report.json" 'len(j["valid"]) >= 6 and all(v["at_samples"] % 100 == 0 for v in j["valid"]) and [v["at_samples"] for v in j["valid"]][:3] == [2000, 4000, 6000]'
 
@@ -132,6 +145,20 @@ json "$work/within/report.json" 'len(j["valid"]) >= 6 and all(v["at_samples"] % 
 run 0 infer -m "$config" --json "$work/infer.json"
 json "$work/infer.json" 'j["run"]["command"] == "infer" and len(t) == len(j["epochs"]) == 3 and sum(b["count"] for b in j["calibration"]) == 600'
 json "$work/infer.json" 'all(near(r[4], e["auc"]) and near(r[5], e["log_loss"]) for r, e in zip(t, j["epochs"]))'
+# what infer finds is added to the run's report, and to its page; a folder that cannot be written to is no failure
+json "$out/report.json" '[int(r[0]) for r in t] == [e["epoch"] for e in j["infer"]] and all(near(r[4], e["auc"]) for r, e in zip(t, j["infer"]))'
+json "$out/report.json" 'j["data"]["test"]["rows"] == 600 and j["data"]["test"]["files"] == 1 and sum(b["count"] for b in j["infer_calibration"]) == 600'
+json "$out/report.json" 'j["run"]["status"] == "done" and len(j["epochs"]) == 3 and len(j["points"]) > 2'
+page "$out/report.html"
+check "the page has them" grep -qF '<h2>On test data</h2>' "$out/report.html"
+cp -r "$out" "$work/foreign"
+sed -i 's/"name": "[0-9a-f]*", "command"/"name": "another", "command"/; s/"name": "[0-9a-f]\{32\}"/"name": "another"/' "$work/foreign/report.json"
+cp "$work/foreign/report.json" "$work/foreign.json"
+run 0 infer -m "$config" -o runner.infer_load_path="$work/foreign"
+check "another run's report is left alone" cmp "$work/foreign.json" "$work/foreign/report.json"
+rm "$work/foreign/report.json" && mkdir "$work/foreign/report.json"
+run 0 infer -m "$config" -o runner.infer_load_path="$work/foreign"
+check "infer does not mind" grep -qE '^Epoch: 2, ' "$work/log"
 run 1 infer -m "$config" --json "$work/log/x.json"
 says "(for $work/log/x.json): there is a file of that name"
 
@@ -140,8 +167,8 @@ run 0 train -m "$config" -o runner.model_save_path="$work/sgd" hyper_parameters.
 run 0 report "$out" "$work/sgd/report.json" "$work/infer.json" --output "$work/all.html"
 says "$work/all.html: 3 runs"
 page "$work/all.html"
-check "differing keys" grep -qF '<th>hyper_parameters.optimizer.class</th><td class="value">Adam</td><td class="value">SGD</td>' "$work/all.html"
-check "equal keys are left out" bash -c "! grep -qF '<th>runner.train_batch_size</th>' '$work/all.html'"
+check "differing keys" grep -qF '<th scope="row">hyper_parameters.optimizer.class</th><td class="value">Adam</td><td class="value">SGD</td>' "$work/all.html"
+check "equal keys are left out" bash -c "! grep -qF '<th scope="row">runner.train_batch_size</th>' '$work/all.html'"
 check "names of runs" grep -qF "$work/sgd/report.json</td>" "$work/all.html"
 run 0 report "$out" --output -
 cp "$work/log" "$work/stdout.html"
@@ -169,9 +196,9 @@ says "(for $work/log/page.html): there is a file of that name"
 # names that would be markup
 cp "$config" "$work/rank/dnn/hostile.yaml"
 name='</td><script>alert(1)</script><img src=x onerror="y">&'
-run 0 train -m "$work/rank/dnn/hostile.yaml" -o runner.epochs=1 "runner.model_save_path=$work/a'<b>&c" "runner.data_sleep_second=$name"
+run 0 train -m "$work/rank/dnn/hostile.yaml" -o runner.epochs=1 "runner.model_save_path=$work/a'<b>&c" "runner.data_donefile=$name"
 page "$work/a'<b>&c/report.html"
-json "$work/a'<b>&c/report.json" "[c['value'] for c in j['config'] if c['key'] == 'runner.data_sleep_second'] == ['$name']"
+json "$work/a'<b>&c/report.json" "[c['value'] for c in j['config'] if c['key'] == 'runner.data_donefile'] == ['$name']"
 run 0 report "$work/a'<b>&c" "$out" --output "$work/hostile.html"
 page "$work/hostile.html"
 
@@ -229,7 +256,7 @@ check "the model is there" test -s "$work/full/1/rec_static.pdparams"
 run 0 launch --server_num 1 --worker_num 2 --log_dir "$work/joblog" -m "$config" -o runner.model_save_path="$work/job" \
     runner.split_file_list=True runner.thread_num=1 runner.sync_mode=sync
 page "$work/job/report.html"
-json "$work/job/report.json" 'j["run"]["workers"] == 2 and [e["samples"] for e in j["epochs"]] == [6000, 6000] and j["run"]["samples"] == 12000'
+json "$work/job/report.json" 'j["run"]["servers"] == 1 and j["run"]["workers"] == 2 and [e["samples"] for e in j["epochs"]] == [6000, 6000] and j["run"]["samples"] == 12000'
 json "$work/job/report.json" 'abs(j["points"][-1]["at_samples"] - 12000) < 1e-3 and sum(b["count"] for b in j["calibration"]) == 6000'
 json "$work/job/report.json" '[e["kind"] for e in j["events"]] == ["start", "saved", "saved", "end"]'
 

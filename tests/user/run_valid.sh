@@ -48,11 +48,11 @@ sed 's|^runner:|runner:\n  valid_data_dir: ../../data/test|' "$plain" >"$config"
 train 0 runner.model_save_path=a
 says_like '^valid: before training: auc 0\.[0-9]{4}, log loss [0-9.]+, copc [0-9.]+$'
 says_like '^valid: epoch 0: auc 0\.[0-9]{4}, log loss 0\.[0-9]{4}, copc [0-9]\.[0-9]{2} \(best so far\)$'
-says_like '^epoch +samples .* copc  valid auc  valid log loss +read +compute +update$'
+says_like '^epoch +valid auc  valid log loss  valid copc +samples .* copc +read +compute +update$'
 best=$(sed -n 's/^best epoch: \([0-9]*\) .*/\1/p' "$work/log")
 value=$(sed -n 's/^best epoch: .*(valid auc \(0\.[0-9]*\)): .*/\1/p' "$work/log")
 says_like "^best epoch: $best \(valid auc $value\): .*/a/$best\$"
-says_like "^ +$best\* .* $value +0\.[0-9]{4} "
+says_like "^ +$best\* +$value +0\.[0-9]{4} +[0-9]\.[0-9]{4} +6000 "
 check "the record names it" grep -qx "model: \"$best\"" "$out/a/best.yaml"
 mine=$(sed -n 's/^valid: epoch [0-9]*: auc \(0\.[0-9]*\), log loss \(0\.[0-9]*\),.*/\1 \2/p' "$work/log")
 run 0 infer -m "$config" -o runner.infer_load_path=a

@@ -47,7 +47,7 @@ static void build(struct skiff_net *net, const struct skiff_model_config *c,
     struct skiff_var *x = cross.x0;
     for (int i = 0; i < layers; i++)
         x = cross_layer(&cross, x, i);
-    struct skiff_var *deep = model_layers(net, cross.x0, cross.inputs, &sizes);
+    struct skiff_var *deep = model_layers(net, cross.x0, cross.inputs, &sizes, model_dropout(c));
     int64_t inputs = cross.inputs + (sizes.n ? sizes.size[sizes.n - 1] : cross.inputs);
     struct skiff_var *last = skiff_concat(net, SKIFF_VARS(deep, x), 1);
     model_finish_sigmoid(net, model_layer(net, last, inputs, 1, NULL), in.label, out);

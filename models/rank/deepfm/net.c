@@ -11,7 +11,7 @@ static void build(struct skiff_net *net, const struct skiff_model_config *c,
     struct rank_fm fm = rank_fm_terms(net, &in);
     int64_t inputs = fm.nfields * in.width;
     struct skiff_var *x = skiff_reshape(net, fm.fields, SKIFF_DIMS(-1, inputs));
-    x = model_layers(net, x, inputs, &sizes);
+    x = model_layers(net, x, inputs, &sizes, model_dropout(c));
     struct skiff_var *deep =
         model_layer(net, x, sizes.n ? sizes.size[sizes.n - 1] : inputs, 1, NULL);
     struct skiff_var *logit = skiff_sums(net, SKIFF_VARS(fm.first, fm.second, deep));

@@ -50,10 +50,10 @@ static struct skiff_var *first_input(struct skiff_net *net, const struct rank_in
 }
 
 static struct skiff_var *predict_of(struct skiff_net *net, const struct rank_inputs *in,
-                                    const struct skiff_model_sizes *sizes)
+                                    const struct skiff_model_sizes *sizes, double dropout)
 {
     int64_t inputs = in->slots * in->width + in->dense_columns;
-    struct skiff_var *x = model_layers(net, first_input(net, in), inputs, sizes);
+    struct skiff_var *x = model_layers(net, first_input(net, in), inputs, sizes, dropout);
     return model_layer(net, x, sizes->n ? sizes->size[sizes->n - 1] : inputs, 2, "softmax");
 }
 
@@ -65,7 +65,7 @@ static void documents_build(struct skiff_net *net, const struct rank_dnn_config 
     for (; sizes.n < 8 && c->layer_sizes[sizes.n]; sizes.n++)
         sizes.size[sizes.n] = c->layer_sizes[sizes.n];
     out->label = in.label;
-    out->predict = predict_of(net, &in, &sizes);
+    out->predict = predict_of(net, &in, &sizes, 0);
     out->loss = skiff_reduce(net, sum, skiff_cross_entropy(net, out->predict, in.label));
     out->loss_is_sum = true;
     out->accuracy = skiff_accuracy(net, out->predict, in.label);
@@ -109,7 +109,7 @@ static void build(struct skiff_net *net, const struct skiff_model_config *c,
     struct skiff_model_sizes sizes =
         skiff_model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 32, 0});
     out->label = in.label;
-    out->predict = predict_of(net, &in, &sizes);
+    out->predict = predict_of(net, &in, &sizes, model_dropout(c));
     out->loss = skiff_mean(net, skiff_cross_entropy(net, out->predict, in.label));
     model_add_auc(net, out->predict, in.label, out);
 }

@@ -24,7 +24,7 @@ static void build(struct skiff_net *net, const struct skiff_model_config *c,
         net, &in,
         SKIFF_PARAM(.name = "SparseFeatFactors", .initializer = skiff_init_uniform(-1, 1, 0)),
         false);
-    x = model_layers(net, x, inputs, &sizes);
+    x = model_layers(net, x, inputs, &sizes, model_dropout(c));
     struct skiff_var *deep =
         model_layer(net, x, sizes.n ? sizes.size[sizes.n - 1] : inputs, 1, NULL);
     struct skiff_var *logit = wide ? skiff_elementwise(net, add, wide, deep) : deep;

@@ -134,29 +134,48 @@ static bool is_true(const struct skiff_op *op, const char *attr)
     return a && a->type == ATTR_BOOLEAN && a->value.b;
 }
 
-/* The gradient op of a look-up of these ids in a distributed table gives the table's name and
- * padding id: the look-up itself has been replaced. */
-static const struct skiff_op *table_gradient(const struct kernel *k, const char *ids)
+/* Is `name` the gradient of out? A second backward pass puts "grad/" before its names. */
+static bool is_gradient_of(const char *name, const char *out)
+{
+    size_t n = strlen(out), prefix = strlen("grad/");
+    while (!strncmp(name, "grad/", prefix) && strncmp(name, out, n) != 0)
+        name += prefix;
+    return !strncmp(name, out, n) && !strcmp(name + n, GRAD_SUFFIX);
+}
+
+/* The gradient op of the look-up that merge_ids replaces gives the table's name and padding id. The
+ * ids alone do not tell it: two tables may be looked up by the same ids. */
+static const struct skiff_op *table_gradient(const struct kernel *k, const struct skiff_op *merge)
 {
     const struct skiff_block *b = program_root(k->env->program);
-    for (int i = 0; i < b->nops; i++) {
+    const struct op_arg *ids = op_in(merge, "Ids"), *out = op_out(merge, "Out");
+    for (int i = 0; ids && ids->n && out && out->n && i < b->nops; i++) {
         const struct skiff_op *op = b->ops[i];
-        if (op_is(op, CLASS_LOOKUP_GRAD) && is_true(op, "is_distributed") &&
-            (!ids || !strcmp(op_in1(op, "Ids"), ids)))
+        if (!op_is(op, CLASS_LOOKUP_GRAD) || !is_true(op, "is_distributed"))
+            continue;
+        const char *op_ids = op_in1(op, "Ids"), *dout = op_in1(op, "Out@GRAD");
+        if (op_ids && dout && !strcmp(op_ids, ids->names[0]) && is_gradient_of(dout, out->names[0]))
             return op;
     }
     return NULL;
 }
 
-/* The op that assembles the fetched rows (merge_ids; of itself, this op) lists the ids. */
-static const struct skiff_op *replaced_gradient(const struct kernel *k)
+/* The op itself, or the op that assembles the rows that it fetches. */
+static const struct skiff_op *merging_op(const struct kernel *k)
 {
     const struct skiff_block *b = program_root(k->env->program);
-    const struct op_arg *ids = op_in(k->op, "Ids");
-    for (int i = 0; !ids && i < b->nops; i++)
+    if (op_is(k->op, CLASS_MERGE_ROWS))
+        return k->op;
+    for (int i = 0; i < b->nops; i++)
         if (op_is(b->ops[i], CLASS_MERGE_ROWS) && op_reads(b->ops[i], kernel_out_name(k, 0, 0)))
-            ids = op_in(b->ops[i], "Ids");
-    return ids && ids->n ? table_gradient(k, ids->names[0]) : NULL;
+            return b->ops[i];
+    return NULL;
+}
+
+static const struct skiff_op *replaced_gradient(const struct kernel *k)
+{
+    const struct skiff_op *merge = merging_op(k);
+    return merge ? table_gradient(k, merge) : NULL;
 }
 
 /* Look-ups name their table (W); prefetch and merge_ids replace a look-up that does. */
