@@ -196,7 +196,7 @@ same "$work/older"
 printf 'epoch: 0\ncomplete: False\nsamples: 100\n' >"$work/older/0/skiff_state.yaml"
 rm -r "$work/older/1"
 run 0 train "$work/older" --resume
-says "in the middle of epoch 0: the epoch restarts, and 100 samples"
+says "in the middle of epoch 0: the epoch restarts, and trains 100 samples a second time"
 check "the old state is gone" test ! -e "$work/older/0/skiff_state.yaml"
 
 # a full disk, side by side: for a moment, during epoch 0, during the last epoch

@@ -101,7 +101,7 @@ check "it resumes" test "$(rows | wc -l)" = 12
 rows | awk '{ print $1, $2, $3, $4 }' >stopped.txt
 run_tune 0 "${search[@]}" --folder whole
 rows | awk '{ print $1, $2, $3, $4 }' >whole.txt
-check "the same trials in the same order" cmp -s stopped.txt whole.txt
+check "the same trials in the same order" diff stopped.txt whole.txt
 
 # messages
 run_tune 1 --try $rate=0.1,0.2 --folder grid
