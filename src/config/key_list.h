@@ -162,6 +162,11 @@ KEY(RUNNER_EARLY_STOP, "runner.early_stop", INT, "0", TRAIN, BETWEEN(0, 1000000)
             "improvement. 0: never")
 KEY(RUNNER_EARLY_STOP_DELTA, "runner.early_stop_delta", REAL, "0", TRAIN, AT_LEAST(0),
     .help = "A smaller change is no improvement")
+KEY(RUNNER_PLATEAU, "runner.plateau", INT, "0", TRAIN, BETWEEN(0, 1000000),
+    .help = "After so many evaluations in a row without improvement, the next epoch begins with "
+            "the best model and a lower learning rate. `early_stop` counts after it. 0: never")
+KEY(RUNNER_PLATEAU_FACTOR, "runner.plateau_factor", REAL, "0.1", TRAIN, BETWEEN(0, 1),
+    .help = "What the learning rate is multiplied by")
 KEY(RUNNER_KEEP_BEST, "runner.keep_best", BOOL, "True", TRAIN,
     .help = "Keeps the best model on disk, whatever `keep_epochs` says. A best model within an "
             "epoch is saved when it is found")
