@@ -181,10 +181,11 @@ KEY(RUNNER_CALIBRATE, "runner.calibrate", WORD, "none", TRAIN | INFER | PREDICT 
             "unless this is none")
 
 GROUP(WEIGHTS, "weights of samples, metrics by group")
-KEY(RUNNER_WEIGHT_COLUMN, "runner.weight_column", TEXT, NULL, TRAIN | INFER | CHECK_DATA,
+KEY(RUNNER_WEIGHT_COLUMN, "runner.weight_column", TEXT, NULL,
+    TRAIN | INFER | CALIBRATE | CHECK_DATA,
     .alias = "sample_weight weight_col",
     .help = "Column of the table (csv), or slot, with the weight of each row: a number of at least "
-            "0. It acts in the loss and in all metrics. `predict` does not need it "
+            "0. It acts in the loss, in all metrics and in calibration. `predict` does not need it "
             "([understand.md](../guide/understand.md#weights))")
 KEY(RUNNER_CLASS_WEIGHT, "runner.class_weight", LIST, NULL, TRAIN | INFER,
     .alias = "class_weights",
