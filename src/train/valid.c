@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "train/checkpoint.h"
 #include "executor/scope_copy.h"
 
@@ -135,7 +136,7 @@ static void add_number(struct buf *out, const char *name, double x, int digits)
 static void print_point(const struct valid *v, const struct valid_point *p)
 {
     struct buf text = BUF_INIT;
-    if (!log_shows(LOG_INFO))
+    if (!log_shows(LOG_INFO) || (v->shown && (p->end || p->epoch < 0)))
         return;
     if (p->epoch < 0)
         buf_str(&text, "valid: before training");
@@ -175,7 +176,7 @@ static void idle_text(const struct valid *v, int n, const char *key, struct buf 
     if (v->delta > 0)
         snprintf(least, sizeof(least), " of at least %g", v->delta);
     buf_printf(out, "%d validation%s in a row without an improvement%s over %s %.4f (%s)", n,
-               n == 1 ? "" : "s", least, valid_metric_name(v->metric), v->reference, key);
+               plural(n), least, valid_metric_name(v->metric), v->reference, key);
 }
 
 void valid_stop_text(const struct valid *v, struct buf *out)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Training from S3 and saving to it gives what local files give; resuming, evaluating and predicting take the model from there.
 set -euo pipefail
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 skiff=$PWD/${BUILD:-build}/skiff
 work=$(mktemp -d)
 server=

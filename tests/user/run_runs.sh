@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs do not mix: ids, the lock of the output folder, --resume, --overwrite, --name, --run; interrupted and cut epochs; what a
 # hangup and a full disk do. Every message is asked for.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 . "$(dirname "$0")/../words.sh"
 cd "$work" || exit 1
 cut=$build/tests/libcut.so
@@ -147,7 +148,7 @@ check "infer's table marks it" grep -qE "^ +0 .*interrupted: part of the epoch$"
 run 0 predict -m config.yaml
 says "predicting with $work/out/0, which was interrupted and has only part of the epoch"
 run 0 train -m config.yaml --resume -o runner.epochs=1
-says "saved in the middle of epoch 0: the epoch restarts, and $part samples are trained a second time"
+says "saved in the middle of epoch 0: the epoch restarts, and trains $part samples a second time"
 says "it belongs to run "
 run 0 infer -m config.yaml
 says_not "interrupted"
