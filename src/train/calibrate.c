@@ -1,6 +1,7 @@
 /* Calibration of a saved model (calibrate.h): probabilities, labels and, with runner.weight_column,
- * weights of all validation rows are kept, 8 or 12 bytes for each, and given to the fit at once. Batches come from several threads; a lock
- * is held while one appends its rows. The order of the rows does not change the result. */
+ * weights of all validation rows are kept, 8 or 12 bytes for each, and given to the fit at once.
+ * Batches come from several threads; a lock is held while one appends its rows. The order of the
+ * rows does not change the result. */
 #include "train/calibrate.h"
 
 #include <math.h>
