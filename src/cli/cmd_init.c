@@ -103,6 +103,9 @@ static const struct option rows[] = {
      .help = "set the share of the rows that are for the test, and the same again for validation"},
     {"seed", OPTION_LONG, AT(options.seed), .value = "N", .standard = "1",
      .help = "seed the choice of test rows, and runner.seed of the config"},
+    {"min-count", OPTION_LONG, AT(options.min_count), .low = 1, .high = INT64_MAX, .value = "N",
+     .group = "values", .default_text = "2, 4 or 10, by the number of rows",
+     .help = "let values of a category in fewer than N training rows share one id"},
     {"model", OPTION_TEXT, AT(options.model), .value = "MODEL", .standard = "rank/deepfm",
      .help = "set the network", .group = "model"},
     {0}};

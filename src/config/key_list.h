@@ -162,6 +162,11 @@ KEY(RUNNER_EARLY_STOP, "runner.early_stop", INT, "0", TRAIN, BETWEEN(0, 1000000)
             "improvement. 0: never")
 KEY(RUNNER_EARLY_STOP_DELTA, "runner.early_stop_delta", REAL, "0", TRAIN, AT_LEAST(0),
     .help = "A smaller change is no improvement")
+KEY(RUNNER_PLATEAU, "runner.plateau", INT, "0", TRAIN, BETWEEN(0, 1000000),
+    .help = "After so many evaluations in a row without improvement, the next epoch begins with "
+            "the best model and a lower learning rate. `early_stop` counts after it. 0: never")
+KEY(RUNNER_PLATEAU_FACTOR, "runner.plateau_factor", REAL, "0.1", TRAIN, BETWEEN(0, 1),
+    .help = "What the learning rate is multiplied by")
 KEY(RUNNER_KEEP_BEST, "runner.keep_best", BOOL, "True", TRAIN,
     .help = "Keeps the best model on disk, whatever `keep_epochs` says. A best model within an "
             "epoch is saved when it is found")
@@ -176,10 +181,11 @@ KEY(RUNNER_CALIBRATE, "runner.calibrate", WORD, "none", TRAIN | INFER | PREDICT 
             "unless this is none")
 
 GROUP(WEIGHTS, "weights of samples, metrics by group")
-KEY(RUNNER_WEIGHT_COLUMN, "runner.weight_column", TEXT, NULL, TRAIN | INFER | CHECK_DATA,
+KEY(RUNNER_WEIGHT_COLUMN, "runner.weight_column", TEXT, NULL,
+    TRAIN | INFER | CALIBRATE | CHECK_DATA,
     .alias = "sample_weight weight_col",
     .help = "Column of the table (csv), or slot, with the weight of each row: a number of at least "
-            "0. It acts in the loss and in all metrics. `predict` does not need it "
+            "0. It acts in the loss, in all metrics and in calibration. `predict` does not need it "
             "([understand.md](../guide/understand.md#weights))")
 KEY(RUNNER_CLASS_WEIGHT, "runner.class_weight", LIST, NULL, TRAIN | INFER,
     .alias = "class_weights",

@@ -561,7 +561,8 @@ static void plan_sizes(struct prepare_plan *p, const struct prepare_options *f)
         .buckets = buckets < 2         ? 2
                    : buckets > BUCKETS ? BUCKETS
                                        : (int)buckets,
-        .least = rows < 1000      ? 2
+        .least = f->min_count     ? f->min_count
+                 : rows < 1000    ? 2
                  : rows < 1000000 ? 4
                                   : 10,
         .absent_is_zero = p->look->form.format != LOOK_CSV,

@@ -47,6 +47,7 @@ struct prepare_options {
     int split;  /* 0: by time if there is a column of times, 1: random, 2: time */
     double share;
     int64_t seed;
+    int64_t min_count; /* rows of a value that is not rare; 0: by the number of rows */
     bool overwrite;
     bool label_optional; /* prepare: without --label there is none */
 };

@@ -101,6 +101,7 @@ enum run_event_kind {
     RUN_RESUME,
     RUN_SAVED,
     RUN_WARNING,
+    RUN_PLATEAU,
     RUN_EARLY_STOP,
     RUN_INTERRUPT,
     RUN_ERROR,

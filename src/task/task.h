@@ -179,5 +179,10 @@ enum skiff_status task_count_clicks(struct task *j, struct skiff_error *err);
 
 /* task_optimizer.c: hyper_parameters.optimizer */
 enum skiff_status task_minimize(struct task *j, struct skiff_error *err);
+/* The learning rate in the task's scope, or with a schedule the factor of it, which runner.plateau
+ * lowers. It is saved and loaded with the model. check: is there one? */
+enum skiff_status task_check_rate(const struct task *j, struct skiff_error *err);
+enum skiff_status task_rate(const struct task *j, double *out, struct skiff_error *err);
+enum skiff_status task_set_rate(struct task *j, double rate, struct skiff_error *err);
 
 #endif

@@ -3,10 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "task/task.h"
+#include "layers/net.h"
+#include "program/op_kind.h"
 #include "rules/optimizer.h"
+#include "task/task.h"
 
 enum { MAX_CLASSES = 32 };
+#define RATE_SCALE "learning_rate_scale"
 
 /* PaddleRec is of 2.x: where 1.x wants a number to be given, the preset of 2.x holds. */
 static double preset_of(const char *type, const struct skiff_optimizer_setting *setting)
@@ -45,6 +48,17 @@ static void read_settings(struct config *c, const struct skiff_optimizer_info *i
     }
 }
 
+/* A schedule computes the rate in every step: what runner.plateau lowers is a factor of it. */
+static struct skiff_var *scaled_rate(struct skiff_net *net, struct skiff_var *scheduled)
+{
+    struct role_guard role = role_push(skiff_net_main(net), ROLE_LRSCHED, NULL, 0);
+    struct skiff_var *scale = skiff_create_global_var(net, SKIFF_DIMS(1), 1.0, .dtype = "float32",
+                                                      .persistable = true, .name = RATE_SCALE);
+    struct skiff_var *rate = skiff_elementwise(net, mul, scheduled, scale);
+    role_pop(role);
+    return rate;
+}
+
 /* decay_steps and decay_rate: rate * decay_rate ^ floor(step / decay_steps), as PaddleRec's
  * word2vec has it. */
 static void read_rate(struct task *j, struct skiff_optimizer_options *o)
@@ -56,8 +70,11 @@ static void read_rate(struct task *j, struct skiff_optimizer_options *o)
     snprintf(j->advice, sizeof j->advice, "try a lower %s (now %g), or set clip_norm beside it%s",
              key_name(KEY_OPTIMIZER_LEARNING_RATE), rate,
              config_has(j->config, KEY_OPTIMIZER_CLIP_NORM) ? " lower" : "");
-    if (steps > 0.0 && factor != 1.0)
-        o->learning_rate_var = skiff_lr_exponential(j->net, rate, steps, factor, true);
+    if (steps <= 0.0 || factor == 1.0)
+        return;
+    o->learning_rate_var = skiff_lr_exponential(j->net, rate, steps, factor, true);
+    if (config_int(j->config, KEY_RUNNER_PLATEAU))
+        o->learning_rate_var = scaled_rate(j->net, o->learning_rate_var);
 }
 
 const char *task_optimizer(struct config *c, struct skiff_optimizer_options *o)
@@ -87,4 +104,46 @@ enum skiff_status task_minimize(struct task *j, struct skiff_error *err)
         o.grad_clip = skiff_clip_global_norm(clip);
     TRY(config_check(c, err));
     return skiff_net_minimize(j->net, j->vars.loss, type, &o, err);
+}
+
+/* ---- the rate while training runs ---- */
+
+/* The variable that holds the rate, or the factor of its schedule; NULL: there is none. */
+static const char *rate_name(const struct task *j)
+{
+    const struct skiff_block *b = program_root(j->main);
+    const struct skiff_var *scale = block_find_var(b, RATE_SCALE);
+    if (scale && var_persistable(scale))
+        return scale->name;
+    for (int i = 0; i < b->nops; i++) {
+        const char *name = op_in1(b->ops[i], "LearningRate");
+        const struct skiff_var *rate = name ? block_find_var(b, name) : NULL;
+        if (rate && var_persistable(rate) && rate->dtype == DTYPE_FP32)
+            return rate->name;
+    }
+    return NULL;
+}
+
+enum skiff_status task_check_rate(const struct task *j, struct skiff_error *err)
+{
+    return rate_name(j)
+               ? SKIFF_OK
+               : error_set(err, SKIFF_UNSUPPORTED,
+                           "%s: %s: no variable holds the learning rate of %s: a schedule "
+                           "of its own computes it; remove the key or the schedule",
+                           config_name(j->config), key_name(KEY_RUNNER_PLATEAU), j->model->name);
+}
+
+enum skiff_status task_rate(const struct task *j, double *out, struct skiff_error *err)
+{
+    TRY(task_check_rate(j, err));
+    *out = (double)*tensor_f32(&scope_find(j->scope, rate_name(j))->tensor);
+    return SKIFF_OK;
+}
+
+enum skiff_status task_set_rate(struct task *j, double rate, struct skiff_error *err)
+{
+    TRY(task_check_rate(j, err));
+    *tensor_f32(&scope_find(j->scope, rate_name(j))->tensor) = (float)rate;
+    return SKIFF_OK;
 }

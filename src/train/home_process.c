@@ -300,14 +300,21 @@ static enum skiff_status process_keep(struct train_run *run, const struct home_c
     return status;
 }
 
-/* Rank 0 evaluates; whether training continues is for it to say. */
+/* Rank 0 evaluates; whether training continues, and from which values, is for it to say. */
 static enum skiff_status process_agree(struct train_run *run, struct skiff_error *err)
 {
-    int64_t first[] = {run->stopped, run->wants_end};
-    TRY(ranks_follow(&self_of(run)->ranks, first, 2, err));
+    const struct ranks *ranks = &self_of(run)->ranks;
+    bool resumes_part = !run->nrows && !run->resumed.complete; /* lowered before it began */
+    int64_t first[] = {run->stopped, run->wants_end,
+                       !resumes_part && validation_wants_lower(&run->validation)};
+    TRY(ranks_follow(ranks, first, 3, err));
     run->stopped = first[0];
     run->wants_end = run->early = first[1];
-    return SKIFF_OK;
+    if (!first[2] || run->stopped || run->early)
+        return SKIFF_OK;
+    if (run->home.first)
+        TRY(validation_lower(&run->validation, err));
+    return ranks_spread(ranks, &run->task, err);
 }
 
 /* ---- the end ---- */

@@ -27,7 +27,8 @@ static enum skiff_status need_no_data(struct config *c, struct skiff_error *err)
 {
     static const enum config_key keys[] = {KEY_RUNNER_VALID_INTERVAL,   KEY_RUNNER_VALID_BATCH_SIZE,
                                            KEY_RUNNER_VALID_METRIC,     KEY_RUNNER_EARLY_STOP,
-                                           KEY_RUNNER_EARLY_STOP_DELTA, KEY_NONE};
+                                           KEY_RUNNER_EARLY_STOP_DELTA, KEY_RUNNER_PLATEAU,
+                                           KEY_RUNNER_PLATEAU_FACTOR,   KEY_NONE};
     enum config_key found = config_word(c, KEY_RUNNER_CALIBRATE) ? KEY_RUNNER_CALIBRATE : KEY_NONE;
     for (const enum config_key *key = keys; *key && !found; key++)
         found = config_has(c, *key) ? *key : KEY_NONE;
@@ -68,6 +69,9 @@ static void read_keys(struct valid *v, struct config *c)
     v->interval = config_int(c, KEY_RUNNER_VALID_INTERVAL);
     v->metric = (enum valid_metric)config_word(c, KEY_RUNNER_VALID_METRIC);
     v->patience = (int)config_int(c, KEY_RUNNER_EARLY_STOP);
+    v->plateau = (int)config_int(c, KEY_RUNNER_PLATEAU);
+    v->factor = config_real(c, KEY_RUNNER_PLATEAU_FACTOR);
+    v->epochs = (int)config_int(c, KEY_RUNNER_EPOCHS);
     v->delta = config_real(c, KEY_RUNNER_EARLY_STOP_DELTA);
 }
 
@@ -94,6 +98,8 @@ enum skiff_status valid_open(struct valid *v, struct task *t, const struct train
                                           .nwatched = v->accumulator.nwatched,
                                           .on_batch = on_batch,
                                           .wants_stop = wants_stop};
+    if (v->plateau)
+        TRY(task_check_rate(t, err));
     return check_metric(v, err);
 }
 
@@ -164,14 +170,29 @@ static const char *where_text(const struct valid_point *p, char out[static 64])
     return out;
 }
 
-void valid_stop_text(const struct valid *v, struct buf *out)
+static void idle_text(const struct valid *v, int n, const char *key, struct buf *out)
 {
     char least[64] = "";
     if (v->delta > 0)
         snprintf(least, sizeof(least), " of at least %g", v->delta);
-    buf_printf(out,
-               "%d validation%s in a row without an improvement%s over %s %.4f (runner.early_stop)",
-               v->idle, plural(v->idle), least, valid_metric_name(v->metric), v->reference);
+    buf_printf(out, "%d validation%s in a row without an improvement%s over %s %.4f (%s)", n,
+               plural(n), least, valid_metric_name(v->metric), v->reference, key);
+}
+
+void valid_stop_text(const struct valid *v, struct buf *out)
+{
+    idle_text(v, v->idle, key_name(KEY_RUNNER_EARLY_STOP), out);
+}
+
+void valid_lower_text(const struct valid *v, struct buf *out)
+{
+    char where[64];
+    idle_text(v, v->lower, key_name(KEY_RUNNER_PLATEAU), out);
+    if (v->best >= 0)
+        buf_printf(out, ": training continues from %s", where_text(&v->points[v->best], where));
+    else
+        buf_str(out, ": training continues");
+    buf_printf(out, " with the learning rate times %g", v->factor);
 }
 
 static void print_stop(const struct valid *v)
@@ -386,6 +407,41 @@ void valid_fill(const struct valid *v, struct epoch_row *rows, int n)
         rows[i].valid_loss = p ? p->loss : NAN;
         rows[i].best = p && v->best >= 0 && p == &v->points[v->best];
     }
+}
+
+/* ---- a lower learning rate ---- */
+
+bool valid_wants_lower(const struct valid *v)
+{
+    return v->lower && !v->stop && v->points[v->n - 1].epoch + 1 < v->epochs;
+}
+
+static enum skiff_status load_best(struct valid *v, struct skiff_error *err)
+{
+    const struct valid_point *p = &v->points[v->best];
+    struct buf path = BUF_INIT;
+    if (p->end)
+        buf_printf(&path, "%s/%d", v->folder, p->epoch);
+    else
+        buf_printf(&path, "%s/" VALID_MODEL, v->folder);
+    enum skiff_status status = checkpoint_load(v->task, path.data, err);
+    buf_deinit(&path);
+    return status;
+}
+
+/* The best model may have been saved with a rate that was lowered less: the newest one counts. */
+enum skiff_status valid_lower(struct valid *v, struct skiff_error *err)
+{
+    struct buf text = BUF_INIT;
+    double rate;
+    TRY(task_rate(v->task, &rate, err));
+    if (v->best >= 0 && v->best < v->n - 1)
+        TRY(load_best(v, err));
+    TRY(task_set_rate(v->task, rate * v->factor, err));
+    valid_lower_text(v, &text);
+    control_print(v->control, "plateau: %s", text.data);
+    buf_deinit(&text);
+    return SKIFF_OK;
 }
 
 /* ---- the beginning ---- */

@@ -45,6 +45,9 @@ struct valid {
     struct trainer_options options;
     int64_t interval; /* batches; 0: at the end of epochs alone */
     int patience;     /* runner.early_stop */
+    int plateau;      /* runner.plateau */
+    double factor;    /* runner.plateau_factor */
+    int epochs;       /* runner.epochs */
     double delta;
     enum valid_metric metric; /* AUTO until something was evaluated */
     bool keep_best;
@@ -59,7 +62,10 @@ struct valid {
     int best;         /* of those whose model is kept; -1: none */
     int top;          /* of all; -1: none */
     double reference; /* what has to be improved on; NAN: nothing yet */
-    int idle;         /* points since it was */
+    int idle;         /* points since it was, or since the first reduction after that */
+    bool lowered;     /* there was a reduction since it was */
+    int flat;         /* points since it was, or since the last reduction */
+    int lower;        /* the last point asks for a reduction: so many points were flat; or 0 */
     atomic_bool stop; /* training shall end early */
     bool interrupted; /* by Ctrl-C, in the midst of evaluation */
 };
@@ -84,6 +90,12 @@ const struct valid_point *valid_of_epoch(const struct valid *v, int epoch);
 /* Puts columns into the rows of a table, and marks the best. */
 void valid_fill(const struct valid *v, struct epoch_row *rows, int n);
 void valid_warn(const struct valid *v);
+/* runner.plateau: the last point asks for a lower rate, and an epoch follows. */
+bool valid_wants_lower(const struct valid *v);
+/* Puts the best model into the task's scope, and lowers the rate that was there. */
+enum skiff_status valid_lower(struct valid *v, struct skiff_error *err);
+/* Why, and what follows: "2 validations in a row without ...: epoch 1 again, ..." */
+void valid_lower_text(const struct valid *v, struct buf *out);
 /* Why training has ended early. */
 void valid_stop_text(const struct valid *v, struct buf *out);
 const char *valid_metric_name(enum valid_metric m); /* "log loss" */
@@ -105,7 +117,7 @@ enum skiff_status valid_best_read(const char *folder, struct valid_best *out,
 
 /* What is compared, by default: the first that p has. */
 void valid_choose_metric(struct valid *v, const struct valid_point *p);
-/* Replays the list: best, top, reference, idle, stop. */
+/* Replays the list: best, top, reference, idle, flat, lower, stop. */
 void valid_replay(struct valid *v);
 void valid_add(struct valid *v, const struct valid_point *p);
 enum skiff_status valid_record_write(const struct valid *v, struct skiff_error *err);

@@ -75,14 +75,24 @@ static void replay_one(struct valid *v, int i)
         v->top = i;
     bool improved = step > 0 && step >= v->delta;
     v->reference = improved ? value : v->reference;
-    v->idle = improved ? 0 : v->idle + 1;
+    /* early stopping counts from the first reduction on, so that it does get its chance */
+    v->lowered &= !improved;
+    v->idle = improved || (v->plateau && !v->lowered) ? 0 : v->idle + 1;
+    v->flat = improved ? 0 : v->flat + 1;
+    v->lower = v->plateau && p->end && v->flat >= v->plateau ? v->flat : 0;
+    if (v->lower) {
+        v->lowered = true;
+        v->flat = 0;
+    }
 }
 
 void valid_replay(struct valid *v)
 {
     v->best = v->top = -1;
     v->reference = NAN;
-    v->idle = 0;
+    v->idle = v->flat = 0;
+    v->lowered = false;
+    v->lower = 0;
     for (int i = 0; i < v->n; i++)
         replay_one(v, i);
     v->stop = v->patience && v->idle >= v->patience;

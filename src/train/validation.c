@@ -34,6 +34,12 @@ static enum skiff_status open_remote(struct validation *v, struct skiff_error *e
     struct config *c = run->task.config;
     bool tables = run->home.tables;
     v->valid.best = v->valid.top = -1;
+    if (config_int(c, KEY_RUNNER_PLATEAU))
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "%s: runner.plateau: the learning rate cannot be lowered on servers, in "
+                         "sparse tables and in online training; remove it, or train in one process "
+                         "or in ranks",
+                         config_name(c));
     if (config_int(c, KEY_RUNNER_VALID_INTERVAL) && tables)
         return error_set(err, SKIFF_UNSUPPORTED,
                          "%s: runner.valid_interval: a job with sparse tables is validated only "
@@ -108,6 +114,19 @@ enum skiff_status validation_begin(struct validation *v, struct skiff_error *err
                     err));
     take_decision(v);
     return SKIFF_OK;
+}
+
+bool validation_wants_lower(const struct validation *v)
+{
+    return valid_wants_lower(&v->valid);
+}
+
+enum skiff_status validation_lower(struct validation *v, struct skiff_error *err)
+{
+    pthread_mutex_lock(&v->lock);
+    enum skiff_status status = valid_lower(&v->valid, err);
+    pthread_mutex_unlock(&v->lock);
+    return status;
 }
 
 /* ---- values of servers ---- */

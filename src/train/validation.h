@@ -35,6 +35,9 @@ void validation_close(struct validation *v);
 enum skiff_status validation_begin(struct validation *v, struct skiff_error *err);
 /* Batches between two evaluations within an epoch; 0: none. */
 int64_t validation_interval(const struct validation *v);
+/* runner.plateau: the next epoch begins with the best model and a lower learning rate. */
+bool validation_wants_lower(const struct validation *v);
+enum skiff_status validation_lower(struct validation *v, struct skiff_error *err);
 struct train_observer validation_observer(struct validation *v);
 /* Columns of the table, and the best row. */
 void validation_fill(const struct validation *v, struct epoch_row *rows, int n);

@@ -123,17 +123,20 @@ static void record_validated(void *self, int epoch, struct eval_metrics *counted
     const struct valid *v = &w->run->validation.valid;
     /* models of online training are not kept as epochs: the best of all */
     int best = v->best >= 0 ? v->best : v->top;
-    struct buf stop = BUF_INIT;
+    struct buf text = BUF_INIT;
     recorder_valid(w->recorder, counted,
                    &(struct recorder_valid){.epoch = epoch,
                                             .best = best == v->n - 1,
                                             .metric = valid_metric_name(v->metric),
                                             .files = dataset_files(v->data)->count});
     if (v->stop) {
-        valid_stop_text(v, &stop);
-        recorder_event(w->recorder, RUN_EARLY_STOP, "%s", stop.data);
+        valid_stop_text(v, &text);
+        recorder_event(w->recorder, RUN_EARLY_STOP, "%s", text.data);
+    } else if (valid_wants_lower(v)) {
+        valid_lower_text(v, &text);
+        recorder_event(w->recorder, RUN_PLATEAU, "%s", text.data);
     }
-    buf_deinit(&stop);
+    buf_deinit(&text);
 }
 
 static void record_end(void *self, enum run_status how, const char *why)

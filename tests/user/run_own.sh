@@ -361,6 +361,15 @@ check "they are categories" grep -qF '"C1 = user"' hashes/config.yaml
 for name in item shop seen; do check "$name is a category" grep -qE "\"C[2-4] = $name\"" hashes/config.yaml; done
 check "what each row has for its own is no feature" test "$(grep -c request hashes/config.yaml)" = 1
 check "ids are told apart to their last digit" test "$(grep -c '^ "1729382256910270' hashes/columns.stats)" = 40
+# values in fewer training rows than asked for share an id; users have 47 rows and more, items 19 at most
+items() { grep -cE '^ "[1-3][0-9]{17}" ' "$1/columns.stats"; }
+check "items that came 4 times have ids: $(items hashes)" test "$(items hashes)" -gt 250 -a "$(items hashes)" -lt 300
+run 0 init --data hashes.csv --min-count 30 --out often
+check "only users came 30 times" test "$(items often) $(grep -c '^ "1729382256910270' often/columns.stats)" = "0 40"
+run 0 init --data hashes.csv --min-count 1 --out once
+check "all items have ids" test "$(items once)" = 300
+run 2 init --data hashes.csv --min-count 0 --out none
+says "--min-count is '0'; expected a whole number, at least 1"
 run 0 train -m hashes/config.yaml
 run 0 infer -m hashes/config.yaml
 check "the hash is learnt: auc $(auc_of)" awk -v a="$(auc_of)" 'BEGIN { exit !(a > 0.85) }'

@@ -72,6 +72,22 @@ if same a.json d.json >/dev/null; then
     exit 1
 fi
 
+# calibration: a row of weight 2 counts as the row given twice
+fitted() { # the log loss and copc that it prints, and the numbers of its file
+    "$skiff" calibrate -m config.yaml -q --epoch 19 -o "$@" | sed -n 's/^calibrated on .*platt): //p'
+    awk '/^(slope|shift):/ { printf "%s %.4f\n", $1, $2 }' weights/19/calibration.yaml
+}
+fitted runner.calibrate=platt >a.fit
+fitted runner.calibrate=platt runner.valid_data_dir=b.csv >b.fit
+fitted runner.calibrate=platt runner.weight_column= >c.fit
+[ "$(wc -l <a.fit)" = 3 ]
+diff a.fit b.fit
+if cmp -s a.fit c.fit; then
+    echo "the weights had no effect on calibration"
+    exit 1
+fi
+"$skiff" calibrate -m config.yaml -q --epoch 19 -o runner.calibrate=none >/dev/null
+
 # class weights [1, 2] train as weights of the rows do, and metrics do not have them
 awk -F, -v OFS=, 'NR > 1 { $1 = 1 + $4 } { print }' b.csv >by_class.csv
 "$skiff" train -m config.yaml -q -o runner.model_save_path=rows runner.train_data_dir=by_class.csv \
