@@ -4,6 +4,7 @@
 #   make tsan      all tests with threads in a TSan build; races other than Hogwild's fail it
 #   make clang     everything compiled by clang, without a warning
 #   make docs      docs/reference/commands, the tables of configuration.md and the list in metrics.md anew
+#   make docs-output   what commands print, in the pages that show it; P=docs/guide/tutorial.md: only there
 #   make deb, make wheel   packages in build/dist
 #   make fuzz SECONDS=600   every fuzz target for ten minutes (clang); F="pickle wire": only these
 BUILD ?= build$(if $(SAN),-$(SAN))
@@ -130,6 +131,11 @@ docs: $(BUILD)/skiff
 	@$(BUILD)/skiff _generate metrics $(BUILD)
 	@sed -i -e '/^| metric | type/,$$d' docs/reference/metrics.md
 	@cat $(BUILD)/metrics.md >>docs/reference/metrics.md
+
+# what the commands of pages print; P="docs/guide/tutorial.md": only this page
+.PHONY: docs-output
+docs-output: all
+	@BUILD=$(BUILD) tools/docs-output $(P)
 
 $(BUILD)/gen/framework.pb-c.c: src/program/framework.proto
 	@mkdir -p $(BUILD)/gen
@@ -267,11 +273,11 @@ run: setup
 	@BUILD=$(BUILD) tools/run-main
 
 # make install PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]: command, libraries, headers, skiff.pc, Python packages, models,
-# man page and completions; make uninstall with the same variables removes what install has installed
+# man page and completions, stripped unless STRIP=no; make uninstall with the same variables removes what install has installed
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INSTALL = DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" BUILD="$(BUILD)" VERSION="$(VERSION)" LIBS="$(LDLIBS)" \
-    NO_PYTHON="$(NO_PYTHON)" tools/install
+    NO_PYTHON="$(NO_PYTHON)" STRIP="$(STRIP)" tools/install
 install: all
 	@$(INSTALL)
 uninstall:

@@ -50,6 +50,7 @@ struct option {
         value; /* what stands for the value in help: "N", "FILE", "DIR" (the latter two complete) */
     const char *help;
     char letter;              /* -q; 0: none */
+    char also_letter;         /* another letter of the same; 0: none */
     const char *also;         /* another name of the same, or NULL */
     const char *standard;     /* the value that options_init sets; NULL: none */
     int64_t low, high;        /* both 0: any number */
@@ -72,6 +73,14 @@ struct options {
     const char *words;  /* what may stand beside flags: "FILE..."; NULL: nothing */
     bool rest;          /* from the first such word on, everything is a word */
     const char *advice; /* added when a flag is unknown, or NULL */
+    /* The row (of texts) whose value the first word is if its flag is not given; NULL: none. */
+    const char *first;
+    /* Words that can be that value; NULL: every word. With `rest`: words that begin what an
+     * OPTION_PASS begins, so that our long flags are found behind them. */
+    bool (*is_first)(const char *word);
+    /* An unknown flag: adds what it could mean beside the flags of the table; false: nothing.
+     * value: what stands behind it, or NULL. */
+    bool (*meant)(const char *name, const char *value, struct buf *out);
 };
 
 struct option_list {

@@ -41,7 +41,7 @@ static const struct option *find_long(const struct options *o, const char *word)
 static const struct option *find_letter(const struct options *o, char letter)
 {
     for (const struct option *row = o->rows; row->name; row++)
-        if (row->letter && row->letter == letter)
+        if (row->letter && (row->letter == letter || row->also_letter == letter))
             return row;
     return NULL;
 }
@@ -78,6 +78,24 @@ static void add_rest(struct flag_reader *r)
         add_word(r, r->argv[r->at++]);
 }
 
+/* What the owner of the table knows of a flag that is not in it. */
+static bool is_meant(const struct flag_reader *r, const char *name, const char *word,
+                     struct skiff_error *err)
+{
+    const char *equals = strchr(word, '='), *next = r->at < r->argc ? r->argv[r->at] : NULL;
+    struct buf text = BUF_INIT;
+    bool meant = r->o->meant && r->o->meant(name + strspn(name, "-"),
+                                            equals                   ? equals + 1
+                                            : next && next[0] != '-' ? next
+                                                                     : NULL,
+                                            &text);
+    if (meant)
+        error_set(err, SKIFF_INVALID, "unknown flag %s; %s", name, text.data);
+    buf_deinit(&text);
+    return meant;
+}
+
+/* The word was read: what follows it is next. */
 static enum skiff_status unknown_flag(const struct flag_reader *r, const char *word,
                                       struct skiff_error *err)
 {
@@ -86,6 +104,8 @@ static enum skiff_status unknown_flag(const struct flag_reader *r, const char *w
     n = n < sizeof name ? n : sizeof name - 1;
     memcpy(name, word, n);
     name[n] = '\0';
+    if (is_meant(r, name, word, err))
+        return SKIFF_INVALID;
     struct near near = near_to(name + strspn(name, "-"));
     for (const struct option *row = r->o->rows; row->name; row++)
         if (option_shown(row)) {
@@ -163,13 +183,56 @@ static bool is_pass(const struct options *o, const char *word)
     return row && row->kind == OPTION_PASS;
 }
 
+static const struct option *first_row(const struct options *o)
+{
+    const struct option *row = o->rows;
+    while (strcmp(row->name, o->first) != 0)
+        row++;
+    return row;
+}
+
+static const char **first_value(const struct flag_reader *r)
+{
+    return (const char **)((char *)r->to + first_row(r->o)->at);
+}
+
+static enum skiff_status unexpected(const struct flag_reader *r, const char *word,
+                                    struct skiff_error *err)
+{
+    const char *first = r->o->first;
+    if (!first)
+        return error_set(err, SKIFF_INVALID, "unexpected argument '%s': expected only flags", word);
+    const char *value = *first_value(r) ? *first_value(r) : r->words->n ? r->words->at[0] : NULL;
+    if (value)
+        return error_set(err, SKIFF_INVALID,
+                         "unexpected argument '%s': --%s is '%s' already; expected only flags",
+                         word, first, value);
+    return error_set(err, SKIFF_INVALID, "unexpected argument '%s': write --%s %s", word, first,
+                     word);
+}
+
+/* The first word is the value of `first`, unless its flag has given one. */
+static enum skiff_status take_first(struct flag_reader *r, struct skiff_error *err)
+{
+    struct option_words *words = r->words;
+    if (!r->o->first || !words->n)
+        return SKIFF_OK;
+    if (!words->dashes && !*first_value(r) && (!r->o->is_first || r->o->is_first(words->at[0]))) {
+        *first_value(r) = words->at[0];
+        memmove(words->at, words->at + 1, (size_t)words->n-- * sizeof *words->at);
+    }
+    return r->o->words || !words->n ? SKIFF_OK : unexpected(r, words->at[0], err);
+}
+
 /* A word that is no flag, where some may stand. */
 static enum skiff_status take_word(struct flag_reader *r, char *word, struct skiff_error *err)
 {
-    if (!r->o->words)
-        return error_set(err, SKIFF_INVALID, "unexpected argument '%s': expected only flags", word);
+    if (!r->o->words && (!r->o->first || r->words->n))
+        return unexpected(r, word, err);
     add_word(r, word);
-    if (r->o->rest)
+    if (r->o->rest && r->o->is_first && r->o->is_first(word))
+        r->passing = true;
+    else if (r->o->rest)
         add_rest(r);
     return SKIFF_OK;
 }
@@ -185,7 +248,7 @@ static enum skiff_status take_next(struct flag_reader *r, struct skiff_error *er
         return word[1] == '-' ? take_long(r, word, err) : take_letters(r, word, err);
     } else if (!strcmp(word, "--")) {
         if (r->at < r->argc && !r->o->words)
-            return take_word(r, r->argv[r->at], err);
+            return unexpected(r, r->argv[r->at], err);
         r->words->dashes = true;
         add_rest(r);
     } else if (word[0] != '-' || !word[1]) {
@@ -214,7 +277,7 @@ enum skiff_status options_parse(const struct options *o, void *to, int argc, cha
         }
         TRY(take_next(&r, err));
     }
-    return SKIFF_OK;
+    return take_first(&r, err);
 }
 
 /* ---- help ---- */
@@ -241,8 +304,12 @@ void option_sentence(const struct option *row, struct buf *out)
         for (int i = 0; row->words[i]; i++)
             buf_printf(out, "%s%s", !i ? "" : row->words[i + 1] ? ", " : " or ", row->words[i]);
     }
+    if (row->also || row->also_letter)
+        buf_str(out, "; also ");
+    if (row->also_letter)
+        buf_printf(out, "-%c%s", row->also_letter, row->also ? ", " : "");
     if (row->also)
-        buf_printf(out, "; also --%s", row->also);
+        buf_printf(out, "--%s", row->also);
     const char *value = row->default_text ? row->default_text : row->standard;
     if (value && *value && needs_value(row))
         buf_printf(out, " (default: %s)", value);

@@ -76,6 +76,11 @@ static const struct options settings = {
 static const struct options flags_only = {.rows = rows};
 static const struct options with_words = {.rows = rows, .words = "FILE..."};
 
+static bool is_yaml(const char *word)
+{
+    return strstr(word, ".yaml") != NULL;
+}
+
 static const struct option launch_rows[] = {
     {"config_yaml", OPTION_PASS, AT(script), .value = "FILE", .help = "the config", .letter = 'm'},
     {"count", OPTION_INT, AT(count), .value = "N", .help = "how many", .low = 0, .high = 9},
@@ -84,6 +89,7 @@ static const struct option launch_rows[] = {
 static const struct options launch = {.rows = launch_rows,
                                       .words = "COMMAND",
                                       .rest = true,
+                                      .is_first = is_yaml,
                                       .advice = "flags of the command stand behind it"};
 
 /* ---- settings ---- */
@@ -333,12 +339,47 @@ static void wrong_flags(void **state)
                 "behind it");
 }
 
+static bool knows_epochs(const char *name, const char *value, struct buf *out)
+{
+    if (strcmp(name, "epochs") != 0)
+        return false;
+    buf_printf(out, "write -o runner.epochs=%s", value ? value : "...");
+    return true;
+}
+
+static void first_word_is_a_value(void **state)
+{
+    static const struct options one = {.rows = rows, .first = "file", .meant = knows_epochs};
+    static const struct options some = {
+        .rows = rows, .words = "KEY...", .first = "file", .is_first = is_yaml};
+    struct thing t;
+    parses(&one, &t, WORDS("a.yaml", "--count", "2"), "");
+    assert_string_equal(t.file, "a.yaml");
+    parses(&one, &t, WORDS("-f", "b.yaml"), "");
+    assert_string_equal(t.file, "b.yaml");
+    parse_fails(&one, WORDS("a.yaml", "b.yaml"),
+                "unexpected argument 'b.yaml': --file is 'a.yaml' already; expected only flags");
+    parse_fails(&one, WORDS("a.yaml", "-f", "b.yaml"),
+                "unexpected argument 'a.yaml': --file is 'b.yaml' already; expected only flags");
+    parse_fails(&one, WORDS("--", "a.yaml"), "unexpected argument 'a.yaml': write --file a.yaml");
+    parses(&some, &t, WORDS("a.yaml", "x", "b.yaml"), "x b.yaml");
+    assert_string_equal(t.file, "a.yaml");
+    parses(&some, &t, WORDS("x", "a.yaml"), "x a.yaml");
+    assert_null(t.file);
+    parse_fails(&one, WORDS("--epochs", "3"), "unknown flag --epochs; write -o runner.epochs=3");
+    parse_fails(&one, WORDS("--epochs=3"), "unknown flag --epochs; write -o runner.epochs=3");
+    parse_fails(&one, WORDS("--epochs", "-q"), "unknown flag --epochs; write -o runner.epochs=...");
+    parse_fails(&one, WORDS("--cont", "3"), "unknown flag --cont; the nearest is --count");
+}
+
 static void what_belongs_to_somebody_else(void **state)
 {
     struct thing t;
     parses(&launch, &t, WORDS("--count", "2", "run.py", "--count", "5", "-q"),
            "run.py --count 5 -q");
     assert_true(t.count == 2 && !t.quiet && !t.script);
+    parses(&launch, &t, WORDS("c.yaml", "-o", "a=1", "--count=3", "-q"), "c.yaml -o a=1 -q");
+    assert_true(t.count == 3 && !t.quiet);
     parses(&launch, &t, WORDS("-q", "--", "--count", "5"), "--count 5");
     assert_true(t.quiet && t.count == 0);
     parses(&launch, &t,
@@ -359,7 +400,7 @@ static void help_is_aligned(void **state)
          .low = 1, .high = 5},
         {"gpus", OPTION_IGNORED, 0, .value = "N", .help = "not used"},
         {"color", OPTION_CHOICE, AT(color), .value = "COLOR", .help = "of the bike shed",
-         .words = colors, .standard = "green", .also = "colour"},
+         .words = colors, .standard = "green", .also = "colour", .letter = 'C', .also_letter = 'K'},
         {"a_very_long_name_of_a_flag", OPTION_TEXT, AT(file), .value = "FILE",
          .help = "a sentence that is so long that it does not fit into what is left of the line "
                  "and goes "
@@ -369,16 +410,16 @@ static void help_is_aligned(void **state)
     struct buf out = BUF_INIT;
     options_help(&o, &out);
     assert_string_equal(
-        out.data,
-        "  -m, --config_yaml FILE      the config\n"
-        "      --resume                resumes from the newest epoch\n"
-        "      --count N               how many (default: 3)\n"
-        "      --color COLOR           of the bike shed: red, green or blue; also --colour "
-        "(default: green)\n"
-        "      --a_very_long_name_of_a_flag FILE\n"
-        "                              a sentence that is so long that it does not fit "
-        "into what is left of\n"
-        "                              the line and goes on\n");
+        out.data, "  -m, --config_yaml FILE      the config\n"
+                  "      --resume                resumes from the newest epoch\n"
+                  "      --count N               how many (default: 3)\n"
+                  "  -C, --color COLOR           of the bike shed: red, green or blue; also -K, "
+                  "--colour (default:\n"
+                  "                              green)\n"
+                  "      --a_very_long_name_of_a_flag FILE\n"
+                  "                              a sentence that is so long that it does not fit "
+                  "into what is left of\n"
+                  "                              the line and goes on\n");
     buf_deinit(&out);
 }
 
@@ -395,6 +436,7 @@ int main(void)
         cmocka_unit_test(pairs_go_on_while_they_look_like_pairs),
         cmocka_unit_test(help_ends_reading),
         cmocka_unit_test(wrong_flags),
+        cmocka_unit_test(first_word_is_a_value),
         cmocka_unit_test(what_belongs_to_somebody_else),
         cmocka_unit_test(help_is_aligned),
     };

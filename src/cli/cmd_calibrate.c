@@ -68,7 +68,7 @@ static const struct option rows[] = {
 const struct command command_calibrate = {
     .name = "calibrate",
     .summary = "correct a model's probabilities on validation data, and save that with the model",
-    .usage = "-m config.yaml [-o key=value ...] [--epoch N] [--name NAME] [--run ID]",
+    .usage = "config.yaml [-o key=value ...] [--epoch N] [--name NAME] [--run ID]",
     .text =
         "Predicts the rows of runner.valid_data_dir with a saved model, fits a monotone function "
         "from its probabilities to the shares of positive rows, and saves it as " CALIBRATION_FILE
@@ -78,10 +78,10 @@ const struct command command_calibrate = {
         "runner.calibrate chooses the method: platt (the default here) or isotonic; none removes "
         "what was saved. skiff train calibrates at its end when this key is set. Rows for it must "
         "not be trained on.",
-    .examples = "skiff calibrate -m config.yaml\n"
-                "skiff calibrate -m config.yaml -o runner.calibrate=isotonic\n"
+    .examples = "skiff calibrate config.yaml\n"
+                "skiff calibrate config.yaml -o runner.calibrate=isotonic\n"
                 "skiff infer -m config.yaml -o runner.calibrate=none",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, TASK_WORDS},
     .args_size = sizeof(struct calibrate_args),
     .run = run};

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/task_flags.h"
@@ -133,8 +134,8 @@ static void print_report(const struct schema *schema, const struct check_report 
 {
     char title[SLOT_TITLE_MAX];
     printf("%" PRId64 " file%s, %.1f MB, %" PRId64 " sample%s, %" PRId64 " bad line%s\n", r->files,
-           r->files == 1 ? "" : "s", 1e-6 * (double)r->bytes, r->rows, r->rows == 1 ? "" : "s",
-           r->bad, r->bad == 1 ? "" : "s");
+           plural(r->files), 1e-6 * (double)r->bytes, r->rows, plural(r->rows), r->bad,
+           plural(r->bad));
     if (r->label >= 0)
         printf("mean of %s: %.6g\n", slot_title(&schema->slots[r->label], 0, title), r->label_mean);
     print_slots(schema, r);
@@ -158,7 +159,7 @@ static enum skiff_status verdict(struct findings *f, const struct check_report *
     fflush(stdout);
     if (refused)
         return error_set(err, SKIFF_FORMAT, "%" PRId64 " line%s that training would refuse",
-                         refused, refused == 1 ? "" : "s");
+                         refused, plural(refused));
     if (!r->rows)
         return error_set(err, SKIFF_NOT_FOUND, "no samples: training would refuse this");
     if (odd && !f->warnings_ok)
@@ -244,7 +245,7 @@ static const struct option rows[] = {
 const struct command command_check_data = {
     .name = "check-data",
     .summary = "check data as training would read it: bad lines, contents of the slots",
-    .usage = "-m config.yaml [-o key=value ...] [--warnings_ok] [FILE...]",
+    .usage = "config.yaml [-o key=value ...] [--warnings_ok] [FILE...]",
     .text = "Reads the files of runner.train_data_dir (or the FILEs) as training would. It prints "
             "every bad line with file, line, slot and value (the first " REPORTED_TEXT
             "; the rest is counted), and statistics of each slot, by the columns "
@@ -254,9 +255,11 @@ const struct command command_check_data = {
             "It also counts what training would only warn about: names that are not slots of the "
             "model, empty files. "
             "Exit status 1 if it found either.",
-    .examples = "skiff check-data -m config.yaml\n"
-                "skiff check-data -m config.yaml new/part-0001.gz",
+    .examples = "skiff check-data config.yaml\n"
+                "skiff check-data config.yaml new/part-0001.gz",
     .group = COMMAND_DATA,
-    .options = &(const struct options){.rows = rows, .words = "FILE..."},
+    .options =
+        &(const struct options){
+            .rows = rows, .words = "FILE...", .is_first = task_is_config, TASK_WORDS},
     .args_size = sizeof(struct check_args),
     .run = run};

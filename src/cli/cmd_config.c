@@ -194,7 +194,8 @@ static int run(const struct command_call *call)
     const struct config_args *args = call->args;
     struct skiff_error err = {0};
     if (!args->task.config && (args->set || args->task.overrides.n))
-        return command_usage(call->name, "%s needs -m config.yaml", args->set ? "--set" : "-o");
+        return command_usage(call->name, "%s needs a config: -m config.yaml",
+                             args->set ? "--set" : "-o");
     for (int i = 0; args->task.config && i < call->nwords; i++)
         if (!key_meant(call->words[i]))
             return refuse_key(call, call->words[i]);
@@ -214,22 +215,24 @@ static const struct option rows[] = {TASK_OPTIONS,
 const struct command command_config = {
     .name = "config",
     .summary = "list the keys of configs, explain one, print what a config comes to",
-    .usage = "\nKEY...\n-m config.yaml [-o key=value ...] [--set] [KEY...]",
+    .usage = "\nKEY...\nconfig.yaml [-o key=value ...] [--set] [KEY...]",
     .text =
         "Without arguments, lists all keys with their defaults and types. With a KEY (its name, "
         "its last word, or its name in another tool), says what it means, what its value may "
         "be, its default, the commands that read it, the variable that takes precedence, and "
         "names of other tools that it does not go by.\n\n"
-        "With -m, prints every key and its effective value, and where that comes from: the "
+        "With a config, prints every key and its effective value, and where that comes from: the "
         "line of the file, -o, a variable of the environment, or the default; behind it the "
         "key that gives the value, if that is another one. Secrets are not printed. Wrong "
         "values and unknown keys are errors, as in training. Flags of commands such as "
         "--transport take precedence over all of these. "
         "docs/reference/configuration.md has all keys on a page.",
     .examples = "skiff config epochs\n"
-                "skiff config -m config.yaml --set\n"
-                "skiff config -m config.yaml -o runner.epochs=3 runner.sync_mode",
+                "skiff config config.yaml --set\n"
+                "skiff config config.yaml -o runner.epochs=3 runner.sync_mode",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows, .words = "KEY..."},
+    .options =
+        &(const struct options){
+            .rows = rows, .words = "KEY...", .is_first = task_is_config, TASK_WORDS},
     .args_size = sizeof(struct config_args),
     .run = run};

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/task_flags.h"
 #include "doctor/doctor.h"
@@ -43,12 +44,12 @@ static int run(const struct command_call *call)
         return command_fail(call->name, &err);
     struct doctor_result r = doctor_run(&o, print_finding, NULL);
     int warnings = r.count[DOCTOR_WARNING], faults = r.count[DOCTOR_FAULT];
-    printf("\n%d ok, %d warning%s, %d fault%s\n", r.count[DOCTOR_OK], warnings,
-           warnings == 1 ? "" : "s", faults, faults == 1 ? "" : "s");
+    printf("\n%d ok, %d warning%s, %d fault%s\n", r.count[DOCTOR_OK], warnings, plural(warnings),
+           faults, plural(faults));
     if (!faults)
         return 0;
     fflush(stdout);
-    fprintf(stderr, "skiff doctor: %d fault%s found; see above\n", faults, faults == 1 ? "" : "s");
+    fprintf(stderr, "skiff doctor: %d fault%s found; see above\n", faults, plural(faults));
     return 1;
 }
 
@@ -72,20 +73,20 @@ static const struct option rows[] = {
 const struct command command_doctor = {
     .name = "doctor",
     .summary = "check roles, names, ports, links and data of a job, and suggest remedies",
-    .usage =
-        "[-m config.yaml [-o key=value ...]] [--servers LIST] [--workers LIST] [--worker_num N]\n"
-        "[-m config.yaml [-o key=value ...]] --pid N",
+    .usage = "[config.yaml [-o key=value ...]] [--servers LIST] [--workers LIST] [--worker_num N]\n"
+             "[config.yaml [-o key=value ...]] --pid N",
     .text =
         "Checks a job before it runs or while it runs. For every fault it prints the remedy. It "
         "checks roles, names, "
-        "ports (free, in use, by what), links to servers, clocks, proxies and limits; with -m also "
+        "ports (free, in use, by what), links to servers, clocks, proxies and limits; with a "
+        "config also "
         "the config and its data. Without --servers, the environment describes the job. Exit "
         "status 1: "
         "at least one fault.",
-    .examples = "skiff doctor -m config.yaml\n"
+    .examples = "skiff doctor config.yaml\n"
                 "skiff doctor --servers a:7000,b:7000 --workers a,b\n"
                 "skiff doctor --pid 12345",
     .group = COMMAND_OPERATE,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, TASK_WORDS},
     .args_size = sizeof(struct doctor_flags),
     .run = run};

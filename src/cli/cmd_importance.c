@@ -124,7 +124,7 @@ static const struct option rows[] = {
 const struct command command_importance = {
     .name = "importance",
     .summary = "rank the columns of the table by what predictions lose without them",
-    .usage = "-m config.yaml [-o key=value ...] [--data FILE] [--rows N] [--repeats N]",
+    .usage = "config.yaml [-o key=value ...] [--data FILE] [--rows N] [--repeats N]",
     .text =
         "Exchanges the values of one column of the table at a time between rows, predicts the rows "
         "again with the saved model, and prints by how much log loss rises and AUC falls, with 95 "
@@ -136,9 +136,9 @@ const struct command command_importance = {
         "share their importance: without one of them, the model still has the other.\n\n"
         "The numbers go into the report of the run (report.html), too. docs/guide/understand.md "
         "explains them.",
-    .examples = "skiff importance -m config.yaml\n"
-                "skiff importance -m config.yaml --rows 10000 --repeats 20",
+    .examples = "skiff importance config.yaml\n"
+                "skiff importance config.yaml --rows 10000 --repeats 20",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, TASK_WORDS},
     .args_size = sizeof(struct importance_args),
     .run = run};

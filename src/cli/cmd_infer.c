@@ -1,8 +1,8 @@
 /* skiff infer: evaluates saved epochs on test data (train/evaluation.h).
  *
- * It prints a line for each epoch, and tables at the end: speed and loss; and the metrics that need
- * every prediction. Both have one row for each epoch, and a star at the best of validation. Lines go
- * to standard output as their epochs end; warnings and the reason of a failure to standard error. */
+ * It prints a row of a table for each epoch, or PaddleRec's line, and at the end a table of the
+ * metrics that need every prediction, with a star at the best of validation. Lines go to standard
+ * output as their epochs end; warnings and the reason of a failure to standard error. */
 #include <math.h>
 #include <stdio.h>
 
@@ -17,6 +17,9 @@
 struct infer_show {
     struct evaluation *evaluation;
     struct progress progress;
+    bool rows;   /* epochs are rows of the table, which grows */
+    bool lines;  /* epochs are PaddleRec's lines */
+    int printed; /* rows of the table */
 };
 
 static enum skiff_status show_start(void *self, struct train_run *run, struct skiff_error *err)
@@ -30,12 +33,8 @@ static enum skiff_status show_start(void *self, struct train_run *run, struct sk
     return SKIFF_OK;
 }
 
-static enum skiff_status show_row(void *self, const struct train_counts *counts, bool *stop,
-                                  struct skiff_error *err)
+static void print_line(const struct epoch_row *r)
 {
-    const struct epoch_row *r = counts->row;
-    if (!log_shows(LOG_INFO))
-        return SKIFF_OK;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", r->epoch, r->seconds,
            r->seconds > 0 ? (double)r->samples / r->seconds : 0.0);
     report_print_auc(r);
@@ -46,6 +45,18 @@ static enum skiff_status show_row(void *self, const struct train_counts *counts,
     if (r->interrupted)
         printf(" (interrupted: a part of the epoch was trained)");
     printf("\n");
+}
+
+static enum skiff_status show_row(void *self, const struct train_counts *counts, bool *stop,
+                                  struct skiff_error *err)
+{
+    struct infer_show *show = self;
+    if (show->lines)
+        print_line(counts->row);
+    if (show->rows && !show->printed++)
+        report_print_head(counts->row, false);
+    if (show->rows)
+        report_print_row(counts->row, false);
     fflush(stdout);
     return SKIFF_OK;
 }
@@ -80,7 +91,9 @@ static void print_undefined(const struct evaluation *t)
 static void show_results(void *self, const struct epoch_row *rows, int n)
 {
     const struct infer_show *show = self;
-    if (n)
+    if (show->lines && !show->rows && n)
+        printf("\n");
+    if (!show->rows)
         report_print(rows, n, false);
     print_best(show->evaluation);
     report_print_quality(rows, n);
@@ -97,7 +110,10 @@ static enum skiff_status infer(struct evaluation *t, const struct task_args *arg
                                struct skiff_error *err)
 {
     const struct train_control control = {.wants_stop = console_control.wants_stop, .ready = ready};
-    struct infer_show show = {.evaluation = t};
+    const bool paddlerec = args->log_format == LOG_FORMAT_PADDLEREC;
+    struct infer_show show = {.evaluation = t,
+                              .rows = !args->quiet && !paddlerec,
+                              .lines = !args->quiet && (args->verbose || paddlerec)};
     const struct train_observer progress = progress_observer(&show.progress),
                                 lines = {.self = &show,
                                          .start = show_start,
@@ -138,13 +154,15 @@ static const struct option rows[] = {
      .help = "also give the AUC within groups of rows with the same value of COLUMN",
      .default_text = "runner.group_column"},
     TASK_TALK(.group = "output"),
+    TASK_LOG_FORMAT,
     TASK_JSON,
     {0}};
 
 const struct command command_infer = {
     .name = "infer",
+    .also = "eval evaluate test",
     .summary = "evaluate saved epochs on test data: AUC, log loss, calibration",
-    .usage = "-m config.yaml [-o key=value ...] [--group COLUMN] [-q|-v] [--json FILE] [--name "
+    .usage = "config.yaml [-o key=value ...] [--group COLUMN] [-q|-v] [--json FILE] [--name "
              "NAME] [--run ID]",
     .text =
         "Evaluates saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC; "
@@ -163,10 +181,11 @@ const struct command command_infer = {
         "The results are added to the report of the run that saved the epochs (report.html and "
         "report.json in the same folder), unless the run is still training or the folder is "
         "read-only.\n\n"
-        "Rows without labels cannot be evaluated; skiff predict writes predictions for them.",
-    .examples = "skiff infer -m config.yaml\n"
-                "skiff infer -m config.yaml -o runner.infer_epoch=best",
+        "Rows without labels cannot be evaluated; skiff predict writes predictions for them.\n\n"
+        "skiff eval, skiff evaluate and skiff test are other names of this command.",
+    .examples = "skiff infer config.yaml\n"
+                "skiff infer config.yaml -o runner.infer_epoch=best",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, TASK_WORDS},
     .args_size = sizeof(struct task_args),
     .run = run};

@@ -1,10 +1,12 @@
 /* skiff init: from a table to a config that trains on it (src/prepare). */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/prepare_show.h"
 #include "data/reader.h"
+#include "store/file.h"
 
 struct init_args {
     struct prepare_options options;
@@ -31,15 +33,34 @@ static enum skiff_status init(const struct init_args *a, struct skiff_error *err
     return status;
 }
 
+/* clicks.csv.gz -> clicks, in the current folder. False: data is no plain file, or has no ending.
+ */
+static bool standard_out(const char *data, char out[static PATH_MAX])
+{
+    const char *slash = strrchr(data, '/'), *name = slash ? slash + 1 : data;
+    size_t n = strcspn(name, ".");
+    if (!n || !name[n] || n >= PATH_MAX || !file_exists(data) || file_is_dir(data))
+        return false;
+    memcpy(out, name, n);
+    out[n] = '\0';
+    return true;
+}
+
 static int run(const struct command_call *call)
 {
-    const struct init_args *a = call->args;
+    struct init_args *a = call->args;
+    char folder[PATH_MAX];
     struct skiff_error err = {0};
-    if (!a->data || !a->options.out)
-        return command_usage(call->name, "--data FILE and --out DIR are needed");
+    if (!a->data)
+        return command_usage(call->name, "a table is required: skiff init clicks.csv");
     if (strcmp(a->data, "-") == 0)
         return command_usage(call->name,
                              "--data is a pipe: the rows are read twice, so give a file");
+    if (!a->options.out && standard_out(a->data, folder))
+        a->options.out = folder;
+    if (!a->options.out)
+        return command_usage(
+            call->name, "%s does not name a folder for the config: give one with -o DIR", a->data);
     if (a->options.share <= 0 || a->options.share >= 1)
         return command_usage(call->name, "--share must be between 0 and 1");
     if (prepare_check_model(a->options.model, &err) < 0)
@@ -56,8 +77,9 @@ static const char *const splits[] = {"auto", "random", "time", NULL};
 static const struct option rows[] = {
     {"data", OPTION_TEXT, AT(data), .value = "FILE", .group = "files",
      .help = "read the table from a file, a folder or a pattern; files may be compressed"},
-    {"out", OPTION_TEXT, AT(options.out), .value = "DIR",
-     .help = "write config.yaml, train/, valid/, test/ and columns.stats to DIR"},
+    {"out", OPTION_TEXT, AT(options.out), .value = "DIR", .letter = 'o',
+     .help = "write config.yaml, train/, valid/, test/ and columns.stats to DIR",
+     .default_text = "the name of FILE without its ending"},
     {"overwrite", OPTION_BOOL, AT(options.overwrite),
      .help = "replace the output of an earlier skiff init in DIR"},
     {"format", OPTION_CHOICE, AT(options.format), .words = formats, .standard = "auto",
@@ -83,26 +105,25 @@ static const struct option rows[] = {
      .help = "set the share of the rows that are for the test, and the same again for validation"},
     {"seed", OPTION_LONG, AT(options.seed), .value = "N", .standard = "1",
      .help = "seed the choice of test rows, and runner.seed of the config"},
-    {"model", OPTION_TEXT, AT(options.model), .value = "NAME", .standard = "rank/deepfm",
+    {"model", OPTION_TEXT, AT(options.model), .value = "MODEL", .standard = "rank/deepfm",
      .help = "set the network", .group = "model"},
     {0}};
 
 const struct command command_init = {
     .name = "init",
     .summary = "inspect your own table and write a config that trains on it",
-    .usage = "--data FILE [--label COLUMN] [--positive VALUE] --out DIR",
+    .usage = "FILE [--label COLUMN] [--positive VALUE] [-o DIR]",
     .text =
         "Inspects a CSV, TSV, libsvm or libffm file and prints what it found: separator, header, "
         "types, missing values, the label. It splits the rows 8:1:1 into DIR/train, DIR/valid and "
         "DIR/test, "
         "takes quantiles of numbers and the values of categories from the training rows, and "
         "writes DIR/config.yaml, which validates after every epoch, stops early and keeps the best "
-        "epoch. `skiff train -m DIR/config.yaml`, `skiff infer -m "
-        "DIR/config.yaml` and `skiff predict -m DIR/config.yaml --input NEW` then work at once.",
-    .examples =
-        "skiff init --data clicks.csv --out job\n"
-        "skiff init --data clicks.csv --label clicked --positive yes --split time --out job",
+        "epoch. `skiff train DIR/config.yaml`, `skiff infer "
+        "DIR/config.yaml` and `skiff predict DIR/config.yaml --input NEW` then work at once.",
+    .examples = "skiff init clicks.csv\n"
+                "skiff init clicks.csv --label clicked --positive yes --split time -o job",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, .first = "data"},
     .args_size = sizeof(struct init_args),
     .run = run};

@@ -38,15 +38,6 @@ static int run_here(struct launch_args *a, const char *name)
 
 /* ---- the plan ---- */
 
-/* The path behind -m, or NULL. */
-static const char *config_of(const struct launch_args *a)
-{
-    for (int i = 0; a->kind == LAUNCH_CONFIG && i + 1 < a->ncommand; i++)
-        if (!strcmp(a->command[i], "-m") || !strncmp(a->command[i], "--config", 8))
-            return a->command[i + 1];
-    return NULL;
-}
-
 static enum skiff_status make_plan(struct launch_args *a, struct launch_screen *screen,
                                    struct launch **out, struct skiff_error *err)
 {
@@ -57,7 +48,8 @@ static enum skiff_status make_plan(struct launch_args *a, struct launch_screen *
     struct config *c = NULL;
     launch_args_fill(a);
     o->security = (struct settings_security){o->encrypt, a->secret_file, o->insecure};
-    if (config_of(a) && config_open(config_of(a), &c, NULL) == SKIFF_OK)
+    const char *path = launch_config(a);
+    if (path && config_open(path, &c, NULL) == SKIFF_OK)
         task_security(&given, c, &o->security);
     enum skiff_status status = launch_create(o, &events, out, err);
     config_close(c);
@@ -210,9 +202,9 @@ static int run_ps(const struct command_call *call)
     return check_and_run(call, true);
 }
 
-#define FORMS                                                \
-    "[FLAGS] -m config.yaml [-o key=value ...] [--resume]\n" \
-    "[FLAGS] script.py [ARGUMENTS]\n"                        \
+#define FORMS                                             \
+    "[FLAGS] config.yaml [-o key=value ...] [--resume]\n" \
+    "[FLAGS] script.py [ARGUMENTS]\n"                     \
     "[FLAGS] -- any command"
 #define TEXT                                                                                    \
     "Starts the processes of a job, shows its progress, and ends with the job. When a process " \
@@ -221,12 +213,12 @@ static int run_ps(const struct command_call *call)
     "With --server_num, --worker_num, --servers or --workers it starts parameter servers and "  \
     "workers. Without them it starts ranks, each of which holds all parameters (collective "    \
     "training).\n\n"                                                                            \
-    "-m runs `skiff train` in every process; a script runs with Python.\n\n"                    \
+    "With a config it runs `skiff train` in every process; a script runs with Python.\n\n"      \
     "Ctrl-C stops the job and saves what it learned of the running epoch; --resume continues."
-#define EXAMPLES                                                           \
-    "skiff launch --server_num 2 --worker_num 4 -m config.yaml\n"          \
-    "skiff launch --nproc_per_node 4 -m config.yaml\n"                     \
-    "skiff launch --server_num 1 --worker_num 2 -m config.yaml --resume\n" \
+#define EXAMPLES                                                        \
+    "skiff launch --server_num 2 --worker_num 4 config.yaml\n"          \
+    "skiff launch --nproc_per_node 4 config.yaml\n"                     \
+    "skiff launch --server_num 1 --worker_num 2 config.yaml --resume\n" \
     "skiff launch --servers a:7000,b:7000 --workers a,b --secret_file ~/.skiff/secret train.py"
 
 const struct command command_launch = {

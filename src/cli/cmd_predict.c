@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/task_flags.h"
@@ -93,10 +94,11 @@ static void show_progress(struct predicting *t, bool last)
         return;
     t->reported = now;
     if (t->terminal)
-        fprintf(stderr, "\r%lld rows, %.0f rows/s\033[K", (long long)t->rows,
+        fprintf(stderr, "\r%lld row%s, %.0f rows/s\033[K", (long long)t->rows, plural(t->rows),
                 (double)t->rows / spent);
     else
-        log_info("%lld rows, %.0f rows/s", (long long)t->rows, (double)t->rows / spent);
+        log_info("%lld row%s, %.0f rows/s", (long long)t->rows, plural(t->rows),
+                 (double)t->rows / spent);
 }
 
 static enum skiff_status write_text(void *user, const char *text, size_t n, int64_t rows,
@@ -171,10 +173,11 @@ static void print_done(const struct predicting *t)
     if (!t->rows)
         log_warn("no rows in %s: nothing was predicted",
                  t->args->input ? t->args->input : "runner.test_data_dir");
-    log_info("%lld rows in %.1f s (%.0f rows/s), written to %s", (long long)t->rows, spent,
-             spent > 0 ? (double)t->rows / spent : 0.0, to);
+    log_info("%lld row%s in %.1f s (%.0f rows/s), written to %s", (long long)t->rows,
+             plural(t->rows), spent, spent > 0 ? (double)t->rows / spent : 0.0, to);
     if (t->bad)
-        log_warn("%lld bad lines have nan instead of a prediction", (long long)t->bad);
+        log_warn("nan instead of a prediction for %lld bad line%s", (long long)t->bad,
+                 plural(t->bad));
 }
 
 static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
@@ -241,8 +244,8 @@ static const struct option rows[] = {
 const struct command command_predict = {
     .name = "predict",
     .summary = "write a probability for every row, with or without labels",
-    .usage = "-m config.yaml [-o key=value ...] [--input FILE|-] [--output FILE]\n"
-             "-m config.yaml --epoch N | --model PATH ...",
+    .usage = "config.yaml [-o key=value ...] [--input FILE|-] [--output FILE]\n"
+             "config.yaml --epoch N | --model PATH ...",
     .text =
         "Writes one line for every input row, in the order of the input: the probability of a "
         "click, then a tab and the row's id, if it has one. The id is ins_id of multislot lines "
@@ -261,9 +264,9 @@ const struct command command_predict = {
         "compute; the order and the numbers do not depend on it. When standard input or a pipe "
         "pauses, "
         "the rows read so far are answered.",
-    .examples = "skiff predict -m config.yaml --input new.csv --output predictions.txt\n"
-                "tail -f rows | skiff predict -m config.yaml --input - -q",
+    .examples = "skiff predict config.yaml --input new.csv --output predictions.txt\n"
+                "tail -f rows | skiff predict config.yaml --input - -q",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, TASK_WORDS},
     .args_size = sizeof(struct predict_args),
     .run = run};

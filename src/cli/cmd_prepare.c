@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/prepare_show.h"
@@ -97,12 +98,13 @@ static void show_table(const struct prepare *r, const struct split_report *repor
 {
     printf("%s: %" PRId64 " rows for training, %" PRId64 " for validation, %" PRId64
            " bad line%s, %" PRId64 " without a label\n",
-           out, report->train.rows, report->test.rows, r->look.bad, r->look.bad == 1 ? "" : "s",
+           out, report->train.rows, report->test.rows, r->look.bad, plural(r->look.bad),
            report->unlabelled);
     if (r->plan.learns)
-        printf("%s/stats: %" PRId64 " ids of %d columns (runner.input_stats, "
+        printf("%s/stats: %" PRId64 " ids of %d column%s (runner.input_stats, "
                "hyper_parameters.sparse_feature_number)\n",
-               out, columns_ids(&report->columns), report->columns.count);
+               out, columns_ids(&report->columns), report->columns.count,
+               plural(report->columns.count));
 }
 
 static enum skiff_status prepare_table(const struct prepare_options *f, char **names, int n,
@@ -117,7 +119,7 @@ static enum skiff_status prepare_table(const struct prepare_options *f, char **n
         status = error_set(
             err, SKIFF_FORMAT,
             "%" PRId64 " row%s cannot be read; --bad N skips up to N of them, --bad -1 any number",
-            r.look.bad, r.look.bad == 1 ? "" : "s");
+            r.look.bad, plural(r.look.bad));
     if (status == SKIFF_OK) {
         prepare_show_table(&r.plan, &r.files);
         printf("\n");

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "replay/find.h"
@@ -62,7 +63,7 @@ static void replay_one(const char *dir, const char *shown, const struct replay_o
         t->failed++;
     } else {
         if (t->verbose)
-            printf("ok   %s%s: %d values\n", shown, how, result.compared);
+            printf("ok   %s%s: %d value%s\n", shown, how, result.compared, plural(result.compared));
         t->passed++;
     }
     buf_deinit(&report);

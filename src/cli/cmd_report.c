@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/plural.h"
 #include "cli/command.h"
 #include "report/report.h"
 #include "store/file.h"
@@ -57,7 +58,7 @@ static int run(const struct command_call *call)
     if (status < 0)
         return command_fail(call->name, &err);
     if (strcmp(flags->output, "-"))
-        printf("%s: %d run%s\n", flags->output, n, n == 1 ? "" : "s");
+        printf("%s: %d run%s\n", flags->output, n, plural(n));
     return 0;
 }
 

@@ -12,7 +12,9 @@ static int train(struct train_run *run, const struct task_args *args)
 {
     struct skiff_error err = {0};
     struct train_show show;
-    enum skiff_status status = train_run_open(run, args, &console_control, &err);
+    struct train_control control = console_control;
+    control.shows_valid = train_show_has_valid(args);
+    enum skiff_status status = train_run_open(run, args, &control, &err);
     if (status == SKIFF_OK)
         status = train_show_add(&show, run, &err);
     if (status == SKIFF_OK)
@@ -58,6 +60,7 @@ static const struct option rows[] = {
      .help = "remove the epochs of earlier runs from that folder before training"},
     TASK_NAME,
     TASK_TALK(.group = "output"),
+    TASK_LOG_FORMAT,
     TASK_JSON,
     TASK_TRANSPORT(.group = "as one process of a job"),
     {0}};
@@ -65,7 +68,7 @@ static const struct option rows[] = {
 const struct command command_train = {
     .name = "train",
     .summary = "train a model from a config and save it after every epoch",
-    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--resume | --overwrite] [--name NAME] "
+    .usage = "config.yaml [-o key=value ...] [-q|-v] [--resume | --overwrite] [--name NAME] "
              "[--json FILE] [--transport NAME]",
     .text =
         "Trains the model that the config names, epoch after epoch, and saves it after each. "
@@ -78,12 +81,12 @@ const struct command command_train = {
         "With runner.start_day or runner.days it trains online, by days and passes, and resumes "
         "from the newest model that donefile.txt lists: docs/guide/online.md.\n\n"
         "Ctrl-C stops after the running batch and saves; a second Ctrl-C ends at once.",
-    .examples = "skiff train -m config.yaml\n"
-                "skiff train -m config.yaml -o runner.epochs=3 "
+    .examples = "skiff train config.yaml\n"
+                "skiff train config.yaml -o runner.epochs=3 "
                 "hyper_parameters.optimizer.learning_rate=0.0005\n"
-                "skiff train -m config.yaml --resume",
+                "skiff train config.yaml --resume",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, TASK_WORDS},
     .args_size = sizeof(struct task_args),
     .more = list_models,
     .run = run};

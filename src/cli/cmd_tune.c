@@ -208,9 +208,8 @@ static const struct option rows[] = {
 const struct command command_tune = {
     .name = "tune",
     .summary = "search for better values of any keys of a config",
-    .usage =
-        "-m config.yaml [-o key=value ...] --try KEY=values ... [--method random|grid|halving]\n"
-        "    [--trials N] [--seeds N] [--jobs N] [--folder DIR] [--overwrite]",
+    .usage = "config.yaml [-o key=value ...] --try KEY=values ... [--method random|grid|halving]\n"
+             "    [--trials N] [--seeds N] [--jobs N] [--folder DIR] [--overwrite]",
     .text =
         "Trains the model with other values of keys, several trials at once, and compares them by "
         "runner.valid_metric on runner.valid_data_dir: a table with the best trial first, a page "
@@ -225,12 +224,12 @@ const struct command command_tune = {
         "than the spread over seeds (--seeds) are "
         "chance. docs/guide/understand.md has examples.",
     .examples =
-        "skiff tune -m config.yaml --try hyper_parameters.optimizer.learning_rate=log:1e-4..1e-1\n"
-        "skiff tune -m config.yaml --try runner.train_batch_size=64,256 "
+        "skiff tune config.yaml --try hyper_parameters.optimizer.learning_rate=log:1e-4..1e-1\n"
+        "skiff tune config.yaml --try runner.train_batch_size=64,256 "
         "hyper_parameters.sparse_feature_dim=4,8,16 --method grid --seeds 3\n"
-        "skiff tune -m config.yaml --try hyper_parameters.optimizer.learning_rate=log:1e-4..1e-1 "
+        "skiff tune config.yaml --try hyper_parameters.optimizer.learning_rate=log:1e-4..1e-1 "
         "--method halving --trials 30",
     .group = COMMAND_TRAIN,
-    .options = &(const struct options){.rows = rows},
+    .options = &(const struct options){.rows = rows, TASK_WORDS},
     .args_size = sizeof(struct tune_args),
     .run = run};

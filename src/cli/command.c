@@ -66,10 +66,19 @@ static bool is_name(const char *word, const char *name)
     return !*word && !*name;
 }
 
+static bool is_also(const char *word, const char *names)
+{
+    size_t n = strlen(word);
+    for (const char *at = names; at && *at; at += strcspn(at, " "), at += *at == ' ')
+        if (n && strcspn(at, " ") == n && !strncmp(at, word, n))
+            return true;
+    return false;
+}
+
 const struct command *command_find(const char *name)
 {
     for (int i = 0; commands[i]; i++)
-        if (is_name(name, commands[i]->name))
+        if (is_name(name, commands[i]->name) || is_also(name, commands[i]->also))
             return commands[i];
     return NULL;
 }

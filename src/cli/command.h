@@ -27,6 +27,7 @@ struct command_call {
 
 struct command {
     const char *name;     /* as users write it: "check-data"; with an underscore it is found, too */
+    const char *also;     /* further names, with blanks between them; NULL: none */
     const char *summary;  /* one line; NULL: for internal use, not listed */
     const char *usage;    /* what follows "skiff NAME", one form a line */
     const char *text;     /* paragraphs, an empty line between them */

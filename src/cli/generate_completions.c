@@ -1,7 +1,8 @@
 /* Shell completions for bash, zsh and fish, generated from the tables of commands and flags, so
  * that a new flag is completed without a change here. Where a command takes words, or a flag takes
  * a value that is not one of ours, the completion offers files; flags whose value is a DIR offer
- * folders.
+ * folders, those whose value is a MODEL the ready models. Behind -o stand keys, and behind KEY= the
+ * values that the table of keys lists.
  *
  * Texts inside quotes go through add_quoted: no help text can end a quote of the generated
  * script. */
@@ -9,6 +10,7 @@
 
 #include "cli/generate.h"
 #include "config/keys.h"
+#include "models/model.h"
 
 static const struct option no_rows[] = {{0}};
 
@@ -64,6 +66,45 @@ static bool takes_keys(const struct option *row)
     return row->kind == OPTION_PAIRS;
 }
 
+static bool takes_model(const struct option *row)
+{
+    return row->value && !strcmp(row->value, "MODEL");
+}
+
+static void add_models(struct buf *out, const char *before, const char *between)
+{
+    for (const struct skiff_model_def *const *m = model_all(); *m; m++)
+        buf_printf(out, "%s%s%s", m == model_all() ? "" : between, before, (*m)->name);
+}
+
+/* The values of a key, if they are words; "": they are not. before: in front of each. */
+static void add_values(struct buf *out, enum config_key key, const char *before,
+                       const char *between)
+{
+    char word[64];
+    if (key == KEY_RUNNER_MODEL)
+        add_models(out, before, between);
+    else if (key_info(key)->type == KEY_BOOL)
+        buf_printf(out, "%sTrue%s%sFalse", before, between, before);
+    else
+        for (int i = 0; key_word(key, i, word); i++)
+            buf_printf(out, "%s%s%s", i ? between : "", before, word);
+}
+
+/* Keys that have such values, one behind the other. False behind the last. */
+static bool next_with_values(enum config_key *key, struct buf *values, const char *between)
+{
+    while (++*key < KEY_COUNT) {
+        buf_reset(values);
+        if (key_is_family(*key))
+            continue;
+        add_values(values, *key, "", between);
+        if (values->len)
+            return true;
+    }
+    return false;
+}
+
 static bool words_are_keys(const struct command *c)
 {
     return c->options && c->options->words && !strncmp(c->options->words, "KEY", 3);
@@ -85,6 +126,8 @@ static void bash_case(struct buf *out, const char *indent, const struct command 
         if (option_shown(row)) {
             if (row->letter)
                 buf_printf(out, "-%c ", row->letter);
+            if (row->also_letter)
+                buf_printf(out, "-%c ", row->also_letter);
             buf_printf(out, "--%s ", row->name);
             if (row->also)
                 buf_printf(out, "--%s ", row->also);
@@ -95,18 +138,27 @@ static void bash_case(struct buf *out, const char *indent, const struct command 
             buf_printf(out, "%s    [ \"$before\" = --%s ] && words='", indent, row->name);
             add_words(out, row->words);
             buf_str(out, "'\n");
+        } else if (takes_model(row)) {
+            buf_printf(out, "%s    [ \"$before\" = --%s ] && words='", indent, row->name);
+            add_models(out, "", " ");
+            buf_str(out, "'\n");
         } else if (takes_folder(row)) {
-            buf_printf(out, "%s    [ \"$before\" = --%s ] && folders=1\n", indent, row->name);
+            buf_printf(out, "%s    [[ $before == --%s", indent, row->name);
+            if (row->letter)
+                buf_printf(out, " || $before == -%c", row->letter);
+            buf_str(out, " ]] && folders=1\n");
         } else if (takes_keys(row)) {
             buf_printf(out, "%s    [[ $flag == -%c || $flag == --%s ]] && pairs=1\n", indent,
                        row->letter, row->name);
+        } else if (row->kind == OPTION_PASS) { /* -o goes to skiff train */
+            buf_printf(out, "%s    [ \"$flag\" = -o ] && pairs=1\n", indent);
         }
     if (words_are_keys(c))
         buf_printf(out, "%s    keys=1\n", indent);
     for (const struct option *row = rows_of(c); words_are_keys(c) && row->name; row++)
         if (takes_file(row))
-            buf_printf(out, "%s    [[ $before == -%c || $before == --%s ]] && keys=''\n", indent,
-                       row->letter, row->name);
+            buf_printf(out, "%s    [[ $before == -[%c%c] || $before == --%s ]] && keys=''\n",
+                       indent, row->letter, row->also_letter, row->name);
     buf_printf(out, "%s    ;;\n", indent);
 }
 
@@ -121,6 +173,19 @@ static void bash_parts(struct buf *out, const struct command *c)
     buf_str(out, "        esac\n        ;;\n");
 }
 
+/* Behind KEY= of -o: `key` is set. */
+static void bash_values(struct buf *out)
+{
+    struct buf values = BUF_INIT;
+    buf_str(out, "    if [ -n \"$key\" ] && [ -n \"$pairs\" ]; then\n"
+                 "        pairs=''\n"
+                 "        case $key in\n");
+    for (enum config_key key = KEY_NONE; next_with_values(&key, &values, " ");)
+        buf_printf(out, "        %s) words='%s' ;;\n", key_name(key), values.data);
+    buf_str(out, "        esac\n    elif [ -n \"$key\" ]; then\n        pairs=''\n    fi\n");
+    buf_deinit(&values);
+}
+
 void complete_bash(struct buf *out)
 {
     buf_str(out,
@@ -128,11 +193,15 @@ void complete_bash(struct buf *out)
             "_skiff() {\n"
             "    local at=$COMP_CWORD current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
             "    local before=${COMP_WORDS[COMP_CWORD - 1]} flags='' words='' folders='' keys='' "
-            "pairs='' flag='' i\n"
+            "pairs='' flag='' key='' i\n"
             "    for ((i = COMP_CWORD - 1; i > 1; i--)); do\n"
             "        [[ ${COMP_WORDS[i]} == -* ]] && flag=${COMP_WORDS[i]} && break\n"
             "    done\n"
-            "    [[ $before == '=' || $current == '=' ]] && flag=''\n"
+            "    if [[ $current == '=' ]]; then\n"
+            "        key=$before current=''\n"
+            "    elif [[ $before == '=' ]]; then\n"
+            "        key=${COMP_WORDS[COMP_CWORD - 2]}\n"
+            "    fi\n"
             "    COMPREPLY=()\n"
             "    if [ \"${COMP_WORDS[0]##*/}\" = fleetrun ]; then\n"
             "        command=launch\n"
@@ -148,8 +217,9 @@ void complete_bash(struct buf *out)
             bash_parts(out, *c);
         else if ((*c)->summary)
             bash_case(out, "    ", *c);
-    buf_str(out, "    esac\n"
-                 "    if [ -n \"$words\" ]; then\n"
+    buf_str(out, "    esac\n");
+    bash_values(out);
+    buf_str(out, "    if [ -n \"$words\" ]; then\n"
                  "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
                  "    elif [ -n \"$pairs\" ] && [[ $current != -* ]]; then\n"
                  "        compopt -o nospace 2>/dev/null\n"
@@ -176,7 +246,10 @@ static void zsh_option(struct buf *out, const struct option *row)
     struct buf text = BUF_INIT;
     option_sentence(row, &text);
     buf_str(out, "            ");
-    if (row->letter)
+    if (row->also_letter)
+        buf_printf(out, "'(-%c -%c --%s)'{-%c,-%c,--%s}", row->letter, row->also_letter, row->name,
+                   row->letter, row->also_letter, row->name);
+    else if (row->letter)
         buf_printf(out, "'(-%c --%s)'{-%c,--%s}", row->letter, row->name, row->letter, row->name);
     else
         buf_printf(out, "--%s", row->name);
@@ -190,6 +263,10 @@ static void zsh_option(struct buf *out, const struct option *row)
         if (row->kind == OPTION_CHOICE) {
             buf_char(out, '(');
             add_words(out, row->words);
+            buf_char(out, ')');
+        } else if (takes_model(row)) {
+            buf_char(out, '(');
+            add_models(out, "", " ");
             buf_char(out, ')');
         } else if (takes_folder(row) || takes_file(row)) {
             buf_str(out, takes_folder(row) ? "_files -/" : "_files");
@@ -210,7 +287,7 @@ static void zsh_case(struct buf *out, const struct command *c)
     buf_str(out, "            '(-h --help)'{-h,--help}'[prints help]'");
     if (words_are_keys(c))
         buf_str(out, " \\\n            '*:key:_skiff_keys'");
-    else if (!c->options || c->options->words)
+    else if (!c->options || c->options->words || c->options->first)
         buf_str(out, " \\\n            '*:word:_files'");
     buf_str(out, "\n        ;;\n");
 }
@@ -235,15 +312,29 @@ static void zsh_parts(struct buf *out, const struct command *c)
     buf_str(out, "        esac\n        ;;\n");
 }
 
+/* A key, or behind KEY= its values. */
+static void zsh_values(struct buf *out)
+{
+    struct buf values = BUF_INIT;
+    buf_str(out, "_skiff_pairs() {\n"
+                 "    if compset -P '*='; then\n"
+                 "        case ${IPREFIX%=} in\n");
+    for (enum config_key key = KEY_NONE; next_with_values(&key, &values, " ");)
+        buf_printf(out, "        *%s) compadd -- %s ;;\n", key_name(key), values.data);
+    buf_str(out, "        esac\n        return\n    fi\n    compadd -S '=' -- ");
+    add_keys(out, "");
+    buf_str(out, "\n}\n");
+    buf_deinit(&values);
+}
+
 void complete_zsh(struct buf *out)
 {
     buf_str(out, "#compdef skiff fleetrun\n# made from the tables of commands and keys\n"
                  "_skiff_keys() {\n    compadd -- ");
     add_keys(out, "");
-    buf_str(out, "\n}\n_skiff_pairs() {\n    compadd -S '=' -- ");
-    add_keys(out, "");
-    buf_str(out, "\n}\n"
-                 "_skiff() {\n"
+    buf_str(out, "\n}\n");
+    zsh_values(out);
+    buf_str(out, "_skiff() {\n"
                  "    local -a commands=(\n");
     for (const struct command *const *c = command_all(); *c; c++)
         if ((*c)->summary)
@@ -271,6 +362,20 @@ void complete_zsh(struct buf *out)
 
 /* ---- fish ---- */
 
+/* "runner.model=rank/dnn runner.model=rank/fm ...": fish completes whole words. */
+static void add_pairs(struct buf *out)
+{
+    struct buf values = BUF_INIT, before = BUF_INIT;
+    for (enum config_key key = KEY_NONE; next_with_values(&key, &values, " ");) {
+        buf_reset(&before);
+        buf_printf(&before, "%s=", key_name(key));
+        add_values(out, key, before.data, " ");
+        buf_char(out, ' ');
+    }
+    buf_deinit(&values);
+    buf_deinit(&before);
+}
+
 static void fish_option(struct buf *out, const char *head, const struct option *row)
 {
     struct buf text = BUF_INIT;
@@ -278,9 +383,15 @@ static void fish_option(struct buf *out, const char *head, const struct option *
     buf_printf(out, "%s -l %s", head, row->name);
     if (row->letter)
         buf_printf(out, " -s %c", row->letter);
+    if (row->also_letter)
+        buf_printf(out, " -s %c", row->also_letter);
     if (row->kind == OPTION_CHOICE) {
         buf_str(out, " -xa '");
         add_words(out, row->words);
+        buf_char(out, '\'');
+    } else if (takes_model(row)) {
+        buf_str(out, " -xa '");
+        add_models(out, "", " ");
         buf_char(out, '\'');
     } else if (takes_folder(row)) {
         buf_str(out, " -xa '(__fish_complete_directories)'");
@@ -290,6 +401,7 @@ static void fish_option(struct buf *out, const char *head, const struct option *
     if (takes_keys(row)) {
         buf_str(out, "a '");
         add_keys(out, "=");
+        add_pairs(out);
         buf_char(out, '\'');
     }
     buf_str(out, " -d '");

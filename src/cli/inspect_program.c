@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/plural.h"
 #include "cli/inspect.h"
 #include "inspect/programs.h"
 #include "train/online_done.h"
@@ -147,9 +148,9 @@ static void print_saved(const struct save_contents *c)
     const struct model_info *m = &c->files.note;
     printf("layout      %s\n", save_layout_text(c->layout));
     if (m->known)
-        printf("saved       %s, epoch %d%s, %" PRId64 " steps, %" PRId64 " samples, run %.8s\n",
-               m->time, m->epoch, m->complete ? "" : " (interrupted)", m->steps, m->samples,
-               m->run);
+        printf("saved       %s, epoch %d%s, %" PRId64 " step%s, %" PRId64 " sample%s, run %.8s\n",
+               m->time, m->epoch, m->complete ? "" : " (interrupted)", m->steps, plural(m->steps),
+               m->samples, plural(m->samples), m->run);
 }
 
 /* Folders with models in them, not models. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/inspect.h"
 #include "fleet/settings.h"
 #include "inspect/server_tables.h"
@@ -36,10 +37,11 @@ static void print_files(void *arg, const struct table_files *t)
     char bytes[64];
     printf("%s\n", t->path);
     for (int i = 0; i < t->nparts; i++)
-        printf("  %-24s %" PRId64 " rows, %" PRId64 " bytes\n", t->parts[i].name, t->parts[i].rows,
-               t->parts[i].bytes);
-    printf("  %" PRId64 " rows in %d files, %s%s\n", t->rows, t->nparts,
-           inspect_bytes((uint64_t)t->bytes, bytes), t->dense ? ": dense parameters" : "");
+        printf("  %-24s %" PRId64 " row%s, %" PRId64 " bytes\n", t->parts[i].name, t->parts[i].rows,
+               plural(t->parts[i].rows), t->parts[i].bytes);
+    printf("  %" PRId64 " row%s in %d file%s, %s%s\n", t->rows, plural(t->rows), t->nparts,
+           plural(t->nparts), inspect_bytes((uint64_t)t->bytes, bytes),
+           t->dense ? ": dense parameters" : "");
     for (int i = 0; i < t->ncolumns; i++)
         printf("    %" PRId64 " rows have %d numbers\n", t->columns[i].rows, t->columns[i].columns);
     if (t->statistics && t->rows)

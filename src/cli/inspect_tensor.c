@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/plural.h"
 #include "cli/inspect.h"
 #include "inspect/tensors.h"
 
@@ -63,8 +64,8 @@ static void print_tensor(const char *name, const struct tensor *t, bool all)
 
 static void print_rows(const struct skiff_tensor *v, bool all)
 {
-    printf("selected rows: %zu rows of a table of height %" PRId64 ", ids", v->sel.nrows,
-           v->sel.height);
+    printf("selected rows: %zu row%s of a table of height %" PRId64 ", ids", v->sel.nrows,
+           plural(v->sel.nrows), v->sel.height);
     for (size_t i = 0; i < v->sel.nrows && (all || i < FIRST_OFFSETS); i++)
         printf(" %" PRId64, v->sel.rows[i]);
     puts(!all && v->sel.nrows > FIRST_OFFSETS ? " ..." : "");

@@ -26,6 +26,19 @@ static enum skiff_status read_flags(const struct launch_args *a, struct task_arg
     return status;
 }
 
+const char *launch_config(const struct launch_args *a)
+{
+    struct task_args flags = {0};
+    struct option_words words = {0};
+    if (a->kind != LAUNCH_CONFIG)
+        return NULL;
+    (void)read_flags(a, &flags, &words, NULL); /* launch_check_config has reported what is wrong */
+    const char *path = flags.config;
+    options_deinit(command_train.options, &flags);
+    free(words.at);
+    return path;
+}
+
 /* The network is built as every process will build it; data are not looked at: they may be on other
  * machines only. */
 int launch_check_config(const struct launch_args *a, const char *name)

@@ -11,12 +11,14 @@
 
 #include "base/mem.h"
 #include "cli/launch_args.h"
+#include "cli/task_flags.h"
 #include "store/file.h"
 
 #define AT(field) offsetof(struct launch_args, field)
 #define NO_HETER "heterogeneous workers are not supported; remove this flag"
 static const struct option rows[] = {
-    {"config_yaml", OPTION_PASS, AT(config), .letter = 'm', .value = "FILE ...",
+    {"config", OPTION_PASS, AT(config), .letter = 'm', .also_letter = 'c', .also = "config_yaml",
+     .value = "FILE ...",
      .help = "run skiff train in every process with this config and the arguments that follow",
      .group = "program"},
     {"resume", OPTION_BOOL, AT(resume),
@@ -101,6 +103,10 @@ static const struct option rows[] = {
      .help = "print only warnings, errors and the table at the end"},
     {"verbose", OPTION_BOOL, AT(verbose), .letter = 'v',
      .help = "also list the processes, and the skiff doctor command for this job"},
+    {"log_format", OPTION_CHOICE, AT(log_format), .words = task_log_formats,
+     .given = AT(has_log_format), .value = "FORMAT", .default_text = "table",
+     .help = "with a config: print epochs in the logs as rows of one table, or as PaddleRec's "
+             "lines"},
     {"run_mode", OPTION_TEXT, AT(run_mode), .value = "collective|ps",
      .help = "choose the mode if no other flag does", .group = "as in Paddle's launchers"},
     {"backend", OPTION_TEXT, AT(backend), .value = "gloo",
@@ -128,6 +134,8 @@ const struct options launch_options_table = {
     .rows = rows,
     .words = "COMMAND",
     .rest = true,
+    .is_first = task_is_config,
+    .meant = task_flag_meant,
     .advice = "write flags of the script after the script, and flags of another command after --"};
 
 void launch_args_resume(struct launch_args *a)
@@ -346,9 +354,9 @@ static int check_command(struct launch_args *a, const struct command_call *call)
     a->ncommand = call->nwords;
     if (!a->ncommand)
         return command_usage(call->name,
-                             "nothing to start: give -m config.yaml, script.py or -- command");
+                             "nothing to start: give config.yaml, script.py or -- command");
     size_t n = strlen(a->command[0]);
-    if (a->config)
+    if (a->config || (!call->dashes && task_is_config(a->command[0])))
         a->kind = LAUNCH_CONFIG;
     else if (!call->dashes && n > 3 && !strcmp(a->command[0] + n - 3, ".py"))
         a->kind = LAUNCH_SCRIPT;
@@ -362,8 +370,11 @@ static int check_command(struct launch_args *a, const struct command_call *call)
     return 0;
 }
 
-static void take_log_level(struct launch_args *a)
+/* The processes read their format from the environment. */
+static void take_log_flags(struct launch_args *a)
 {
+    if (a->has_log_format)
+        setenv(TASK_LOG_FORMAT_ENV, task_log_formats[a->log_format], 1);
     static const char *const quiet[] = {"WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", NULL};
     for (int i = 0; a->log_level && quiet[i]; i++)
         a->quiet |= !strcasecmp(a->log_level, quiet[i]);
@@ -375,7 +386,7 @@ int launch_args_check(struct launch_args *a, const struct command_call *call, bo
     if (a->quiet && a->verbose)
         return command_usage(call->name,
                              "--quiet and --verbose exclude each other; give one of them");
-    take_log_level(a);
+    take_log_flags(a);
     int status = check_command(a, call);
     status = status ? status : choose_mode(a, call->name, launch_ps);
     if (!status && a->options.collective)

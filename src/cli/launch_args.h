@@ -14,6 +14,8 @@ struct launch_args {
     struct launch_options options;
     const char *secret_file;
     bool quiet, verbose, config, resume;
+    int log_format; /* enum log_format */
+    bool has_log_format;
     int restarts, max_restart, elastic_level;
     const char *devices, *run_mode, *log_level, *backend;
     char run_before[LAUNCH_RUN]; /* whose epochs lay in the folder at the start */
@@ -40,6 +42,8 @@ void launch_args_deinit(struct launch_args *a);
 /* Flags and config of `skiff train`, once, before processes are started; 0, or an exit status after
  * a message. */
 int launch_check_config(const struct launch_args *a, const char *name);
+/* The path of the config of LAUNCH_CONFIG, or NULL; part of the command. */
+const char *launch_config(const struct launch_args *a);
 /* Before the first start; before each further one, which then resumes from what this job has saved.
  */
 void launch_again_begin(struct launch_args *a);

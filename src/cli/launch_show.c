@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "cli/launch_show.h"
 #include "cli/progress.h"
 #include "launch/view.h"
@@ -24,12 +25,12 @@ static void print_servers_plan(const struct launch *l)
     for (int i = 0; i < l->n; i++)
         servers += l->at[i].server;
     fprintf(stderr, "skiff launch: %d server%s (%s) and %d worker%s, logs in %s/\n", l->nservers,
-            l->nservers == 1 ? "" : "s", l->servers_text, l->nworkers, l->nworkers == 1 ? "" : "s",
+            plural(l->nservers), l->servers_text, l->nworkers, plural(l->nworkers),
             l->options->log_dir);
     if (l->elsewhere)
         fprintf(stderr,
                 "skiff launch: of these, %d server%s and %d worker%s are on this machine%s\n",
-                servers, servers == 1 ? "" : "s", l->n - servers, l->n - servers == 1 ? "" : "s",
+                servers, plural(servers), l->n - servers, plural(l->n - servers),
                 l->secret[0] ? "" : "; no secret: every process that reaches a server can connect");
 }
 
@@ -38,8 +39,8 @@ static void print_ranks_plan(const struct launch *l, const struct launch_args *a
     bool gpu_backend = a->backend && (!strcmp(a->backend, "nccl") || !strcmp(a->backend, "bkcl"));
     if ((a->devices || gpu_backend) && !a->options.attempt)
         fprintf(stderr, "skiff launch: ranks use CPUs; device names are ignored\n");
-    fprintf(stderr, "skiff launch: %d rank%s (%s), logs in %s/\n", l->nworkers,
-            l->nworkers == 1 ? "" : "s", l->workers_text, a->options.log_dir);
+    fprintf(stderr, "skiff launch: %d rank%s (%s), logs in %s/\n", l->nworkers, plural(l->nworkers),
+            l->workers_text, a->options.log_dir);
     if (l->elsewhere)
         fprintf(stderr,
                 "skiff launch: this is machine %d of %d, with %d of them, from rank %d on%s\n",
@@ -63,10 +64,9 @@ void launch_print_plan(const struct launch *l, const struct launch_args *a)
 static void add_running(struct buf *out, const struct launch *l, const struct launch_view *v,
                         const char *before, const char *between)
 {
-    buf_printf(out, "%s%d %s%s", before, v->running, launch_process_name(l),
-               v->running == 1 ? "" : "s");
+    buf_printf(out, "%s%d %s%s", before, v->running, launch_process_name(l), plural(v->running));
     if (l->nservers)
-        buf_printf(out, "%s%d server%s", between, v->servers, v->servers == 1 ? "" : "s");
+        buf_printf(out, "%s%d server%s", between, v->servers, plural(v->servers));
 }
 
 /* False: nothing about it stands out. */

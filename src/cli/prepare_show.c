@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "cli/interrupt.h"
 #include "cli/prepare_show.h"
 
@@ -265,7 +266,7 @@ static void print_titles(const struct look *l, const struct file_list *files, st
 {
     if (l->form.titles)
         buf_printf(out, "note: %d line%s above the header %s skipped\n", l->form.titles,
-                   l->form.titles == 1 ? "" : "s", l->form.titles == 1 ? "is" : "are");
+                   plural(l->form.titles), l->form.titles == 1 ? "is" : "are");
     if (l->odd_line)
         buf_printf(out,
                    "note: %s:%" PRId64 ": the text is not UTF-8; its bytes are used as they are "
@@ -380,7 +381,7 @@ void prepare_show_job(const struct prepare_plan *p, const struct split_report *r
     printf("%s/test%s%s%s\n", out, p->learns ? ", " : "", p->learns ? out : "",
            p->learns ? "/columns.stats" : "");
     const char *quote = strpbrk(out, " \t&;()$`\"*?<>|#!~\\") ? "'" : ""; /* for a shell */
-    printf("next:\n  skiff train -m %s%s/config.yaml%s\n  skiff infer -m %s%s/config.yaml%s\n"
-           "  skiff predict -m %s%s/config.yaml%s --input NEW --output predictions.txt\n",
+    printf("next:\n  skiff train %s%s/config.yaml%s\n  skiff infer %s%s/config.yaml%s\n"
+           "  skiff predict %s%s/config.yaml%s --input NEW --output predictions.txt\n",
            quote, out, quote, quote, out, quote, quote, out, quote);
 }

@@ -169,7 +169,7 @@ static void print_valid(const struct epoch_row *r)
     cell(r->valid_copc, 12, 4);
 }
 
-static void print_row(const struct epoch_row *r, bool training, bool accuracy)
+void report_print_row(const struct epoch_row *r, bool training)
 {
     printf("%5d%s", r->epoch, r->best ? "*" : " ");
     if (r->evaluated)
@@ -180,7 +180,7 @@ static void print_row(const struct epoch_row *r, bool training, bool accuracy)
     cell(r->auc, 9, 4);
     cell(r->log_loss, 10, 4);
     cell(r->copc, 9, 4);
-    if (accuracy)
+    if (!isnan(r->accuracy))
         cell(r->accuracy, 10, 4);
     printf("%6.0f %%%8.0f %%", 100 * r->read, 100 * r->compute);
     if (training)
@@ -196,18 +196,23 @@ static void print_row(const struct epoch_row *r, bool training, bool accuracy)
     printf("\n");
 }
 
-void report_print(const struct epoch_row *rows, int n, bool training)
+void report_print_head(const struct epoch_row *first, bool training)
 {
-    bool accuracy = n && !isnan(rows[0].accuracy);
-    bool evaluated = n && rows[0].evaluated, log_loss = n && !isnan(rows[0].log_loss);
-    printf("\nepoch %s    samples   samples/s      loss      auc  log loss     copc%s    read   "
+    bool evaluated = first->evaluated, log_loss = !isnan(first->log_loss);
+    printf("epoch %s    samples   samples/s      loss      auc  log loss     copc%s    read   "
            "compute%s\n",
            !evaluated ? ""
            : log_loss ? "  valid auc  valid log loss  valid copc"
                       : "  valid auc  valid loss  valid copc",
-           accuracy ? "  accuracy" : "", training ? "   update" : "");
+           isnan(first->accuracy) ? "" : "  accuracy", training ? "   update" : "");
+}
+
+void report_print(const struct epoch_row *rows, int n, bool training)
+{
+    if (n)
+        report_print_head(rows, training);
     for (int i = 0; i < n; i++)
-        print_row(&rows[i], training, accuracy);
+        report_print_row(&rows[i], training);
 }
 
 static void print_quality(const struct epoch_row *r, bool groups)

@@ -31,9 +31,12 @@ struct train_observer progress_observer(struct progress *p);
 /* "1:02:03", "2:03", "45 s" */
 const char *seconds_text(double seconds, char out[static 32]);
 
+/* The table of epochs, to standard output: whole, or its heading and then row by row. */
+void report_print(const struct epoch_row *rows, int n, bool training);
+void report_print_head(const struct epoch_row *first, bool training);
+void report_print_row(const struct epoch_row *row, bool training);
 /* " auc: 0.7512", " auc: undefined (no clicks)", or nothing; to standard output. */
 void report_print_auc(const struct epoch_row *row);
-void report_print(const struct epoch_row *rows, int n, bool training);
 /* The metrics that need every prediction, where the rows have them. */
 void report_print_quality(const struct epoch_row *rows, int n);
 

@@ -5,13 +5,16 @@
 
 #include "task/task.h"
 
-/* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
+/* -m and -o: rows of the table of a struct whose first member is a struct task_args. With
+ * TASK_WORDS in its struct options, the config may also be the first word. */
 /* clang-format off */
 #define TASK_OPTIONS                                                                                      \
-    {"config_yaml", OPTION_TEXT, offsetof(struct task_args, config), .letter = 'm',                       \
-     .value = "FILE", .help = "read the config from FILE", .group = "config"},                            \
+    {"config", OPTION_TEXT, offsetof(struct task_args, config), .letter = 'm', .also_letter = 'c',        \
+     .also = "config_yaml", .value = "FILE", .help = "read the config from FILE", .group = "config"},     \
     {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                           \
      .value = "key=value ...", .help = "set keys of the config; any number may follow"}
+
+#define TASK_WORDS .first = "config", .meant = task_flag_meant
 
 #define TASK_NAME                                                                                         \
     {"name", OPTION_TEXT, offsetof(struct task_args, name), .value = "NAME",                              \
@@ -25,7 +28,12 @@
     {"quiet", OPTION_BOOL, offsetof(struct task_args, quiet), .letter = 'q',                              \
      .help = "print only warnings, errors and the table at the end", __VA_ARGS__},                        \
     {"verbose", OPTION_BOOL, offsetof(struct task_args, verbose), .letter = 'v',                          \
-     .help = "also print the keys, files and slots of the run"}
+     .help = "also print the keys, files and slots of the run, and PaddleRec's lines"}
+
+#define TASK_LOG_FORMAT                                                                                   \
+    {"log_format", OPTION_CHOICE, offsetof(struct task_args, log_format), .words = task_log_formats,      \
+     .given = offsetof(struct task_args, has_log_format), .value = "FORMAT", .default_text = "table",     \
+     .help = "print epochs as rows of one table, or as PaddleRec's lines"}
 
 #define TASK_JSON                                                                                         \
     {"json", OPTION_TEXT, offsetof(struct task_args, json), .value = "FILE",                              \
@@ -42,6 +50,13 @@
      .help = "allow a job of several machines without a secret"}
 /* clang-format on */
 
+/* table, paddlerec: in the order of enum log_format. */
+extern const char *const task_log_formats[];
+#define TASK_LOG_FORMAT_ENV "SKIFF_LOG_FORMAT"
+/* A word that is the name of a config: it ends with .yaml or .yml. */
+bool task_is_config(const char *word);
+/* `meant` of struct options: a flag that is a key of configs is set with -o. */
+bool task_flag_meant(const char *name, const char *value, struct buf *out);
 /* 0, or 2 after a message: there must be a config. Log lines of the task go to stderr, from the
  * level of --quiet and --verbose on. */
 int task_args_check(struct task_args *a, const char *command);

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/plural.h"
 #include "comm/session_parts.h"
 #include "net/host.h"
 
@@ -273,11 +274,11 @@ static enum skiff_status check_description(const struct session *s, int i,
         d->trainers != (uint32_t)o->workers)
         return error_set(
             err, SKIFF_INVALID,
-            "server %d (%s) reports that it is server %u of %u for %u trainers; worker "
-            "%d was started with %d servers and %d trainers: start all with the same "
+            "server %d (%s) reports that it is server %u of %u for %u trainer%s; worker "
+            "%d was started with %d server%s and %d trainer%s: start all with the same "
             "lists",
-            i, s->endpoints[i], d->server, d->servers, d->trainers, o->worker, o->servers,
-            o->workers);
+            i, s->endpoints[i], d->server, d->servers, d->trainers, plural(d->trainers), o->worker,
+            o->servers, plural(o->servers), o->workers, plural(o->workers));
     if (d->mode != (uint32_t)o->mode)
         return error_set(err, SKIFF_INVALID,
                          "server %d (%s) runs in %s mode, worker %d in %s mode: start all with the "

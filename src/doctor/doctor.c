@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/plural.h"
 #include "data/files.h"
 #include "doctor/doctor_parts.h"
 #include "fleet/settings.h"
@@ -147,14 +148,16 @@ static void check_data(struct doctor *d, struct task *j, const struct role *role
         hash = hash * 31 + hash_bytes(base, strlen(base));
     }
     bool split = config_bool(j->config, KEY_RUNNER_SPLIT_FILE_LIST);
-    doctor_ok(d, "training data: %d files%s; mark of the list: %08x%s", list.count,
+    doctor_ok(d, "training data: %d file%s%s; mark of the list: %08x%s", list.count,
+              plural(list.count),
               split ? ", divided among the workers" : ", all of them for each worker here",
               (unsigned)(hash ^ hash >> 32),
               split ? " (the list must be the same on every worker's machine)" : "");
     if (split && list.count < workers)
         doctor_wrong(d, "split the files further, or start fewer workers",
-                     "%d files for %d workers: %d workers would be idle", list.count, workers,
-                     workers - list.count);
+                     "%d file%s for %d worker%s: %d worker%s would be idle", list.count,
+                     plural(list.count), workers, plural(workers), workers - list.count,
+                     plural(workers - list.count));
     file_list_deinit(&list);
 }
 
@@ -199,7 +202,7 @@ static void check_valid_data(struct doctor *d, struct task *j)
         doctor_wrong(d, "correct runner.valid_data_dir, or remove it to train without validation",
                      "%s", err.message);
     else
-        doctor_ok(d, "validation data: %d file%s", list.count, list.count == 1 ? "" : "s");
+        doctor_ok(d, "validation data: %d file%s", list.count, plural(list.count));
     file_list_deinit(&list);
 }
 
@@ -274,9 +277,9 @@ static void take_roles(struct doctor *d, const struct doctor_options *a, struct 
         else if (!role->nservers)
             print_no_servers(d, a->pid);
         else
-            doctor_ok(d, "this process is %s %d of %d workers and %d servers",
+            doctor_ok(d, "this process is %s %d of %d worker%s and %d server%s",
                       role->kind == SKIFF_SERVER ? "server" : "worker", role->id, role->workers,
-                      role->nservers);
+                      plural(role->workers), role->nservers, plural(role->nservers));
         *own = role->kind == SKIFF_SERVER ? role->id : -1;
         return;
     }

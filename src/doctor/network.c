@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/mode.h"
+#include "base/plural.h"
 #include "doctor/doctor_parts.h"
 #include "fleet/observer.h"
 #include "net/host.h"
@@ -131,11 +132,13 @@ static void compare(struct doctor *d, const struct role *role, int index,
     if ((int)s->servers != role->nservers ||
         (role->workers > 0 && (int)s->trainers != role->workers))
         doctor_wrong(d, "start all processes with the same lists and counts",
-                     "server %d was started for %u servers and %u workers, expected %d and %d",
-                     index, s->servers, s->trainers, role->nservers, role->workers);
+                     "server %d was started for %u server%s and %u worker%s, expected %d and %d",
+                     index, s->servers, plural(s->servers), s->trainers, plural(s->trainers),
+                     role->nservers, role->workers);
     else
-        doctor_ok(d, "server %d: running, %s, for %u servers and %u workers (%s)", index,
-                  skiff_mode_name(mode), s->servers, s->trainers, skiff_mode_promise(mode));
+        doctor_ok(d, "server %d: running, %s, for %u server%s and %u worker%s (%s)", index,
+                  skiff_mode_name(mode), s->servers, plural(s->servers), s->trainers,
+                  plural(s->trainers), skiff_mode_promise(mode));
 }
 
 /* ---- the job, as server 0 sees it ---- */

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "fleet/rank_env.h"
 #include "net/host.h"
 
@@ -199,9 +200,9 @@ static enum skiff_status take_workers(const struct env *e, struct role *r, const
                          r->workers);
     if (r->worker_endpoints && r->nworker_endpoints != r->workers)
         return error_set(e->err, SKIFF_INVALID,
-                         "PADDLE_TRAINER_ENDPOINTS lists %d trainers, but %s says %d; make them "
+                         "PADDLE_TRAINER_ENDPOINTS lists %d trainer%s, but %s says %d; make them "
                          "agree, or leave PADDLE_TRAINER_ENDPOINTS out",
-                         r->nworker_endpoints, name, r->workers);
+                         r->nworker_endpoints, plural(r->nworker_endpoints), name, r->workers);
     return SKIFF_OK;
 }
 
@@ -219,7 +220,7 @@ static enum skiff_status take_worker_id(const struct env *e, struct role *r, con
         return error_set(e->err, SKIFF_RANGE,
                          "PADDLE_TRAINER_ID is %d, but the job has %d trainer%s (%s): numbers go "
                          "from 0 to %d. Correct the one that is wrong",
-                         r->id, r->workers, r->workers == 1 ? "" : "s", count_name, r->workers - 1);
+                         r->id, r->workers, plural(r->workers), count_name, r->workers - 1);
     return SKIFF_OK;
 }
 
@@ -513,7 +514,7 @@ static enum skiff_status user_check(struct role *r, const struct skiff_role *giv
         return error_set(
             err, SKIFF_RANGE, "current_id is %d, but the job has %d %s%s: numbers go from 0 to %d",
             given->current_id, limit, given->role == SKIFF_WORKER ? "trainer" : "server",
-            limit == 1 ? "" : "s", limit - 1);
+            plural(limit), limit - 1);
     return SKIFF_OK;
 }
 

@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/thread.h"
 
 const char *member_state_text(enum member_state state)
@@ -131,9 +132,11 @@ static enum skiff_status check_counts(struct membership *m, const char *who, uin
     if (workers == o->workers && servers == o->servers)
         return SKIFF_OK;
     return error_set(err, SKIFF_INVALID,
-                     "%s was started for %u workers and %u servers, %s for %u workers and %u "
-                     "servers; all processes of a job must be started with the same counts",
-                     who, workers, servers, node_self(m->node)->name, o->workers, o->servers);
+                     "%s was started for %u worker%s and %u server%s, %s for %u worker%s and %u "
+                     "server%s; all processes of a job must be started with the same counts",
+                     who, workers, plural(workers), servers, plural(servers),
+                     node_self(m->node)->name, o->workers, plural(o->workers), o->servers,
+                     plural(o->servers));
 }
 
 /* May this process take the slot? An earlier one that is gone gives it up. */

@@ -242,8 +242,8 @@ static void wrong_counts_and_numbers(void **state)
     struct host host;
     struct joiner first;
     host_start(&host, "inproc", NULL, "127.0.0.1:0", 2, 1);
-    expect_no_entry(&host, WORKER(1), 3, 1, SKIFF_INVALID,
-                    "was started for 3 workers and 1 servers", "for 2 workers and 1 servers");
+    expect_no_entry(&host, WORKER(1), 3, 1, SKIFF_INVALID, "was started for 3 workers and 1 server",
+                    "for 2 workers and 1 server");
     expect_no_entry(&host, WORKER(2), 2, 1, SKIFF_RANGE, "worker 2", "has no such number");
     member_start(&first, "inproc", WORKER(0), host.address, 2, 1);
     expect_no_entry(&host, WORKER(0), 2, 1, SKIFF_STATE, "there is a worker 0 in the job already",

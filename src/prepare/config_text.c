@@ -387,9 +387,9 @@ void prepare_config_text(const struct prepare_plan *p, const struct prepare_opti
     buf_printf(out, ": %" PRId64 " rows to train, %" PRId64 " to validate, %" PRId64 " to test.\n",
                r->train.rows, r->valid.rows, r->test.rows);
     buf_str(out, "# You may change every key; docs/reference/configuration.md and "
-                 "docs/guide/data.md describe them.\n# train: skiff train -m config.yaml   "
-                 "evaluate: skiff infer -m config.yaml\n"
-                 "# predict: skiff predict -m config.yaml --input NEW --output predictions.txt\n");
+                 "docs/guide/data.md describe them.\n# train: skiff train config.yaml   "
+                 "evaluate: skiff infer config.yaml\n"
+                 "# predict: skiff predict config.yaml --input NEW --output predictions.txt\n");
     print_runner(p, flags, &s, out);
     print_hyper(p, flags, &s, r, out);
 }

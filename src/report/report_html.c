@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "report/html_parts.h"
 #include "report/text.h"
 
@@ -76,12 +77,12 @@ static void add_header(struct buf *b, const struct run_report *r)
                run_status_word(r->status), run_status_word(r->status));
     add_time(b, r->started);
     buf_printf(b, "</span><span>%s</span><span>%lld thread%s", time_short(r->seconds, text),
-               (long long)r->threads, r->threads == 1 ? "" : "s");
+               (long long)r->threads, plural(r->threads));
     if (r->servers)
-        buf_printf(b, ", %lld server%s", (long long)r->servers, r->servers == 1 ? "" : "s");
+        buf_printf(b, ", %lld server%s", (long long)r->servers, plural(r->servers));
     if (r->workers > 1 || r->servers)
         buf_printf(b, ", %lld %s%s", (long long)r->workers, r->servers ? "worker" : "rank",
-                   r->workers == 1 ? "" : "s");
+                   plural(r->workers));
     buf_str(b, r->name[0] ? "</span><span>run " : "");
     html_text(b, r->name);
     buf_str(b, "</span></p>\n");
@@ -156,9 +157,9 @@ static void add_trouble_card(struct buf *b, const struct run_report *r)
     snprintf(text, sizeof(text), "%s", run_status_word(r->status));
     open_card(b, "Anything wrong?", text);
     if (errors)
-        buf_printf(b, "<b class=\"bad\">%d error%s</b>, ", errors, errors == 1 ? "" : "s");
+        buf_printf(b, "<b class=\"bad\">%d error%s</b>, ", errors, plural(errors));
     if (warnings)
-        buf_printf(b, "<b>%d warning%s</b>", warnings, warnings == 1 ? "" : "s");
+        buf_printf(b, "<b>%d warning%s</b>", warnings, plural(warnings));
     else
         buf_str(b, "no warnings");
     close_card(b);
@@ -168,8 +169,7 @@ static void add_done_card(struct buf *b, const struct run_report *r)
 {
     char text[32];
     open_card(b, "Samples", number_short(r->samples, text));
-    buf_printf(b, "%d epoch%s in %s", r->nepochs, r->nepochs == 1 ? "" : "s",
-               time_short(r->seconds, text));
+    buf_printf(b, "%d epoch%s in %s", r->nepochs, plural(r->nepochs), time_short(r->seconds, text));
     close_card(b);
 }
 
@@ -349,7 +349,7 @@ static void add_details(struct buf *b, const struct runs *runs)
         add_swatch(b, i);
         html_text(b, run_label(r));
         buf_printf(b, ": %d event%s, %d warning%s or error%s</summary>\n", r->nevents,
-                   r->nevents == 1 ? "" : "s", wrong, wrong == 1 ? "" : "s", wrong == 1 ? "" : "s");
+                   plural(r->nevents), wrong, plural(wrong), plural(wrong));
         add_events_table(b, r);
         add_epochs_table(b, r);
         add_machine_table(b, r);

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "server/bind.h"
 #include "server/exchange.h"
 #include "server/hashed.h"
@@ -54,9 +55,11 @@ static enum skiff_status compare(const struct server *s, const struct ps_describ
     server_text(s, text);
     if (its->servers != own->servers || its->trainers != own->trainers)
         return error_set(err, SKIFF_INVALID,
-                         "%s was started for %u trainers and %u servers, %s for %u trainers and %u "
-                         "servers; all processes of a job must be started with the same counts",
-                         who, its->trainers, its->servers, text, own->trainers, own->servers);
+                         "%s was started for %u trainer%s and %u server%s, %s for %u trainer%s and "
+                         "%u server%s; all processes of a job must be started with the same counts",
+                         who, its->trainers, plural(its->trainers), its->servers,
+                         plural(its->servers), text, own->trainers, plural(own->trainers),
+                         own->servers, plural(own->servers));
     if (its->mode != own->mode)
         return error_set(err, SKIFF_INVALID,
                          "%s was started in mode %s, %s in mode %s; start all processes of a job "

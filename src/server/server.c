@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "server/maintenance.h"
 #include "server/bind.h"
 #include "server/coordinator.h"
@@ -94,7 +95,8 @@ static enum skiff_status check_options(const struct server_options *o, struct sk
         return error_set(err, SKIFF_RANGE, "server %d of %d: servers are numbered 0 to %d", index,
                          job->servers, job->servers - 1);
     if (o->shards < 0 || o->shards > 4096)
-        return error_set(err, SKIFF_RANGE, "%d shards: 1 to 4096 are possible", o->shards);
+        return error_set(err, SKIFF_RANGE, "%d shard%s: 1 to 4096 are possible", o->shards,
+                         plural(o->shards));
     return SKIFF_OK;
 }
 
@@ -380,8 +382,8 @@ enum skiff_status server_run(struct server *s, struct skiff_error *err)
     TRY_OUT(open_network(s, err));
     started = true;
     members_announce_self(s);
-    server_log(s, "%s serves %d parameter slices in %d shard(s)", server_text(s, text), s->nslices,
-               s->nshards);
+    server_log(s, "%s serves %d parameter slice%s in %d shard%s", server_text(s, text), s->nslices,
+               plural(s->nslices), s->nshards, plural(s->nshards));
     status = members_join(s, clock_after(clock_now(), s->options.start_ms), err);
     if (status == SKIFF_OK)
         status = members_watch(s, err);

@@ -66,7 +66,7 @@ void label_explain(struct task *j, const struct task_data *data, struct skiff_er
         err->code == SKIFF_FORMAT || err->code == SKIFF_NOT_FOUND || err->code == SKIFF_RANGE;
     if (about_data && !is_unknown(j, err) && lacks_label(j, data))
         error_prefix(err, err->code,
-                     "%s has rows without labels, which cannot be evaluated; skiff predict -m %s "
+                     "%s has rows without labels, which cannot be evaluated; skiff predict %s "
                      "predicts them",
                      key_name(data->dir_key), config_name(j->config));
 }

@@ -14,6 +14,9 @@
 #include "program/program.h"
 
 /* What a task is opened with. */
+/* How train and infer print epochs: a row of a table when each has ended, or PaddleRec's lines. */
+enum log_format { LOG_FORMAT_TABLE, LOG_FORMAT_PADDLEREC };
+
 struct task_args {
     const char *config;
     struct option_list overrides;
@@ -26,7 +29,9 @@ struct task_args {
     const char *transport; /* train, doctor; and the following */
     const char *encrypt, *secret_file;
     bool insecure;
-    bool quiet, verbose; /* train, infer; predict: quiet */
+    bool quiet, verbose;        /* train, infer; predict: quiet */
+    enum log_format log_format; /* train, infer */
+    bool has_log_format;
     /* Instead of a model that the config names: a network with its optimizer. config may be NULL
      * then. */
     struct skiff_net *net;
@@ -157,6 +162,9 @@ void task_warn_all(const struct task *j, const struct file_list *files);
 
 /* The message for a loss of NaN, in options; `what` is "epoch" or "saved epoch". */
 struct trainer_options;
+/* A pipe command takes this share of the time: advises the reader that could replace it, by the
+ * first line of a file. */
+void task_warn_pipe(struct task *j, double share, const char *file);
 void task_warn_nan(struct task *j, struct trainer_options *options, const char *what, int epoch);
 
 /* task_weight.c: runner.weight_column, runner.class_weight, runner.group_column: more inputs of the

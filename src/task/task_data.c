@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/plural.h"
 #include "task/python_env.h"
 #include "task/task.h"
+#include "data/line_format.h"
 #include "data/pipe.h"
 #include "data/slot_columns.h"
 #include "store/file.h"
@@ -144,6 +146,24 @@ static const char *pipe_of(struct task *j)
     return j->pipe.data;
 }
 
+void task_warn_pipe(struct task *j, double share, const char *file)
+{
+    const char *format = file ? file_line_format(file) : NULL;
+    struct buf advice = BUF_INIT;
+    if (format)
+        buf_printf(&advice,
+                   "%s looks like %s, which Skiff reads without a command: set "
+                   "runner.input_format: %s in its place",
+                   file, format, format);
+    else
+        buf_str(&advice, "runner.input_format reads many formats without a command");
+    logger_warn(&j->logger,
+                "the pipe command '%s' takes %.0f %% of the time (runner.pipe_command); %s "
+                "(docs/guide/data.md)",
+                config_text(j->config, KEY_RUNNER_PIPE_COMMAND), 100 * share, advice.data);
+    buf_deinit(&advice);
+}
+
 bool task_in_memory(struct task *j)
 {
     enum { IN_MEMORY = 3 }; /* of the words of the key */
@@ -153,8 +173,8 @@ bool task_in_memory(struct task *j)
 static void warn_idle(void *task, const char *file, int64_t lines)
 {
     const struct task *j = task;
-    logger_warn(&j->logger, "%s: %lld lines were read since its last sample", file,
-                (long long)lines);
+    logger_warn(&j->logger, "%s: %lld line%s read since its last sample", file, (long long)lines,
+                plural(lines));
 }
 
 enum skiff_status task_dataset_config(struct task *j, const struct task_data *data,
@@ -224,9 +244,10 @@ enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
 {
     if (dataset_bad_lines(d))
         return error_set(err, SKIFF_NOT_FOUND,
-                         "no samples in %s: %lld bad lines were skipped (runner.bad_lines); skiff "
+                         "no samples in %s: skipped %lld bad line%s (runner.bad_lines); skiff "
                          "check-data prints their errors",
-                         key_name(data->dir_key), (long long)dataset_bad_lines(d));
+                         key_name(data->dir_key), (long long)dataset_bad_lines(d),
+                         plural(dataset_bad_lines(d)));
     if (config_bool(j->config, KEY_RUNNER_DROP_LAST))
         return error_set(err, SKIFF_NOT_FOUND,
                          "no batch is full: %s has fewer samples than %s (%lld) for each thread, "

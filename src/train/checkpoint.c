@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/plural.h"
 #include "fleet/report.h"
 #include "fs/fs.h"
 #include "io/io.h"
@@ -291,8 +292,8 @@ enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int 
 void checkpoint_print_run(const struct logger *log, const struct model_info *note)
 {
     if (note->known && note->run[0])
-        logger_info(log, "it belongs to run %.8s, has %lld samples of the epoch, and was saved %s",
-                    note->run, (long long)note->samples, note->time);
+        logger_info(log, "it belongs to run %.8s, has %lld sample%s of the epoch, and was saved %s",
+                    note->run, (long long)note->samples, plural(note->samples), note->time);
 }
 
 enum skiff_status checkpoint_load_newest(struct task *j, const char *folder,

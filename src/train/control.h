@@ -15,6 +15,9 @@ struct train_control {
     void (*ready)(void *user);
     /* A server begins to serve; skiff_fleet_stop_server, also in a signal's handler, ends that. */
     void (*serving)(void *user, struct skiff_fleet *server);
+    /* The owner shows epochs with their validation, when this process validates them at once: no
+     * line says it again. */
+    bool shows_valid;
     void (*debug)(void *user, const char *text); /* runner.dataset_debug */
     void *user;
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/plural.h"
 #include "fleet/epochs.h"
 #include "save/epochs.h"
 #include "save/runs.h"
@@ -54,8 +55,9 @@ static enum skiff_status overwrite(struct train_run *run, struct skiff_error *er
                          "--overwrite: servers and workers of an online job resume from the newest "
                          "model in %s; move that folder away to start anew",
                          run->save_path);
-    logger_info(&run->task.logger, "removed %d models of earlier runs from %s",
-                done_remove(run->save_path), run->save_path);
+    int removed = done_remove(run->save_path);
+    logger_info(&run->task.logger, "removed %d model%s of earlier runs from %s", removed,
+                plural(removed), run->save_path);
     return SKIFF_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "fleet/report.h"
 #include "save/epochs.h"
 #include "save/runs.h"
@@ -91,8 +92,9 @@ static enum skiff_status load_values(struct train_run *run, struct skiff_error *
         else
             logger_info(&run->task.logger,
                         "resuming from %s/%d, saved in the middle of epoch %d: the epoch restarts, "
-                        "and %lld samples are trained a second time",
-                        run->save_path, last.epoch, last.epoch, (long long)last.samples);
+                        "and trains %lld sample%s a second time",
+                        run->save_path, last.epoch, last.epoch, (long long)last.samples,
+                        plural(last.samples));
         checkpoint_print_run(&run->task.logger, &last);
         return SKIFF_OK;
     }
@@ -150,8 +152,8 @@ static enum skiff_status claim_folder(struct train_run *run, struct skiff_error 
     if (run->args->overwrite)
         valid_record_remove(run->save_path);
     if (removed)
-        logger_info(&run->task.logger, "removed %d epochs of earlier runs from %s", removed,
-                    run->save_path);
+        logger_info(&run->task.logger, "removed %d epoch%s of earlier runs from %s", removed,
+                    plural(removed), run->save_path);
     else if (!run->args->resume)
         warn_earlier(run);
     return SKIFF_OK;
@@ -168,14 +170,15 @@ static void log_start(struct train_run *run)
     int files = (int)dataset_file_count(run->data), threads = run->options.threads;
     int used = dataset_usable_threads(run->data);
     logger_info(&run->task.logger, "%s: %d file%s, %d thread%s, %d epoch%s, models to %s",
-                run->task.model->name, files, files == 1 ? "" : "s", threads,
-                threads == 1 ? "" : "s", run->epochs, run->epochs == 1 ? "" : "s", run->save_path);
+                run->task.model->name, files, plural(files), threads, plural(threads), run->epochs,
+                plural(run->epochs), run->save_path);
     if (used < threads)
         logger_warn(&run->task.logger,
-                    "%d of %d threads are idle: a QueueDataset splits only plain files without "
+                    "%d of %d thread%s are idle: a QueueDataset splits only plain files without "
                     "pipe_command, header or cache, and there are %lld; use more files, or set "
                     "runner.reader_type to InmemoryDataset",
-                    threads - used, threads, (long long)dataset_file_count(run->data));
+                    threads - used, threads, plural(threads),
+                    (long long)dataset_file_count(run->data));
 }
 
 static enum skiff_status process_ready(struct train_run *run, struct skiff_error *err)
@@ -184,9 +187,10 @@ static enum skiff_status process_ready(struct train_run *run, struct skiff_error
     if (!run_in_memory(run) || dataset_memory_size(run->data))
         return SKIFF_OK;
     double start = clock_seconds();
-    TRY(dataset_load(run->data, err));
-    logger_info(&run->task.logger, "%lld samples in memory after %.1f s",
-                (long long)dataset_memory_size(run->data), clock_seconds() - start);
+    TRY(run_load(run, err));
+    logger_info(&run->task.logger, "%lld sample%s in memory after %.1f s",
+                (long long)dataset_memory_size(run->data), plural(dataset_memory_size(run->data)),
+                clock_seconds() - start);
     return SKIFF_OK;
 }
 
@@ -266,8 +270,8 @@ static void warn_data(const struct train_run *run)
     if (cache)
         logger_warn(&run->task.logger, "no cache was written: %s", cache);
     if (dataset_bad_lines(run->data))
-        logger_warn(&run->task.logger, "%lld bad lines were skipped",
-                    (long long)dataset_bad_lines(run->data));
+        logger_warn(&run->task.logger, "skipped %lld bad line%s",
+                    (long long)dataset_bad_lines(run->data), plural(dataset_bad_lines(run->data)));
 }
 
 static enum skiff_status process_keep(struct train_run *run, const struct home_counts *counts,

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "save/epochs.h"
 #include "save/runs.h"
 #include "store/file.h"
@@ -124,14 +125,15 @@ static enum skiff_status servers_serve(struct train_run *run, struct skiff_error
 static void log_files(const struct train_run *run, int total, bool share)
 {
     int workers = run->home.size;
-    logger_info(&run->task.logger, "%d of %d files are this worker's", run->files.count, total);
+    logger_info(&run->task.logger, "this worker has %d of %d file%s", run->files.count, total,
+                plural(total));
     if (!share && workers > 1 && run->home.first)
         logger_info(
             &run->task.logger,
-            "each of %d workers reads all %d files in its folder: if the folders are the "
+            "each of %d worker%s reads all %d file%s in its folder: if the folders are the "
             "same, a row is trained %d times an epoch; runner.split_file_list: True divides "
             "the files among workers",
-            workers, total, workers);
+            workers, plural(workers), total, plural(total), workers);
 }
 
 /* All files, or this worker's share of them. */
@@ -236,8 +238,8 @@ static enum skiff_status claim_folder(struct train_run *run, struct skiff_error 
     if (args->overwrite && anew)
         valid_record_remove(run->save_path);
     if (removed)
-        logger_info(&run->task.logger, "removed %d epochs of earlier runs from %s", removed,
-                    run->save_path);
+        logger_info(&run->task.logger, "removed %d epoch%s of earlier runs from %s", removed,
+                    plural(removed), run->save_path);
     else if (!args->resume && anew && save_epoch_before(run->save_path, INT_MAX) >= 0)
         logger_warn(&run->task.logger,
                     "%s has epochs of an earlier run, up to %d; this run replaces them one by one",
@@ -251,7 +253,7 @@ static enum skiff_status servers_join(struct train_run *run, struct skiff_error 
     if (run->home.first)
         TRY(save_epochs_prepare(run->save_path, err));
     if (run->data && !run->given && run_in_memory(run))
-        TRY(dataset_load(run->data, err));
+        TRY(run_load(run, err));
     run->home.records = run->data != NULL;
     if (!run->data)
         logger_warn(&run->task.logger, "more workers than files: this worker is idle");

@@ -11,6 +11,7 @@
 #include <skiff/mode.h>
 
 #include "base/log.h"
+#include "base/plural.h"
 #include "train/control.h"
 #include "train/ranks.h"
 #include "executor/executor.h"
@@ -130,10 +131,11 @@ enum skiff_status job_init_worker(struct train_job *j, struct task *task, struct
     enum skiff_status status = skiff_fleet_init_worker(j->fleet, task->scope, &why);
     if (status == SKIFF_TIMEOUT && j->may_have_ended)
         return error_set(err, status,
-                         "%s; %s has all %d epochs: the job seems to have ended. For a new job, "
+                         "%s; %s has all %d epoch%s: the job seems to have ended. For a new job, "
                          "start the servers first, or give --overwrite or SKIFF_START_MS",
                          why.message, task_save_path(task),
-                         (int)config_int(task->config, KEY_RUNNER_EPOCHS));
+                         (int)config_int(task->config, KEY_RUNNER_EPOCHS),
+                         plural(config_int(task->config, KEY_RUNNER_EPOCHS)));
     if (status < 0)
         *err = why;
     return status;
@@ -165,10 +167,9 @@ enum skiff_status job_open(struct train_job *j, struct task *task, const struct 
         logger_warn(&task->logger, "%.*s", (int)strcspn(n, "\n"), n);
     if (skiff_fleet_server_num(j->fleet))
         logger_info(&task->logger, "%s, %d server%s (%s), %d worker%s, %s", task->model->name,
-                    skiff_fleet_server_num(j->fleet),
-                    skiff_fleet_server_num(j->fleet) == 1 ? "" : "s",
+                    skiff_fleet_server_num(j->fleet), plural(skiff_fleet_server_num(j->fleet)),
                     skiff_fleet_server_endpoints(j->fleet), skiff_fleet_worker_num(j->fleet),
-                    skiff_fleet_worker_num(j->fleet) == 1 ? "" : "s", strategy.mode);
+                    plural(skiff_fleet_worker_num(j->fleet)), strategy.mode);
     return SKIFF_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "base/day.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "train/checkpoint.h"
 #include "train/job_tables.h"
 #include "train/online_parts.h"
@@ -141,8 +142,8 @@ static enum skiff_status load_newest(struct online *o, struct skiff_error *err)
         if (o->from < 0) {
             *err = newest;
             return tried ? error_prefix(err, err->code,
-                                        "%d models in donefile.txt cannot be loaded; the newest",
-                                        tried + 1)
+                                        "%d model%s in donefile.txt cannot be loaded; the newest",
+                                        tried + 1, plural(tried + 1))
                          : err->code;
         }
     }

@@ -17,6 +17,9 @@
 #include "train/online_plan.h"
 #include "train/ranks.h"
 
+#define PIPE_SHARE 0.8   /* of the time: from then on a pipe command is what limits training */
+#define PIPE_SECONDS 1.0 /* that a span has to take for this */
+
 /* ---- callbacks of the executor's threads ---- */
 
 static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
@@ -101,6 +104,14 @@ bool run_in_memory(const struct train_run *run)
 {
     return run->given ? dataset_memory_size(run->given) > 0
                       : task_in_memory((struct task *)&run->task);
+}
+
+enum skiff_status run_load(struct train_run *run, struct skiff_error *err)
+{
+    double start = clock_seconds();
+    enum skiff_status status = dataset_load(run->data, err);
+    run->loading += clock_seconds() - start;
+    return status;
 }
 
 static enum skiff_status choose_home(struct train_run *run, struct skiff_error *err)
@@ -215,6 +226,19 @@ enum skiff_status run_evaluate_span(struct train_run *run, struct trainer_result
     return status;
 }
 
+/* Once, behind a span that tells: reading is waiting for the command. */
+static void warn_pipe(struct train_run *run, const struct epoch_row *row,
+                      const struct trainer_result *r)
+{
+    double all = run->loading + r->seconds, reading = run->loading + row->read * r->seconds;
+    if (run->warned_pipe || !run->data || !run->task.pipe.len || all < PIPE_SECONDS ||
+        reading < PIPE_SHARE * all)
+        return;
+    run->warned_pipe = true;
+    const struct file_list *files = dataset_files(run->data);
+    task_warn_pipe(&run->task, reading / all, files->count ? files->paths[0] : NULL);
+}
+
 static enum skiff_status end_span(struct train_run *run, struct home_counts *counts,
                                   struct skiff_error *err)
 {
@@ -229,6 +253,7 @@ static enum skiff_status end_span(struct train_run *run, struct home_counts *cou
     }
     row->interrupted = run->stopped;
     epoch_row_times(row, &counts->result);
+    warn_pipe(run, row, &counts->result);
     all.complete = counts->complete;
     TRY(observers_span_end(&run->observers, &all, &stop, err));
     if (stop)

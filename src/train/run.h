@@ -59,15 +59,18 @@ struct train_run {
     int nrows;
     struct job_tables_line tables;
     _Atomic double started; /* of the span; moved by pauses while ticks look at it */
-    int64_t expected;       /* samples of a span, once one has been through; 0: not known */
-    bool stopped;           /* it was asked to stop, and did before its end */
-    atomic_bool wants_end;  /* validation or an observer of this process would end it early */
-    bool early;             /* all processes agree on that */
-    bool lost;              /* the last epoch is on no disk */
+    double loading;         /* seconds, of samples into memory */
+    bool warned_pipe;
+    int64_t expected;      /* samples of a span, once one has been through; 0: not known */
+    bool stopped;          /* it was asked to stop, and did before its end */
+    atomic_bool wants_end; /* validation or an observer of this process would end it early */
+    bool early;            /* all processes agree on that */
+    bool lost;             /* the last epoch is on no disk */
 };
 
 /* Samples are loaded before they are trained on. */
 bool run_in_memory(const struct train_run *run);
+enum skiff_status run_load(struct train_run *run, struct skiff_error *err);
 /* Opens the config and its home. train_run_close in any case. */
 enum skiff_status train_run_open(struct train_run *run, const struct task_args *args,
                                  const struct train_control *control, struct skiff_error *err);

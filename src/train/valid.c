@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "train/checkpoint.h"
 #include "executor/scope_copy.h"
 
@@ -129,7 +130,7 @@ static void add_number(struct buf *out, const char *name, double x, int digits)
 static void print_point(const struct valid *v, const struct valid_point *p)
 {
     struct buf text = BUF_INIT;
-    if (!log_shows(LOG_INFO))
+    if (!log_shows(LOG_INFO) || (v->shown && (p->end || p->epoch < 0)))
         return;
     if (p->epoch < 0)
         buf_str(&text, "valid: before training");
@@ -170,7 +171,7 @@ void valid_stop_text(const struct valid *v, struct buf *out)
         snprintf(least, sizeof(least), " of at least %g", v->delta);
     buf_printf(out,
                "%d validation%s in a row without an improvement%s over %s %.4f (runner.early_stop)",
-               v->idle, v->idle == 1 ? "" : "s", least, valid_metric_name(v->metric), v->reference);
+               v->idle, plural(v->idle), least, valid_metric_name(v->metric), v->reference);
 }
 
 static void print_stop(const struct valid *v)

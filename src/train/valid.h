@@ -50,6 +50,7 @@ struct valid {
     bool keep_best;
     int keep_epochs; /* 0: all */
     const char *folder;
+    bool shown;       /* points at the end of epochs: by the owner, and not here */
     const char *span; /* of the next point, instead of its epoch's number; or NULL */
     char run[40];
     struct skiff_scope *copy; /* of a model within an epoch */

@@ -299,8 +299,8 @@ static void remove_epoch(const struct valid *v, const char *name, struct buf *pa
     struct buf away = BUF_INIT;
     recorder_path(v->folder, name, path);
     buf_printf(&away, "%s/.%s" STALE_FILE_MARK "old", v->folder, name);
-    logger_info(&v->task->logger, "removed %s: runner.keep_epochs is %d", path->data,
-                v->keep_epochs);
+    logger_debug(&v->task->logger, "removed %s: runner.keep_epochs is %d", path->data,
+                 v->keep_epochs);
     file_remove_tree(rename(path->data, away.data) ? path->data : away.data);
     buf_deinit(&away);
 }

@@ -56,8 +56,11 @@ enum skiff_status validation_open(struct validation *v, struct train_run *run,
 {
     v->run = run;
     pthread_mutex_init(&v->lock, NULL);
-    return run->home.remote ? open_remote(v, err)
-                            : valid_open(&v->valid, &run->task, run->control, err);
+    if (run->home.remote)
+        return open_remote(v, err);
+    TRY(valid_open(&v->valid, &run->task, run->control, err));
+    v->valid.shown = run->control && run->control->shows_valid;
+    return SKIFF_OK;
 }
 
 void validation_close(struct validation *v)

@@ -125,7 +125,7 @@ static enum skiff_status open_data(struct online *o, const struct file_list *all
         status = task_dataset_open(&run->task, &data, &run->data, err);
     }
     if (status == SKIFF_OK && run->data && run_in_memory(run))
-        status = dataset_load(run->data, err);
+        status = run_load(run, err);
     free((void *)part);
     return status;
 }

@@ -96,20 +96,20 @@ kill "${pid[server0]}"
 begin "servers told 3 workers, workers told 2" sync 1 2
 server 0 PADDLE_TRAINERS_NUM=3; worker 0
 ends worker0 1 5
-says worker0 "worker 0 was started for 2 trainers and 1 servers" "server 0 at $list for 3 trainers and 1 servers"
+says worker0 "worker 0 was started for 2 trainers and 1 server" "server 0 at $list for 3 trainers and 1 server"
 says server0 "refused: worker 0 was started for 2 trainers"
 kill "${pid[server0]}"
 
 begin "servers told 1 worker, workers told 2" async 1 2
 server 0 PADDLE_TRAINERS_NUM=1; worker 1
 ends worker1 1 5
-says worker1 "worker 1 was started for 2 trainers and 1 servers" "server 0 at $list for 1 trainers and 1 servers"
+says worker1 "worker 1 was started for 2 trainers and 1 server" "server 0 at $list for 1 trainer and 1 server"
 kill "${pid[server0]}"
 
 begin "a worker knows of a second server, the first one does not" async 2 1
 both=$list list=127.0.0.1:${port[0]}; server 0; list=$both; worker 0
 ends worker0 1 5
-says worker0 "worker 0 was started for 1 trainers and 2 servers" "for 1 trainers and 1 servers"
+says worker0 "worker 0 was started for 1 trainer and 2 servers" "for 1 trainer and 1 server"
 kill "${pid[server0]}"
 
 begin "servers in another order" sync 2 1
@@ -273,9 +273,9 @@ kill -9 $holder
 begin "doctor during a run" sync 2 1 1000
 all; until_says worker0 "Epoch: 0"
 "$skiff" doctor --servers "$list" --worker_num 1 >doctor.log 2>&1 || fault "doctor finds something wrong"
-says doctor "server 1: running, sync, for 2 servers and 1 workers" "its clock differs by"
+says doctor "server 1: running, sync, for 2 servers and 1 worker (" "its clock differs by"
 "$skiff" doctor --servers "$list" --worker_num 5 >doctor.log 2>&1 && fault "doctor finds nothing wrong"
-says doctor "WRONG server 0 was started for 2 servers and 1 workers, expected 2 and 5"
+says doctor "WRONG server 0 was started for 2 servers and 1 worker, expected 2 and 5"
 SKIFF_SECRET=guess "$skiff" doctor --servers "$list" --timeout 1 >doctor.log 2>&1 && fault "doctor gets in with another secret"
 finish
 

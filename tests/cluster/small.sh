@@ -1,4 +1,5 @@
 # A small CTR-DNN for scripts in this folder (source it): its config, rows of slots, values from a log.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 small_config() { # OPTIMIZER RUNNER-LINE...: the config's text
     printf 'runner:\n  model: rank/dnn\n  model_save_path: model\n'
     printf '  %s\n' "${@:2}"

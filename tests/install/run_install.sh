@@ -23,6 +23,13 @@ skiff_make install
 [ "$("$home/bin/skiff" --version)" = "skiff $version" ] || fail "version: $("$home/bin/skiff" --version), expected $version"
 "$home/bin/fleetrun" --help | grep 'usage: skiff launch' >/dev/null || fail "fleetrun is not the launcher"
 
+# stripped: no debug symbols, and nothing else than the exported names
+for file in "$home/bin/skiff" "$home"/lib/libskiff.so.0.* "$home"/lib/skiff/python/skiff/_native.*.so; do
+    [ -e "$file" ] || continue # built without Python
+    ! readelf -SW "$file" | grep -E ' \.(debug_info|symtab) ' >/dev/null || fail "$file is not stripped"
+done
+! readelf -SW "$home/lib/libskiff.a" | grep ' \.debug_info ' >/dev/null || fail "libskiff.a is not stripped"
+[ "$(du -sm "$home" | cut -f1)" -le 30 ] || fail "the installation takes $(du -sm "$home" | cut -f1) MB"
 export PKG_CONFIG_LIBDIR=$home/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest
 [ "$(pkg-config --modversion skiff)" = "$version" ] || fail "skiff.pc has version $(pkg-config --modversion skiff)"
 read -ra cflags <<<"$(pkg-config --cflags skiff)"
@@ -105,6 +112,8 @@ echo 'int scope_create(void); int main(void) { return scope_create(); }' >"$dir/
 
 if [ -d "$build/python/skiff" ]; then
     "$home/bin/skiff" python -c 'import paddle.fluid, skiff; print(skiff.__version__, skiff.__file__)' >"$dir/python.out"
+    (cd "$dir" && env -u SKIFF PYTHONPATH="$home/lib/skiff/python" python3 -m skiff --version) >"$dir/out"
+    [ "$(cat "$dir/out")" = "skiff $version" ] || fail "python3 -m skiff: $(cat "$dir/out")"
     [ "$(cat "$dir/python.out")" = "$version $home/lib/skiff/python/skiff/__init__.py" ] || fail "skiff python: $(cat "$dir/python.out")"
     . tests/train/own_reader.sh # a reader of one's own finds them, too
     own_reader "$dir/rec"
@@ -121,3 +130,6 @@ skiff_make install
 skiff_make uninstall
 (cd "$dest" && find . | sort) | diff "$dir/before" - || fail "make uninstall does not leave what was there before make install"
 skiff_make uninstall # nothing to do
+skiff_make STRIP=no install
+readelf -SW "$home/bin/skiff" | grep ' \.debug_info ' >/dev/null || fail "STRIP=no strips"
+skiff_make uninstall

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import unittest
 
-from paddle.distributed._exec import package_root, skiff_command
+from skiff._command import package_root, skiff_command
 
 SCRIPT = """
 import os, sys

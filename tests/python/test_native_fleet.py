@@ -215,7 +215,7 @@ class FleetTest(unittest.TestCase):
             server.join(20)
             fleet.on_log(None)
             log.seek(0)
-            self.assertRegex(log.read().decode(), r"^\[server 0\] server 0 at 127.0.0.1:\d+ serves 1 parameter slices")
+            self.assertRegex(log.read().decode(), r"^\[server 0\] server 0 at 127.0.0.1:\d+ serves 1 parameter slice in 1 shard\n")
 
 
 if __name__ == "__main__":

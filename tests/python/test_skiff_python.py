@@ -1,6 +1,7 @@
 """The command `skiff python`: what a script starts gets the same Python and the same Skiff."""
 import os
 import subprocess
+import sys
 import unittest
 
 import skiff
@@ -46,6 +47,14 @@ class SkiffPython(unittest.TestCase):
         got = run(code + "subprocess.run(['skiff', 'python', '-c', %r])" % code).stdout.splitlines()
         self.assertEqual(len(got), 2)
         self.assertEqual(got[0], got[1])
+
+    def test_module(self):
+        """python -m skiff is the command, with this Python."""
+        def module(*words):
+            return subprocess.run([sys.executable, "-m", "skiff"] + list(words), capture_output=True, text=True, check=False)
+        self.assertEqual(module("--version").stdout, "skiff %s\n" % skiff.__version__)
+        self.assertEqual(module("python", "-c", "import sys; print(sys.executable)").stdout.strip(), sys.executable)
+        self.assertEqual(module("no-such-command").returncode, 2)
 
     def test_no_such_python(self):
         got = run("pass", SKIFF_PYTHON="python-of-nowhere")

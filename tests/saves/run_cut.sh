@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # skiff train killed at file operations of a save, and with a full disk, by a preloaded library (cut.h): --resume goes on from
 # the newest whole epoch and ends with the same bits; what is not whole is named and left out, by train and by infer.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 TMPDIR=$(test -w /dev/shm && echo /dev/shm || echo /tmp) . "$(dirname "$0")/../words.sh"
 cut=$build/tests/libcut.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0

@@ -118,15 +118,37 @@ completes "skiff config --se" "--set"
 completes "skiff config -m x -o runner.geo" "runner.geo_step="
 completes "skiff train -m x -o runner.epochs=3 runner.geo" "runner.geo_step="
 completes "skiff train -m x -o a=1 --re" "--resume"
+completes "skiff init --model rank/d" "rank/dnn rank/deepfm rank/dcn rank/dlrm"
+completes "skiff init x -o tests/gold" "tests/golden"
+completes "skiff train x -o runner.model = rank/w" "rank/wide_deep" # the shell cuts words at =
+completes "skiff train x -o runner.shuffle =" "True False"
+completes "skiff train x -o runner.valid_metric = lo" "log_loss loss"
+completes "skiff train x -o runner.epochs = " ""
+completes "skiff launch x -o runner.geo" "runner.geo_step="
+completes "skiff config -c runner.geo" ""
 completes "skiff train -m runner.geo" ""
 if command -v zsh >/dev/null; then
     zsh -n "$completions/zsh/_skiff" || fault "zsh does not read its completion"
+    zsh_pairs() { # WORD WANTED: what the function behind -o offers for a word; compset and compadd are builtins of the line editor
+        said=$(zsh -f -c '
+            compset() { [[ $word == *=* ]] && IPREFIX=${word%%=*}= }
+            compadd() { shift "${@[(i)--]}"; print -r -- "$@" }
+            word=$2
+            source <(sed "/^_skiff \"/d" "$1")
+            _skiff_pairs' zsh "$completions/zsh/_skiff" "$1")
+        [[ " $said " == *" $2 "* ]] || fault "zsh offers '$said' behind '-o $1', expected '$2'"
+    }
+    zsh_pairs runner. runner.geo_step
+    zsh_pairs runner.model= rank/wide_deep
+    zsh_pairs runner.shuffle= "True False"
 else
     echo "skipped: zsh is not installed"
 fi
 if command -v fish >/dev/null; then
     said=$(fish --no-config -c "source $completions/fish/skiff.fish; complete -C 'skiff train --re'" | cut -f1)
     [ "$said" = --resume ] || fault "fish completes 'skiff train --re' to '$said'"
+    said=$(fish --no-config -c "source $completions/fish/skiff.fish; complete -C 'skiff train -o runner.model=rank/w'" | cut -f1)
+    [ "$said" = runner.model=rank/wide_deep ] || fault "fish completes '-o runner.model=rank/w' to '$said'"
 else
     echo "skipped: fish is not installed"
 fi

@@ -1,6 +1,7 @@
 # A folder as PaddleRec's models have it, with a reader of its own (source it): tools/utils/common.py, which the reader is
 # given, and models/rank/dnn with config.yaml, reader.py and 4 files of 400 rows. A row is "CLICK WORD WORD"; ids are Python's
 # hash() of the words, which decide the click: with other ids in every process nothing could be learnt.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 own_reader() { # FOLDER
     mkdir -p "$1/tools/utils" "$1/models/rank/dnn/data"
     echo 'SLOTS = 2' >"$1/tools/utils/common.py"

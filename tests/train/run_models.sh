@@ -2,6 +2,7 @@
 # Every ready model, from its config and sample data: trained, saved, judged. The AUC on the rows it was trained on must
 # reach a bound; it shows that the model learns, no more. Tables are made small so that files stay small.
 set -euo pipefail
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 skiff=$PWD/${BUILD:-build}/skiff
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -2,6 +2,7 @@
 # Online training in one process: days and passes, donefiles, waiting for data; killed anywhere, it ends where a run in one
 # piece does.
 set -uo pipefail
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 build=$(realpath "${BUILD:-build}")
 skiff=$build/skiff
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0

@@ -2,6 +2,7 @@
 # Rows from synth's planted model are learnt to within 0.01 of the best AUC that synth prints, with a model's own config.
 # The table and the layers are made smaller than in the config, so that it takes seconds.
 set -euo pipefail
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 skiff=$PWD/${BUILD:-build}/skiff
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

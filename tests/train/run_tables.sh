@@ -2,6 +2,7 @@
 # Sparse tables of `skiff train`: saved shows and clicks are those of the data; skiff infer, skiff predict and
 # validation read what was saved, and find the AUC that the job itself has found.
 set -uo pipefail
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(realpath "${BUILD:-build}")
 skiff=$build/skiff

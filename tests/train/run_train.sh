@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # skiff train, infer, check-data, synth, prepare as a user calls them: results, files, messages, exit statuses.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 . "$(dirname "$0")/../words.sh"
 
 run 0 synth --rows 3000 --test-rows 600 --files 2 --out "$work/data"
@@ -117,7 +118,7 @@ check "marked as incomplete" grep -q "complete: False" "$work/int/0/__skiff_mani
 part=$(sed -n 's/^samples: //p' "$work/int/0/__skiff_manifest__")
 check "some samples, not all" test "$part" -gt 0 -a "$part" -lt 400
 run 0 train -m "$config" --resume -o runner.epochs=1 "runner.model_save_path=$work/int" runner.input_format=multislot "runner.train_data_dir=$work/slots"
-check "says what is repeated" grep -qE "in the middle of epoch 0: the epoch restarts, and $part samples are trained a second time" "$work/log"
+check "says what is repeated" grep -qE "in the middle of epoch 0: the epoch restarts, and trains $part samples a second time" "$work/log"
 check "the epoch is whole now" grep -qE "^samples: 400$" "$work/int/0/__skiff_manifest__"
 check "and complete" grep -q "complete: True" "$work/int/0/__skiff_manifest__"
 

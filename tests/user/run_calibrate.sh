@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Calibration as a user sees it: after training, by skiff calibrate, in predict and infer, and what is refused.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 . "$(dirname "$0")/../words.sh"
 says_like() { check "output matches: $1" grep -qE -- "$1" "$work/log"; }
 number() { sed -n "s/^Epoch: .* $1: \([0-9.]*\).*/\1/p" "$work/log"; }

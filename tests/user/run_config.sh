@@ -32,7 +32,7 @@ says "hyper_parameters.optimizer.*"
 run 1 config runner.epocs
 says "runner.epocs is not a key; did you mean runner.epochs?"
 run 2 config --set
-says "--set needs -m config.yaml"
+says "--set needs a config: -m config.yaml"
 
 # ---- a file ----
 mkdir -p "$work/rank/dnn"

@@ -2,6 +2,7 @@
 # The examples of docs/guide/data.md: every file and every config in it is written out as it stands there; check-data must find
 # nothing wrong, training must go through.
 set -uo pipefail
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 skiff=$PWD/${BUILD:-build}/skiff
 root=$PWD
 page=$root/docs/guide/data.md

@@ -4,13 +4,13 @@
 set -uo pipefail
 root=$PWD
 export PATH=$root/${BUILD:-build}:$PATH PYTHONDONTWRITEBYTECODE=1
+. tests/user/page.sh
 pages=("$root/docs/guide/migrate.md" "$root/docs/zh/migrate.md")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 [ -d "$root/${BUILD:-build}/python" ] || { echo "skipped: Python was not built"; exit 0; }
 failed=0
-saved=$root/tests/data/saved
 cat >same.py <<'PY'
 import numpy as np
 import paddle
@@ -26,10 +26,6 @@ assert results[0].shape == (2, 2) and (results[0] == results[1]).all(), results
 PY
 try_page() { # PAGE
     echo "$1"
-    mkdir old_model
-    cp "$saved"/inference_default/[!p]* old_model
-    cp -r "$saved/inference_default_case" case
-    sed -i 's|\.\./inference_default|../old_model|' case/case.txt
     python3 "$root/tests/user/page.py" "$1" | tee log
     grep -qx 'migrate.md: 5 commands' log || failed=1
     # what was converted gives what Paddle gave
@@ -39,6 +35,7 @@ try_page() { # PAGE
 }
 for page in "${pages[@]}"; do
     folder=$(mktemp -d -p "$work")
+    page_folder "$page" "$folder"
     cd "$folder" || exit 1
     try_page "$page"
 done

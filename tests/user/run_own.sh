@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # From somebody's own table to a judged model, with no file edited: skiff init, train, infer. The tables are drawn from known
 # models (tables.awk), so the AUC that can be reached is known, too. Then the mistakes that people make.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/../words.sh"
 cd "$work" || exit 1
@@ -326,8 +327,8 @@ wrong 'unclosed:1: a quote is not closed, neither here nor in a later line' --da
 printf 'a,label\n' >tiny
 for i in 1 2 3; do echo "$i,$((i % 2))" >>tiny; done
 wrong "both need at least one: change the share of the test" --data tiny --share 0.000001
-run 2 init --data census.csv
-says "--data FILE and --out DIR are needed"
+run 2 init --out wrong
+says "a table is required: skiff init clicks.csv"
 run 2 init --data - --out wrong
 says "the rows are read twice, so give a file"
 run 2 init --data census.csv --out wrong --model match/dssm

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # skiff predict as a user calls it: every reader, with and without labels, order with threads, ids, standard input, bad lines,
 # which model is taken, and what is said when something is wrong. Dumps (runner.need_dump), and an AUC that there is not.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 . "$(dirname "$0")/../words.sh"
 cd "$work" || exit 1
 run() { # STATUS COMMAND...: exit status as given; messages in log, predictions in out
@@ -132,7 +133,7 @@ grep -v nan out >kept
 head -n 6 all >first_rows
 close kept first_rows
 says "bad.tsv:4: expected 40 columns"
-says "3 bad lines have nan instead of a prediction"
+says "nan instead of a prediction for 3 bad lines"
 run 1 predict -m criteo.yaml --input bad.tsv -o runner.bad_lines=2
 says "more than 2 bad lines"
 yes junk | head -n 12 | cat - bare.tsv >many.tsv
@@ -160,7 +161,7 @@ says "out_criteo/7 contains no saved model"
 run 2 predict -m criteo.yaml --epoch 1 --model out_criteo/1
 says "--epoch and --model exclude each other; give one of them"
 run 2 predict --input labelled.tsv
-says "-m config.yaml is required"
+says "a config is required: skiff predict config.yaml"
 run 1 predict -m criteo.yaml --model nowhere
 says "nowhere"
 { echo "runner:"; echo "  model: recall/word2vec"; echo "  test_data_dir: data/test"; } >word2vec.yaml
@@ -226,7 +227,7 @@ done
 run 1 predict -m csv.yaml -o runner.input_id=nowhere
 says "bare.csv: header: no column \"nowhere\", which the setting id names (40 columns)"
 run 1 infer -m csv.yaml
-says "runner.test_data_dir has rows without labels, which cannot be evaluated; skiff predict -m csv.yaml predicts them"
+says "runner.test_data_dir has rows without labels, which cannot be evaluated; skiff predict csv.yaml predicts them"
 says "header: no column for slot \"label\""
 # a label that is there, and is neither of the two: not a row without one
 words=(runner.test_data_dir=words.csv runner.input_positive=yes runner.input_negative=no)

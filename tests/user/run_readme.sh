@@ -6,8 +6,9 @@ root=$PWD
 export PATH=$root/${BUILD:-build}:$PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+. tests/user/page.sh
+page_folder README.md "$work"
 cd "$work"
-ln -s "$root/examples" examples
 python3 "$root/tests/user/page.py" "$root/README.md" | tee log
 grep -qx 'README.md: 4 commands' log || { echo "README.md: not four commands from a CSV to predictions"; exit 1; }
 [ -s run/model/report.html ] || { echo "no report of the run"; exit 1; }

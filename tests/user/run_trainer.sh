@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The trainer of <skiff/trainer.h>: examples/train.c does what `skiff train --resume` does with validation and a report,
 # to the same bits; a run that it has begun is continued by the command, and the other way round.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 . "$(dirname "$0")/../words.sh"
 example=$build/examples/train
 mkdir -p "$work/rank/dnn"

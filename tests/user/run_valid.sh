@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Validation while training as a user sees it: lines, table, the best epoch, early stopping, --resume, infer, jobs,
 # messages; and that it changes no bit of what is trained.
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 . "$(dirname "$0")/../words.sh"
 train() { # STATUS KEY=VALUE...
     local want=$1
@@ -134,9 +135,9 @@ check "and its model" grep -qx "steps: $(sed -n 's/^batch: //p' "$out/midst/best
 # old epochs go, the best and the newest stay
 train 0 runner.model_save_path=keep runner.epochs=6 runner.keep_epochs=2 hyper_parameters.optimizer.learning_rate=0.03
 best=$(sed -n 's/^best epoch: \([0-9]*\) .*/\1/p' "$work/log")
-says ": runner.keep_epochs is 2"
 check "the newest two and the best" test "$(echo $(ls "$out/keep"))" = "$(echo $(printf '%s\n' "$best" 4 5 | sort -nu)) best.yaml report.html report.json"
-run 0 train -m "$plain" -o runner.model_save_path=keep2 runner.keep_epochs=1
+run 0 train -v -m "$plain" -o runner.model_save_path=keep2 runner.keep_epochs=1
+says ": runner.keep_epochs is 1"
 check "without validation, too" test "$(echo $(ls "$out/keep2"))" = "3 report.html report.json"
 
 # a run that is resumed finds what one in one piece finds

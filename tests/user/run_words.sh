@@ -136,12 +136,12 @@ row 1 0.5 200 >>long
 run 1 train -m c.yaml -o runner.train_data_dir=long runner.thread_num=2
 says "long:121: slot \"C1\" (2 of 4): $rule, found 200"
 run 0 train -m c.yaml -o "runner.train_data_dir=[bad, data, empty]" runner.bad_lines=10
-says '10 bad lines were skipped'
+says 'skipped 10 bad lines'
 says '"77" is not a slot of the model: its values are ignored in all lines'
 says 'empty is empty'
 sed -n 2p bad >seven
 run 1 train -m c.yaml -o runner.train_data_dir=seven runner.bad_lines=-1
-says "no samples in runner.train_data_dir: 1 bad lines were skipped (runner.bad_lines); skiff check-data prints"
+says "no samples in runner.train_data_dir: skipped 1 bad line (runner.bad_lines); skiff check-data prints"
 run 1 infer -m c.yaml -o runner.test_data_dir=bad
 says 'bad:2: slot "label" (1 of 4): expected 0 or 1 (it is the label), found 7'
 run 1 launch --server_num 1 --worker_num 1 -m c.yaml -o runner.train_data_dir=bad
@@ -234,6 +234,26 @@ says "the nearest is tensor"
 run 2 help trian
 says "the nearest is train"
 
+# ---- a pipe command that training waits for ----
+cat >slow.sh <<'SH'
+sleep 2
+sed 's/^click:\(.\) dense_feature:\([^ ]*\) dense_feature:\([^ ]*\) 1:\([^ ]*\) 2:\(.*\)/1 \1 1 \4 1 \5 2 \2 \3/'
+SH
+mkdir pipe
+head -n 40 data/a >pipe/a
+sed "s|train_data_dir: data|train_data_dir: pipe\n  pipe_command: 'bash slow.sh'|; s|epochs: 1|epochs: 2|" c.yaml >pipe.yaml
+run 0 train pipe.yaml
+says "the pipe command 'bash slow.sh' takes 9"
+says " % of the time (runner.pipe_command); $work/pipe/a looks like slot_text, which Skiff reads without a command: set runner.input_format: slot_text in its place"
+[ "$(grep -c 'the pipe command' said)" = 1 ] || fault "said more than once"
+run 0 train pipe.yaml -o runner.reader_type=InmemoryDataset
+says "the pipe command 'bash slow.sh' takes 9"
+run 0 train pipe.yaml -o runner.input_format=slot_text
+silent "the pipe command"
+sed -i 's/^sleep 2$//' slow.sh
+run 0 train pipe.yaml
+silent "the pipe command"
+
 # ---- how much is said ----
 run 0 train -q -m c.yaml
 silent INFO
@@ -284,8 +304,8 @@ done
 line=$(sed -n 's/^skiff launch: check this job with: skiff //p' job)
 # shellcheck disable=SC2086
 [ -n "$line" ] && "$skiff" $line >said 2>&1
-says "this process is worker 0 of 1 workers and 1 servers"
-says "server 0: running, async, for 1 servers and 1 workers"
+says "this process is worker 0 of 1 worker and 1 server"
+says "server 0: running, async, for 1 server and 1 worker ("
 says "0 faults"
 grep -qE "^skiff launch: worker 0: process [0-9]+, log jobs/workerlog.0" job || fault "-v does not name worker 0"
 kill -INT $launcher

@@ -5,6 +5,7 @@
 set -euo pipefail
 root=$PWD
 export PATH=$root/${BUILD:-build}:$PATH PYTHONDONTWRITEBYTECODE=1
+. tests/user/page.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 compare() { python3 "$root/tests/user/zh_page.py" "$@"; }
@@ -35,9 +36,8 @@ else
 fi
 for page in "${pages[@]}"; do
     folder=$work/${page//\//-}
-    mkdir "$folder"
+    page_folder "$page" "$folder"
     cd "$folder"
-    ln -s "$root/examples" examples
     python3 "$root/tests/user/page.py" "$root/$page" | tee "$work/seen"
     ! grep -q ': 0 commands$' "$work/seen" || { echo "$page: where are the commands?"; exit 1; }
 done

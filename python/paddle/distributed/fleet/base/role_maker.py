@@ -78,9 +78,9 @@ class UserDefinedRoleMaker(_Shared, RoleMakerBase):
         if self._server_endpoints:
             _fluid._check(self)
         elif self._role == Role.SERVER or not 0 <= self._current_id < self._trainers_num:
-            raise ValueError("UserDefinedRoleMaker: current_id is %d of %d worker(s), and server_endpoints is empty; give the "
+            raise ValueError("UserDefinedRoleMaker: current_id is %d of %d worker%s, and server_endpoints is empty; give the "
                              "addresses of all servers, host:port each, or run as one worker" %
-                             (self._current_id, self._trainers_num))
+                             (self._current_id, self._trainers_num, "" if self._trainers_num == 1 else "s"))
         self._role_is_generated = True
 
 

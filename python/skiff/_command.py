@@ -5,7 +5,7 @@ import sys
 
 
 def package_root():
-    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def skiff_command():
@@ -18,12 +18,12 @@ def skiff_command():
     raise SystemExit("the command skiff was not found: set SKIFF to its path, or put it on the PATH")
 
 
-def become(command, arguments):
-    """skiff COMMAND; the scripts it starts run with this Python and this package."""
+def become(arguments):
+    """skiff with these arguments; the scripts it starts run with this Python and this package."""
     paths = os.environ.get("PYTHONPATH", "")
     if package_root() not in paths.split(os.pathsep):
         os.environ["PYTHONPATH"] = package_root() + (os.pathsep + paths if paths else "")
     os.environ.setdefault("SKIFF_PYTHON", sys.executable)
     skiff = skiff_command()
     sys.stdout.flush()
-    os.execv(skiff, [skiff, command] + arguments)
+    os.execv(skiff, [skiff] + arguments)
