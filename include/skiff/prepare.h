@@ -27,12 +27,13 @@ struct skiff_prepare_options {
     const char *split;    /* "auto" (by time, if there is a column of times), "random", "time" */
     const char *time;     /* the column of times; NULL: detected */
     const char *model;    /* NULL: "rank/deepfm" */
-    double share;      /* of the rows that are for the test, and the same for validation; 0: 0.1 */
-    int64_t seed;      /* 0: 1 */
-    const char *valid; /* rows to validate on, of the same header; NULL: a share of data */
-    bool no_valid;     /* nothing is for validation */
-    bool no_test;      /* nothing is for the test */
-    bool overwrite;    /* replaces the output of an earlier run */
+    double share;       /* of the rows that are for the test, and the same for validation; 0: 0.1 */
+    int64_t seed;       /* 0: 1 */
+    const char *valid;  /* rows to validate on, of the same header; NULL: a share of data */
+    bool no_valid;      /* nothing is for validation */
+    bool no_test;       /* nothing is for the test */
+    bool overwrite;     /* replaces the output of an earlier run */
+    const char *weight; /* the column with the weight of each row, which is no feature then */
     uint64_t reserved[4];
 };
 

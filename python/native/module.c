@@ -241,10 +241,10 @@ static bool fill(PyObject *m)
            thread_pool_init(m) && program_init(m) && block_init(m) && var_init(m) && op_init(m) &&
            net_init(m) && control_init(m) && host_init(m) && optimizer_init(m) && tensor_init(m) &&
            scope_init(m) && executor_init(m) && predictor_init(m) && trainer_init(m) &&
-           frame_init(m) && run_init(m) && dataset_init(m) && io_init(m) && split_init(m) &&
-           metric_init(m) && fleet_init(m) && ranks_init(m) && layers_init(m) && eager_init(m) &&
-           eager_update_init(m) && object_init(m) && collective_init(m) && functions_init(m) &&
-           operator_init(m) && fs_init(m);
+           frame_init(m) && run_init(m) && importance_init(m) && dataset_init(m) && io_init(m) &&
+           split_init(m) && metric_init(m) && fleet_init(m) && ranks_init(m) && layers_init(m) &&
+           eager_init(m) && eager_update_init(m) && object_init(m) && collective_init(m) &&
+           functions_init(m) && operator_init(m) && fs_init(m);
 }
 
 PyMODINIT_FUNC PyInit__native(void);

@@ -299,7 +299,10 @@ bool executor_init(PyObject *m);
 bool predictor_init(PyObject *m);
 bool trainer_init(PyObject *m);
 bool frame_init(PyObject *m);
+/* To standard error, for on_log of public structs. */
+void log_to_stderr(void *user, const char *line);
 bool run_init(PyObject *m);
+bool importance_init(PyObject *m);
 bool dataset_init(PyObject *m);
 bool io_init(PyObject *m);
 bool split_init(PyObject *m);

@@ -14,7 +14,7 @@ struct run_object {
     struct skiff_run *r;
 };
 
-static void on_log(void *user, const char *line)
+void log_to_stderr(void *user, const char *line)
 {
     (void)user;
     fprintf(stderr, "skiff: %s\n", line);
@@ -39,7 +39,7 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
         self = (struct run_object *)class_alloc(type);
     if (self) {
         o.options = options;
-        o.on_log = quiet ? NULL : on_log;
+        o.on_log = quiet ? NULL : log_to_stderr;
         Py_BEGIN_ALLOW_THREADS;
         self->r = skiff_run_open(from, &o, &err);
         Py_END_ALLOW_THREADS;
@@ -205,11 +205,11 @@ static PyObject *prepare(PyObject *self, PyObject *args, PyObject *keywords)
     int no_valid = 0, no_test = 0, overwrite = 0;
     long long seed = 0;
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "OO|$zzzzzdLOppp:prepare",
+            args, keywords, "OO|$zzzzzdLOpppz:prepare",
             KEYWORDS("data", "out", "label", "positive", "split", "time", "model", "share", "seed",
-                     "valid", "no_valid", "no_test", "overwrite"),
+                     "valid", "no_valid", "no_test", "overwrite", "weight"),
             &data, &out, &o.label, &o.positive, &o.split, &o.time, &o.model, &o.share, &seed,
-            &valid, &no_valid, &no_test, &overwrite))
+            &valid, &no_valid, &no_test, &overwrite, &o.weight))
         return NULL;
     o.data = path_of(&k, data, "data");
     o.out = o.data ? path_of(&k, out, "out") : NULL;
@@ -250,7 +250,7 @@ static void add_epoch(void *user, const struct skiff_trainer_epoch *e)
 static PyObject *evaluate(PyObject *self, PyObject *args, PyObject *keywords)
 {
     PyObject *config, *list = NULL, *result = NULL;
-    struct skiff_trainer_config c = {.on_log = on_log};
+    struct skiff_trainer_config c = {.on_log = log_to_stderr};
     struct skiff_error err = {0};
     struct keep k = {0};
     const char **options;

@@ -214,12 +214,6 @@ static bool dataset_taken(const struct given *g, struct skiff_trainer_config *c)
     return true;
 }
 
-static void on_log(void *user, const char *line)
-{
-    (void)user;
-    fprintf(stderr, "skiff: %s\n", line);
-}
-
 static bool config_taken(struct keep *k, const struct given *g, struct skiff_model_net *vars,
                          struct skiff_trainer_config *c)
 {
@@ -232,7 +226,7 @@ static bool config_taken(struct keep *k, const struct given *g, struct skiff_mod
     c->resume = g->resume;
     c->overwrite = g->overwrite;
     c->quiet = g->quiet;
-    c->on_log = on_log;
+    c->on_log = log_to_stderr;
     return net_taken(g, vars, c) && dataset_taken(g, c);
 }
 

@@ -18,6 +18,7 @@ def init(
     positive: Optional[str] = None,
     split: str = "auto",
     time: Optional[str] = None,
+    weight: Optional[str] = None,
     model: Optional[str] = None,
     share: float = 0.1,
     seed: int = 1,

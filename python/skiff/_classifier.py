@@ -24,7 +24,8 @@ from skiff._plot import Plot
 from skiff._table import columns_with_infinity, table_of
 
 _FACTS = "classifier.json"
-_DATA = ("train", "valid", "test")
+_VALID = "valid"  # kept for feature_importances_, but not in pickles and saved folders
+_EFFECTS = ("log_loss", "auc")
 
 
 class _Folder:
@@ -44,7 +45,8 @@ class _Folder:
 
     def files(self):
         found = {}
-        for folder, _, names in os.walk(self.path):
+        for folder, inner, names in os.walk(self.path):
+            inner[:] = [name for name in inner if name != _VALID]
             for name in names:
                 path = os.path.join(folder, name)
                 with open(path, "rb") as f:
@@ -88,13 +90,42 @@ def _classes(y):
     return classes
 
 
+def _weights_of(sample_weight, rows):
+    """float64, one for each row."""
+    if sample_weight is None:
+        return np.ones(rows)
+    w = np.asarray(sample_weight)
+    if w.dtype.kind not in "biufO":
+        raise ValueError("sample_weight should be numbers, got an array of %s" % w.dtype)
+    w = w.astype(np.float64)
+    if w.ndim == 0:
+        w = np.full(rows, w)
+    if w.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar, got an array of shape %r" % (w.shape,))
+    if len(w) != rows:
+        raise ValueError("sample_weight.shape == %r, expected (%d,), one for each row" % (w.shape, rows))
+    wrong = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+    if len(wrong):
+        raise ValueError("sample_weight of row %d is %r; expected a number of at least 0" % (wrong[0], float(w[wrong[0]])))
+    if rows and not w.any():
+        raise ValueError("sample_weight is 0 in all rows: nothing can be learned")
+    return w
+
+
+def _free(name, taken):
+    while name in taken:
+        name += "_"
+    return name
+
+
 class Classifier(ClassifierMixin, BaseEstimator):
     """A click-through-rate model as a binary classifier. None: the value that `skiff init` would choose.
 
     model: a network (rank/dnn, rank/deepfm, rank/wide_deep, rank/dcn, rank/fm, rank/logistic_regression, ...). epochs: at most so
     many. embedding_dim, layers: sizes of the network. validation_fraction: of the rows, to stop early and to keep the best epoch
     (None: all rows are trained on). patience: epochs without a better one. random_state: a seed. n_jobs: training threads; with
-    one, results are reproducible. options: further keys of a config, {"runner.drop_last": True}. verbose: log lines.
+    one, results are reproducible. class_weight: {class: weight}, which multiplies the weights of rows, or "balanced": rows of both
+    classes weigh the same together. options: further keys of a config, {"runner.drop_last": True}. verbose: log lines.
     """
 
     def __init__(
@@ -110,6 +141,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         patience=None,
         random_state=None,
         n_jobs=None,
+        class_weight=None,
         options=None,
         verbose=False,
     ):
@@ -123,13 +155,20 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self.patience = patience
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.class_weight = class_weight
         self.options = options
         self.verbose = verbose
 
     # ---- scikit-learn's tags: before and from 1.6 on ----
 
     def _more_tags(self):
-        return {"binary_only": True, "allow_nan": True, "X_types": ["2darray", "string"]}
+        order = "kind=zeros shuffles the rows: other ones are for validation, and batches differ; kind=ones is in Skiff's tests"
+        return {
+            "binary_only": True,
+            "allow_nan": True,
+            "X_types": ["2darray", "string"],
+            "_xfail_checks": {"check_sample_weights_invariance": order},
+        }
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -139,8 +178,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     # ---- fit ----
 
-    def fit(self, X, y, eval_set=None):
-        """Trains. eval_set: (X, y) to validate on, instead of a share of the rows."""
+    def fit(self, X, y, sample_weight=None, *, eval_set=None):
+        """Trains. sample_weight: of each row; only their ratios count, rows of weight 0 are ignored. eval_set: (X, y) or (X, y,
+        sample_weight) to validate on, instead of a share of the rows."""
         table = table_of(X)
         y = _flatten(y)
         self._check_table(table)
@@ -148,14 +188,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise ValueError("Found input variables with inconsistent numbers of samples: [%d, %d]" % (table.rows, len(y)))
         if table.rows < 2:
             raise ValueError("Found array with %d sample(s) while a minimum of 2 is required: n_samples = %d" % (table.rows, table.rows))
+        w = _weights_of(sample_weight, table.rows)
         self.classes_ = _classes(y)
+        if not w.all():
+            table, y, w = table.take(w > 0), y[w > 0], w[w > 0]
+            if len(np.unique(y)) < 2:
+                raise ValueError("y has one class only, %s, in rows whose sample_weight is not 0: nothing can be learned" % y[0])
         self._learn_names(table)
+        self._class_weights = self._weights_by_class(y)
         folder = _Folder()
-        self._prepare(folder.path, table, y, eval_set)
+        self._prepare(folder.path, table, y, w, eval_set)
         self._train(folder.path)
-        for name in _DATA:
-            shutil.rmtree(os.path.join(folder.path, name), ignore_errors=True)
-        self._folder = folder
+        shutil.rmtree(os.path.join(folder.path, "train"), ignore_errors=True)
+        self._folder, self._importances = folder, None
         self._write_facts()
         return self
 
@@ -176,32 +221,74 @@ class Classifier(ClassifierMixin, BaseEstimator):
             del self.feature_names_in_
         self.n_features_in_ = len(table.columns)
         self._names = table.names or ["x%d" % i for i in range(len(table.columns))]
-        self._label = "y"
-        while self._label in self._names:
-            self._label += "_"
+        self._label = _free("y", self._names)
 
-    def _write(self, path, table, y):
+    def _weights_by_class(self, y):
+        """Of both classes. Without runner.class_weight, as that acts in the loss alone: validation on other weights would keep the
+        epoch that has learned least of them."""
+        given = self.class_weight
+        if given is None:
+            return [1.0, 1.0]
+        if isinstance(given, str) and given == "balanced":
+            return [len(y) / (2.0 * np.count_nonzero(y == c)) for c in self.classes_]
+        if not hasattr(given, "items"):
+            raise ValueError('class_weight is %r; expected None, "balanced" or a dict {class: weight}' % (given,))
+        unknown = [c for c in given if c not in self.classes_.tolist()]
+        if unknown:
+            raise ValueError("class_weight has the class %r; y has %s" % (unknown[0], self.classes_.tolist()))
+        weights = [float(given.get(c, 1)) for c in self.classes_.tolist()]
+        if not all(0 < w < np.inf for w in weights):
+            raise ValueError("class_weight is %r; expected numbers above 0" % (given,))
+        return weights
+
+    def _weigh(self, y, w):
+        """Weights of rows and classes together; their mean is 1. None: all are the same."""
+        w = w * np.where(y == self.classes_[1], self._class_weights[1], self._class_weights[0])
+        return None if w.min() == w.max() else w / w.mean()
+
+    def _write(self, path, table, y, weight, w):
+        """weight: the name of the column for w, or None."""
         wrong = sorted(set(np.unique(y)) - set(self.classes_))
         if wrong:
-            raise ValueError("eval_set: y has the class %r; expected those of fit, %s" % (wrong[0], list(self.classes_)))
+            raise ValueError("y has the class %r; expected those of fit, %s" % (wrong[0], list(self.classes_)))
         label = np.ascontiguousarray(y == self.classes_[1], np.float64)
-        _native.write_csv(path, table.pairs(self._names) + [(self._label, label)])
+        columns = table.pairs(self._names) + [(self._label, label)]
+        if weight is not None:
+            columns.append((weight, np.ones(table.rows) if w is None else w))
+        _native.write_csv(path, columns)
 
-    def _prepare(self, folder, table, y, eval_set):
+    def _rows_to_validate(self, X, y, sample_weight=None):
+        table, y = table_of(X), _flatten(y)
+        self._check_columns(table)
+        if len(y) != table.rows:
+            raise ValueError("Found input variables with inconsistent numbers of samples: [%d, %d]" % (table.rows, len(y)))
+        return table, y, self._weigh(y, _weights_of(sample_weight, table.rows))
+
+    def _prepare(self, folder, table, y, w, eval_set):
+        w, given = self._weigh(y, w), None
+        if eval_set is not None:
+            try:
+                given = self._rows_to_validate(*eval_set)
+            except (TypeError, ValueError) as e:
+                raise type(e)("eval_set: %s" % e) from None
+        weighted = w is not None or (given is not None and given[2] is not None)
+        weight = self._weight = _free("weight", self._names) if weighted else None
         with tempfile.TemporaryDirectory(prefix="skiff-rows-") as rows:
             data, valid = os.path.join(rows, "rows.csv"), None
-            self._write(data, table, y)
-            if eval_set is not None:
+            self._write(data, table, y, weight, w)
+            if given is not None:
                 valid = os.path.join(rows, "valid.csv")
-                given = table_of(eval_set[0])
-                self._check_columns(given)
-                self._write(valid, given, _flatten(eval_set[1]))
+                try:
+                    self._write(valid, given[0], given[1], weight, given[2])
+                except ValueError as e:
+                    raise ValueError("eval_set: %s" % e) from None
             share = self.validation_fraction if valid is None else None
             try:
                 _native.prepare(
                     data,
                     folder,
                     label=self._label,
+                    weight=weight,
                     positive="1",
                     split="random",
                     model=self.model,
@@ -227,13 +314,16 @@ class Classifier(ClassifierMixin, BaseEstimator):
             "runner.epochs": self.epochs,
             "runner.train_batch_size": self.batch_size,
             "runner.early_stop": self.patience,
-            "runner.thread_num": self.n_jobs if self.n_jobs is None or self.n_jobs > 0 else os.cpu_count(),
+            "runner.thread_num": self._threads(),
             "hyper_parameters.optimizer.learning_rate": self.learning_rate,
             "hyper_parameters.sparse_feature_dim": self.embedding_dim,
             "hyper_parameters.fc_sizes": None if self.layers is None else "[%s]" % ", ".join(str(n) for n in self.layers),
         }
         keys.update(self.options or {})
         return ["%s=%s" % (key, value) for key, value in keys.items() if value is not None]
+
+    def _threads(self):
+        return self.n_jobs if self.n_jobs is None or self.n_jobs > 0 else os.cpu_count()
 
     def _train(self, folder):
         trainer = _native.Trainer(os.path.join(folder, "config.yaml"), self._options(), quiet=not self.verbose)
@@ -281,7 +371,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _opened(self):
         if self._folder.run is None:
             header = ",".join('"%s"' % name.replace('"', '""') for name in self._names)
-            self._folder.run = _native.Run(self._folder.path, header, quiet=not self.verbose)
+            self._folder.run = _native.Run(self._folder.path, header, options=self._options(), quiet=not self.verbose)
         return self._folder.run
 
     def predict_proba(self, X):
@@ -297,6 +387,56 @@ class Classifier(ClassifierMixin, BaseEstimator):
         p = self.predict_proba(X)[:, 1]
         return self.classes_[(p > 0.5).astype(int)]
 
+    # ---- importances ----
+
+    def _measure(self, options=(), **settings):
+        """A row for each column, the most important one first. A column that the model does not use changes nothing."""
+        config = os.path.join(self._folder.path, "config.yaml")
+        found = _native.importance(
+            config, self._options() + list(options), threads=self._threads() or 1, quiet=not self.verbose, **settings
+        )["columns"]
+        used = {row["column"] for row in found}
+        found += [dict({e: (0.0, 0.0, 0.0) for e in _EFFECTS}, column=name) for name in self._names if name not in used]
+        table = []
+        for row in sorted(found, key=lambda row: -row["log_loss"][0]):
+            table.append({"column": row["column"]})
+            for effect in _EFFECTS:
+                table[-1].update(zip((effect, effect + "_low", effect + "_high"), row[effect]))
+        return table
+
+    def importances(self, X, y, sample_weight=None, *, repeats=5):
+        """What predictions of these rows lose when the values of one column are exchanged between rows: a dict for each column,
+        the most important one first. log_loss rises by so much, auc falls; _low and _high are the 95 % interval."""
+        self._check_fitted()
+        table, y, w = self._rows_to_validate(X, y, sample_weight)
+        weight, options = self._weight, []
+        if weight is None and w is not None:
+            weight = _free("weight", self._names)
+            options = ["runner.weight_column=%s" % weight]
+        with tempfile.TemporaryDirectory(prefix="skiff-rows-") as rows:
+            data = os.path.join(rows, "rows.csv")
+            self._write(data, table, y, weight, w)
+            try:
+                return self._measure(options, data=data, rows=table.rows, repeats=repeats, no_report=True)
+            except ValueError as e:  # the file is nothing that the caller knows
+                raise ValueError(str(e).replace(data, "X")) from None
+
+    @property
+    def feature_importances_(self):
+        """By how much the log loss of the validation rows rises without each column. Computed when it is first read; the report
+        then shows it, too."""
+        self._check_fitted()
+        if self._importances is None:
+            if not os.path.isdir(os.path.join(self._folder.path, _VALID)):
+                raise AttributeError(
+                    "feature_importances_ needs rows for validation, and there are none: fit has had validation_fraction=None, or "
+                    "this classifier was saved or pickled before feature_importances_ was read; importances(X, y) takes rows"
+                )
+            self._importances = self._measure()
+            self._write_facts()
+        by_name = {row["column"]: row["log_loss"] for row in self._importances}
+        return np.array([by_name[name] for name in self._names])
+
     # ---- what a fitted classifier shows and keeps ----
 
     def plot(self):
@@ -309,9 +449,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
             "names": self._names,
             "named": hasattr(self, "feature_names_in_"),
             "label": self._label,
+            "weight": self._weight,
+            "class_weights": self._class_weights,
+            "importances": self._importances,
             "classes": [c.item() if hasattr(c, "item") else c for c in self.classes_],
             "dtype": self.classes_.dtype.str,
-            "params": {n: v for n, v in self.get_params(deep=False).items() if _is_plain(v)},
+            "params": {n: v for n, v in self.get_params(deep=False).items() if n != "class_weight" and _is_plain(v)},
+            "class_weight": _pairs(self.class_weight),
             "fitted": {n: getattr(self, n) for n in ("history_", "best_epoch_", "n_iter_", "valid_score_")},
         }
         with open(os.path.join(self._folder.path, _FACTS), "w") as out:
@@ -320,17 +464,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def save(self, folder):
         """A folder that `skiff.load` and `skiff_run_open` open, and `skiff predict` (with its config.yaml)."""
         self._check_fitted()
-        shutil.copytree(self._folder.path, folder)
+        shutil.copytree(self._folder.path, folder, ignore=lambda at, names: [_VALID] if at == self._folder.path else [])
 
     @classmethod
     def load(cls, folder):
         """What `save` has written."""
         with open(os.path.join(folder, _FACTS)) as f:
             facts = json.load(f)
-        self = cls(**facts["params"])
+        given = facts["class_weight"]
+        self = cls(class_weight=dict(given) if isinstance(given, list) else given, **facts["params"])
         self._folder = _Folder()
         shutil.copytree(folder, self._folder.path, dirs_exist_ok=True)
-        self._names, self._label = facts["names"], facts["label"]
+        self._names, self._label, self._weight = facts["names"], facts["label"], facts["weight"]
+        self._class_weights, self._importances = facts["class_weights"], facts["importances"]
         self.n_features_in_ = len(self._names)
         if facts["named"]:
             self.feature_names_in_ = np.array(self._names, dtype=object)
@@ -338,6 +484,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         for name, value in facts["fitted"].items():
             setattr(self, name, value)
         return self
+
+
+def _pairs(weights):
+    """JSON has keys of text alone."""
+    if not hasattr(weights, "items"):
+        return weights
+    return [[c.item() if hasattr(c, "item") else c, float(w)] for c, w in weights.items()]
 
 
 def _is_plain(value):

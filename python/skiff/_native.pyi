@@ -564,10 +564,26 @@ def prepare(
     no_valid: bool = False,
     no_test: bool = False,
     overwrite: bool = False,
+    weight: Optional[str] = None,
 ) -> Dict[str, int]:
     """What `skiff init` does (skiff/prepare.h). train, valid, test and their _positive, bad, unlabelled."""
 def evaluate(config: Any, options: Optional[List[str]] = None, *, name: Optional[str] = None, quiet: bool = False) -> List[Dict[str, Any]]:
     """What `skiff infer` does: epoch, samples, seconds, loss, auc, log_loss, copc of each saved epoch."""
+def importance(
+    config: Any,
+    options: Optional[List[str]] = None,
+    *,
+    data: Any = None,
+    rows: int = 0,
+    repeats: int = 0,
+    seed: int = 0,
+    threads: int = 0,
+    name: Optional[str] = None,
+    quiet: bool = False,
+    no_report: bool = False,
+) -> Dict[str, Any]:
+    """What `skiff importance` does: rows, auc, log_loss, and columns, the most important one first. A column is {"column": name,
+    "log_loss": (mean, low, high), "auc": (mean, low, high)}."""
 
 class Run:
     """A trained run, ready to predict (skiff/run.h). Any number of threads may use it."""

@@ -15,10 +15,20 @@ def _options(options):
     return list(options or ())
 
 
-def init(data, out, *, label=None, positive=None, split="auto", time=None, model=None, share=0.1, seed=1, overwrite=False):
+def init(data, out, *, label=None, positive=None, split="auto", time=None, weight=None, model=None, share=0.1, seed=1, overwrite=False):
     """Makes the folder `out` of a table: config.yaml, columns.stats, train/, valid/, test/. Returns the rows of each part."""
     return _native.prepare(
-        data, out, label=label, positive=positive, split=split, time=time, model=model, share=share, seed=seed, overwrite=overwrite
+        data,
+        out,
+        label=label,
+        positive=positive,
+        split=split,
+        time=time,
+        weight=weight,
+        model=model,
+        share=share,
+        seed=seed,
+        overwrite=overwrite,
     )
 
 

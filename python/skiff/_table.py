@@ -104,6 +104,11 @@ class Table:
     def pairs(self, names):
         return list(zip(names, self.columns))
 
+    def take(self, rows):
+        """The rows where `rows` is true."""
+        columns = [(c[0][rows], c[1]) if isinstance(c, tuple) else c[rows] for c in self.columns]
+        return Table(self.names, columns, int(np.count_nonzero(rows)))
+
 
 def _unique(names):
     names = [str(name) for name in names]

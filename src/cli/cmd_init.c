@@ -99,6 +99,8 @@ static const struct option rows[] = {
              "times), or random ones"},
     {"time", OPTION_TEXT, AT(options.time), .value = "COLUMN", .help = "use this column of times",
      .default_text = "detected"},
+    {"weight", OPTION_TEXT, AT(options.weight), .value = "COLUMN",
+     .help = "weigh rows by this column, which is no feature then"},
     {"share", OPTION_REAL, AT(options.share), .low = 0, .high = 1, .value = "X", .standard = "0.1",
      .help = "set the share of the rows that are for the test, and the same again for validation"},
     {"seed", OPTION_LONG, AT(options.seed), .value = "N", .standard = "1",

@@ -143,6 +143,8 @@ static void print_use(struct buf *out, const struct prepare_column *c)
                                            [PREPARE_LEFT_OUT] = "not used: too many features"};
     if (c->role == PREPARE_LABEL)
         buf_str(out, "label");
+    else if (c->role == PREPARE_WEIGHT)
+        buf_str(out, "weight of the row");
     else if (!prepare_is_feature(c->role))
         buf_str(out, left_out[c->role]);
     if (c->role == PREPARE_TIME) {

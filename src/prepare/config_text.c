@@ -176,6 +176,11 @@ static void print_csv(const struct prepare_plan *p, struct buf *out)
         yaml_text(out, p->look->columns[p->id].name);
         end_line(out, "skiff predict prints it after the prediction");
     }
+    if (p->weight >= 0) {
+        buf_str(out, "  weight_column: ");
+        yaml_text(out, p->look->columns[p->weight].name);
+        end_line(out, "of each row, in the loss and in metrics");
+    }
     print_stats(out);
     print_columns(p, out);
 }
@@ -207,7 +212,7 @@ static void print_svm(const struct prepare_plan *p, struct buf *out)
 
 struct prepare_sizes {
     int batch, epochs, threads, dim;
-    bool in_memory, valid, calibrate;
+    bool in_memory, valid, calibrate, weighted;
     int patience;
     double rate, l2;
     int64_t decay_steps; /* batches; 0: the rate stays */
@@ -278,7 +283,8 @@ static struct prepare_sizes sizes_of(const struct prepare_plan *p, const struct 
                               .rate = rows < DECAY_ROWS ? 0.001 : 0.002,
                               .l2 = 0.0001,
                               .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
-    s.calibrate = rarer_of(&r->valid) >= PREPARE_FEW;
+    s.weighted = p->weight >= 0;
+    s.calibrate = rarer_of(&r->valid) >= PREPARE_FEW && !s.weighted;
     s.decay_steps = decay_of(p, r, s.batch);
     return s;
 }
@@ -302,8 +308,9 @@ static void print_epochs(const struct prepare_sizes *s, struct buf *out)
     buf_str(out, "  infer_epoch: best");
     end_line(out, "of the evaluations on valid; predict takes it, too");
     buf_printf(out, "  calibrate: %s", s->calibrate ? "platt" : "none");
-    end_line(out, s->calibrate ? "corrects the best model's probabilities on valid"
-                               : "valid has too few rows of a label for platt or isotonic");
+    end_line(out, s->calibrate  ? "corrects the best model's probabilities on valid"
+                  : s->weighted ? "platt and isotonic would undo the weights"
+                                : "valid has too few rows of a label for platt or isotonic");
 }
 
 static void print_runner(const struct prepare_plan *p, const struct prepare_options *f,

@@ -386,11 +386,36 @@ static void add_slot(struct prepare_plan *p, struct prepare_column *c)
         c->dense = p->ndense++;
 }
 
+/* A number of at least 0 in each row, as runner.weight_column needs it. */
+static enum skiff_status choose_weight(struct prepare_plan *p, const char *name,
+                                       struct skiff_error *err)
+{
+    p->weight = -1;
+    if (!name)
+        return SKIFF_OK;
+    if (p->look->form.format != LOOK_CSV)
+        return error_set(err, SKIFF_INVALID, "--weight: a %s file has no columns",
+                         look_format_name(p->look->form.format));
+    TRY(find_column(p->look, name, "--weight", &p->weight, err));
+    const struct look_column *c = &p->look->columns[p->weight];
+    if (p->weight == p->label)
+        return error_set(err, SKIFF_INVALID, "--weight: column \"%s\" is the label", name);
+    if (!is_number(c) || c->form != NUMBER_PLAIN || c->missing || c->min < 0)
+        return error_set(err, SKIFF_INVALID,
+                         "--weight: column \"%s\" has cells that are no weights (%" PRId64
+                         " missing, %" PRId64 " texts, smallest number %g); a weight is a number "
+                         "of at least 0 in each row",
+                         name, c->missing, c->text, c->min);
+    return SKIFF_OK;
+}
+
 static void choose_roles(struct prepare_plan *p)
 {
     for (int i = 0; i < p->look->ncolumns; i++) {
         p->columns[i].dense = -1;
-        p->columns[i].role = i == p->label ? PREPARE_LABEL : role_of(p->look, &p->look->columns[i]);
+        p->columns[i].role = i == p->label    ? PREPARE_LABEL
+                             : i == p->weight ? PREPARE_WEIGHT
+                                              : role_of(p->look, &p->look->columns[i]);
     }
 }
 
@@ -633,6 +658,7 @@ static enum skiff_status plan(struct prepare_plan *p, const struct prepare_optio
                          l->columns[0].name);
     TRY(check_names(l, err));
     TRY(plan_label(p, f, err));
+    TRY(choose_weight(p, f->weight, err));
     if (p->label >= 0 && p->positives >= 0) {
         int64_t others = l->rows - l->columns[p->label].missing - p->positives;
         p->few = p->positives < PREPARE_FEW || others < PREPARE_FEW;

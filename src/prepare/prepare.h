@@ -17,6 +17,7 @@ enum prepare_role {
     PREPARE_CATEGORY,
     PREPARE_TIME,
     PREPARE_LABEL,
+    PREPARE_WEIGHT,
     PREPARE_ID,    /* left out: */
     PREPARE_ORDER, /* times from which nothing is made; rows may be split by it */
     PREPARE_CONSTANT,
@@ -37,7 +38,7 @@ struct prepare_column {
 #define PREPARE_MARK "# Written by skiff init" /* how its configs begin */
 
 struct prepare_options {
-    const char *out, *label, *positive, *time, *model;
+    const char *out, *label, *positive, *time, *weight, *model;
     const char *valid;      /* job: rows to validate on, in a file of their own; NULL: a share */
     bool no_valid, no_test; /* job: no rows for that part */
     char separator;
@@ -61,6 +62,7 @@ struct prepare_plan {
     char label_why[160];
     char *positive, *negative; /* owned; negative NULL: any other text */
     int time;                  /* column by which rows are split; -1: none */
+    int weight;                /* column with the weights of rows; -1: none */
     int id;                    /* column that names the rows in predictions; -1: none */
     int64_t from, valid_from;  /* split.h */
     int64_t positives;         /* -1: not known */

@@ -90,8 +90,12 @@ static int remove_all(void **state)
 static struct skiff_run *open_or_die(const char *header)
 {
     struct skiff_error err = {0};
-    struct skiff_run *run =
-        skiff_run_open(folder, &(struct skiff_run_options){.header = header}, &err);
+    struct skiff_run *run = skiff_run_open(
+        folder,
+        &(struct skiff_run_options){.header = header,
+                                    .options = (const char *[]){"runner.calibrate=isotonic"},
+                                    .noptions = 1},
+        &err);
     if (!run)
         fail_msg("%s", err.message);
     return run;

@@ -165,6 +165,13 @@ class ClassifierTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "runner.epochz"):
             skiff.Classifier(options={"runner.epochz": 1}).fit(X, y)
 
+    def test_calibration_by_option(self):
+        columns, y = visits(2400)
+        raw, fitted = (skiff.Classifier(epochs=3, options={"runner.calibrate": m}).fit(columns, y) for m in ("none", "isotonic"))
+        p = fitted.predict_proba(columns)[:, 1]
+        self.assertGreater(np.abs(p - raw.predict_proba(columns)[:, 1]).max(), 0.01)
+        self.assertLess(len(np.unique(p)), 100)  # steps
+
     def test_plot(self):
         plot = self.fitted.plot()
         self.assertGreater(len(plot.svg), 3)
@@ -217,6 +224,164 @@ class ClassifierTest(unittest.TestCase):
         self.assertEqual(out.strip(), b"[]")
 
 
+CITIES = np.array(["ny", "la", "sf"])
+
+
+def towns(rows=1500):
+    """A town each, whose share of buyers is 0.2, 0.4 or 0.6; and a column that says nothing."""
+    draw = np.random.RandomState(7)
+    town = draw.randint(0, 3, rows)
+    X = {"town": CITIES[town].astype(object), "noise": draw.randint(0, 4, rows).astype(str).astype(object)}
+    return X, np.where(draw.rand(rows) < 0.2 * (1 + town), "yes", "no")
+
+
+def learned(**settings):
+    """No rows for validation, large batches: what is learned is the weighted share of each town."""
+    return skiff.Classifier("rank/logistic_regression", epochs=60, batch_size=250, learning_rate=0.05, validation_fraction=None, **settings)
+
+
+def by_town(c):
+    return c.predict_proba({"town": CITIES.astype(object), "noise": np.array(["0", "1", "2"], object)})[:, 1]
+
+
+def shares(X, y, w):
+    return np.array([np.average(y[X["town"] == t] == "yes", weights=w[X["town"] == t]) for t in CITIES])
+
+
+def take(X, rows):
+    return {name: values[rows] for name, values in X.items()}
+
+
+class WeightsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.X, cls.y = towns()
+        cls.plain = learned().fit(cls.X, cls.y)
+
+    def test_weighted_shares_are_learned(self):
+        w = np.where((self.X["town"] == "ny") & (self.y == "yes"), 6.0, np.where(self.X["town"] == "sf", 2.0, 1.0))
+        got = by_town(learned().fit(self.X, self.y, sample_weight=w))
+        np.testing.assert_allclose(got, shares(self.X, self.y, w), atol=0.05)
+        self.assertGreater(got[0] - by_town(self.plain)[0], 0.25)
+
+    def test_weight_two_is_the_row_twice(self):
+        twice = (self.X["town"] == "la") & (self.y == "yes")
+        weighted = learned().fit(self.X, self.y, sample_weight=np.where(twice, 2, 1))
+        rows = np.concatenate([np.arange(len(twice)), np.flatnonzero(twice)])
+        again = learned().fit(take(self.X, rows), self.y[rows])
+        np.testing.assert_allclose(by_town(weighted), by_town(again), atol=0.04)
+        self.assertGreater(by_town(weighted)[1] - by_town(self.plain)[1], 0.1)
+
+    def test_rows_of_weight_zero_are_ignored(self):
+        w = np.random.RandomState(2).randint(0, 3, len(self.y)).astype(float)
+        left = learned().fit(take(self.X, w > 0), self.y[w > 0], sample_weight=w[w > 0])
+        np.testing.assert_array_equal(by_town(learned().fit(self.X, self.y, sample_weight=w)), by_town(left))
+
+    def test_equal_weights_change_nothing(self):
+        for w in (7, np.full(len(self.y), 0.25)):
+            np.testing.assert_array_equal(by_town(learned().fit(self.X, self.y, sample_weight=w)), by_town(self.plain))
+
+    def test_class_weights(self):
+        three = np.where(self.y == "yes", 3.0, 1.0)
+        by_class = by_town(learned(class_weight={"yes": 3}).fit(self.X, self.y))
+        np.testing.assert_array_equal(by_class, by_town(learned().fit(self.X, self.y, sample_weight=three)))
+        np.testing.assert_allclose(by_class, shares(self.X, self.y, three), atol=0.05)
+        balanced = learned(class_weight="balanced").fit(self.X, self.y).predict_proba(self.X)[:, 1]
+        self.assertAlmostEqual(balanced[self.y == "yes"].mean() / 2 + balanced[self.y == "no"].mean() / 2, 0.5, delta=0.03)
+
+    def test_validation_is_weighted(self):
+        w = np.where(self.y == "yes", 9.0, 1.0)
+        c = skiff.Classifier(epochs=1).fit(self.X, self.y, w, eval_set=(self.X, self.y, w))
+        p = c.predict_proba(self.X)[:, 1]
+        loss = np.average(-np.log(np.where(self.y == "yes", p, 1 - p)), weights=w)
+        self.assertAlmostEqual(c.valid_score_["log_loss"], loss, places=3)
+        with self.assertRaisesRegex(ValueError, "eval_set: sample_weight.shape"):
+            c.fit(self.X, self.y, eval_set=(self.X, self.y, w[:5]))
+
+    def test_kept_with_weights(self):
+        X = dict(self.X, weight=np.arange(len(self.y)) % 7)
+        c = skiff.Classifier(epochs=2, class_weight={"no": 2, "yes": 1}).fit(X, self.y)
+        with tempfile.TemporaryDirectory() as parent:
+            c.save(os.path.join(parent, "kept"))
+            again = skiff.load(os.path.join(parent, "kept"))
+            self.assertEqual(again.class_weight, {"no": 2, "yes": 1})
+            np.testing.assert_array_equal(again.predict_proba(X), c.predict_proba(X))
+            self.assertEqual(again.importances(X, self.y), c.importances(X, self.y))
+
+    def test_refused(self):
+        n = len(self.y)
+        cases = [
+            (np.full(n, -1.0), "sample_weight of row 0 is -1.0; expected a number of at least 0"),
+            (np.where(np.arange(n) == 3, np.nan, 1), "sample_weight of row 3 is nan"),
+            (np.ones((n, 2)), "must be 1D"),
+            (np.ones(n + 1), "expected \\(1500,\\)"),
+            (np.zeros(n), "is 0 in all rows"),
+            ((self.y == "yes").astype(int), "one class only, yes, in rows whose sample_weight is not 0"),
+        ]
+        for w, message in cases:
+            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
+                learned().fit(self.X, self.y, sample_weight=w)
+        for given, message in [({"maybe": 1}, "has the class 'maybe'"), ("even", 'expected None, "balanced"'), ({"no": 0}, "above 0")]:
+            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
+                learned(class_weight=given).fit(self.X, self.y)
+
+
+class ImportancesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        draw = np.random.RandomState(4)
+        cls.X = {"noise": draw.rand(3000), "same": np.ones(3000), "strong": draw.randn(3000), "weak": draw.randn(3000)}
+        cls.y = draw.rand(3000) < 1 / (1 + np.exp(-2.5 * cls.X["strong"] - cls.X["weak"]))
+        cls.fitted = skiff.Classifier(epochs=10).fit(cls.X, cls.y)
+
+    def test_planted_columns_come_first(self):
+        rows = self.fitted.importances(self.X, self.y)
+        self.assertEqual([r["column"] for r in rows[:2]], ["strong", "weak"])
+        strong, weak = rows[:2]
+        self.assertGreater(strong["log_loss_low"], weak["log_loss_high"])
+        self.assertGreater(strong["auc_low"], weak["auc_high"])
+        self.assertGreater(weak["log_loss_low"], 0.02)
+        rest = {r["column"]: r for r in rows[2:]}
+        self.assertEqual(rest["same"], dict(dict.fromkeys(rest["same"], 0.0), column="same"))
+        self.assertLess(rest["noise"]["log_loss"], 0.02)
+
+    def test_of_the_validation_rows(self):
+        c = skiff.Classifier(epochs=10).fit(self.X, self.y)
+        at_hand, gone = c.feature_importances_, pickle.loads(pickle.dumps(c))
+        self.assertEqual(list(np.argsort(-at_hand)[:2]), [2, 3])
+        self.assertEqual(at_hand[1], 0)
+        np.testing.assert_array_equal(gone.feature_importances_, at_hand)
+        self.assertIn("Which columns matter", c.plot().html)
+
+    def test_equal_those_of_the_same_rows(self):
+        train, valid = take(self.X, slice(0, 2400)), take(self.X, slice(2400, 3000))
+        c = skiff.Classifier(epochs=4).fit(train, self.y[:2400], eval_set=(valid, self.y[2400:]))
+        given = {r["column"]: r["log_loss"] for r in c.importances(valid, self.y[2400:])}
+        np.testing.assert_allclose(c.feature_importances_, [given[name] for name in self.X], rtol=1e-6)
+
+    def test_weights_count(self):
+        w = np.where(np.abs(self.X["strong"]) < 0.5, 1.0, 0.0)
+        rows = {r["column"]: r["log_loss"] for r in self.fitted.importances(self.X, self.y, w)}
+        near = np.abs(self.X["strong"]) < 0.5
+        alone = {r["column"]: r["log_loss"] for r in self.fitted.importances(take(self.X, near), self.y[near])}
+        self.assertAlmostEqual(rows["weak"], alone["weak"], delta=0.03)
+        plain = {r["column"]: r["log_loss"] for r in self.fitted.importances(self.X, self.y)}
+        self.assertGreater(abs(rows["strong"] - plain["strong"]), 0.1)
+
+    def test_without_rows(self):
+        self.assertFalse(hasattr(skiff.Classifier(), "feature_importances_"))
+        none = skiff.Classifier(epochs=1, validation_fraction=None).fit(self.X, self.y)
+        unread = pickle.loads(pickle.dumps(skiff.Classifier(epochs=1).fit(self.X, self.y)))
+        for c in (none, unread):
+            with self.assertRaisesRegex(AttributeError, "there are none: .*importances\\(X, y\\) takes rows"):
+                c.feature_importances_
+            self.assertEqual(len(c.importances(self.X, self.y)), 4)
+        with self.assertRaisesRegex(ValueError, "all 20 rows of X have label"):
+            none.importances(take(self.X, slice(0, 20)), np.ones(20, bool))
+        with self.assertRaisesRegex(ValueError, "repeats is 5000; expected 1 to 1000"):
+            none.importances(self.X, self.y, repeats=5000)
+
+
 @unittest.skipUnless(sklearn, "skipped: python3-sklearn is not installed")
 class SklearnTest(unittest.TestCase):
     def test_check_estimator(self):
@@ -227,6 +392,21 @@ class SklearnTest(unittest.TestCase):
             for estimator, check in check_estimator(skiff.Classifier(epochs=12), generate_only=True):
                 with self.subTest(getattr(check, "func", check).__name__):
                     check(estimator)
+
+    def test_weights_of_one(self):
+        from sklearn.utils import estimator_checks
+
+        check = getattr(estimator_checks, "check_sample_weights_invariance", None)
+        if not check:
+            self.skipTest("skipped: this scikit-learn has no such check")
+        check("Classifier", skiff.Classifier(epochs=12), kind="ones")
+
+    def test_columns_are_selected(self):
+        from sklearn.feature_selection import SelectFromModel
+
+        X, y = numbers()
+        chosen = SelectFromModel(skiff.Classifier(epochs=12, learning_rate=0.01), max_features=2, threshold=-np.inf).fit(X, y)
+        self.assertEqual(list(chosen.get_support()), [True, True, False, False])
 
     def test_clone_pipeline_search(self):
         from sklearn.inspection import permutation_importance

@@ -13,5 +13,5 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 ln -s "$root/examples" examples
 python3 "$root/tests/user/page.py" "$root/docs/guide/python.md" | tee log
-grep -qx 'python.md: 4 commands' log || { echo "python.md: expected four commands"; exit 1; }
+grep -qx 'python.md: 5 commands' log || { echo "python.md: expected five commands"; exit 1; }
 [ -s kept/config.yaml ] && [ ! -e kept/train ] || { echo "kept: expected a config and no rows"; exit 1; }

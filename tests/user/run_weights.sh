@@ -102,6 +102,32 @@ cut -d, -f2,3 a.csv >new.csv
 "$skiff" predict -m config.yaml -q --input new.csv --output p.txt
 [ "$(wc -l <p.txt)" = 2000 ]
 
+# init sets the column: it is no feature, and nothing undoes it
+"$skiff" init --data a.csv --label y --weight w --out job >out
+grep -q '^  w .* weight of the row$' out
+grep -q '^  weight_column: "w" ' job/config.yaml
+grep -q '^  calibrate: none ' job/config.yaml
+grep -qx '    - "dense_input = age"' job/config.yaml
+[ "$(grep -c '= w"' job/config.yaml)" = 0 ]
+"$skiff" train -m job/config.yaml -q >/dev/null
+"$skiff" predict -m job/config.yaml -q --input new.csv --output p.txt
+[ "$(wc -l <p.txt)" = 2000 ]
+
+not_a_weight() { # TEXT FILE COLUMN
+    if "$skiff" init --data "$2" --label y --weight "$3" --out bad >out 2>&1; then
+        echo "init took $3 of $2 as weights"
+        exit 1
+    fi
+    grep -qF -- "$1" out || { echo "expected '$1', got:"; cat out; exit 1; }
+}
+not_a_weight '--weight: column "city" has cells that are no weights (0 missing, 2000 texts' a.csv city
+not_a_weight '--weight: column "y" is the label' a.csv y
+not_a_weight '--weight: no column "weigt"; columns are: w, city, age, y' a.csv weigt
+awk -F, -v OFS=, 'NR == 2 { $1 = -2 } NR == 3 { $1 = "" } { print }' a.csv >wrong.csv
+not_a_weight '"w" has cells that are no weights (1 missing, 0 texts, smallest number -2)' wrong.csv w
+awk 'NR > 1 { print (NR % 2) " 1:" NR / 2000 " 2:1" }' a.csv >rows.svm
+not_a_weight '--weight: a libsvm file has no columns' rows.svm 1
+
 refused() { # TEXT OVERRIDE...
     local text=$1
     shift
