@@ -301,9 +301,10 @@ static void print_epochs(const struct prepare_sizes *s, struct buf *out)
     end_line(out, "on disk: the newest one, and the best one");
     buf_str(out, "  infer_epoch: best");
     end_line(out, "of the evaluations on valid; predict takes it, too");
-    buf_printf(out, "  calibrate: %s", s->calibrate ? "platt" : "none");
-    end_line(out, s->calibrate ? "corrects the best model's probabilities on valid"
-                               : "valid has too few rows of a label for platt or isotonic");
+    if (!s->calibrate) /* without the key, predict and infer still apply what skiff calibrate saves */
+        return;
+    buf_str(out, "  calibrate: platt");
+    end_line(out, "corrects the best model's probabilities on valid");
 }
 
 static void print_runner(const struct prepare_plan *p, const struct prepare_options *f,

@@ -1,6 +1,7 @@
 /* Calibration of a saved model (calibrate.h): probabilities and labels of all validation rows are
- * kept, 8 bytes for each, and given to the fit at once. Batches come from several threads; a lock
- * is held while one appends its rows. The order of the rows does not change the result. */
+ * kept, with weights if rows have them, and given to the fit at once. Batches come from several
+ * threads; a lock is held while one appends its rows. The order of the rows does not change the
+ * result. */
 #include "train/calibrate.h"
 
 #include <math.h>
@@ -19,8 +20,8 @@ struct calibrating {
     const struct train_control *control;
     struct skiff_model model;
     struct dataset *data;
-    pthread_mutex_t lock; /* of the rows */
-    float *p, *label;
+    pthread_mutex_t lock;      /* of the rows */
+    float *p, *label, *weight; /* weight NULL: rows have none */
     int64_t n, cap;
 };
 
@@ -33,6 +34,8 @@ static void grow(struct calibrating *c, int64_t n)
     c->cap = 2 * c->cap + n;
     c->p = mem_grow_or_die(c->p, (size_t)c->cap * sizeof *c->p);
     c->label = mem_grow_or_die(c->label, (size_t)c->cap * sizeof *c->label);
+    if (c->task.vars.weight)
+        c->weight = mem_grow_or_die(c->weight, (size_t)c->cap * sizeof *c->weight);
 }
 
 static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
@@ -46,6 +49,8 @@ static void on_batch(void *user, int thread, int64_t rows, const struct skiff_te
         if (tensor_i64(label)[i] < 0)
             continue;
         c->p[c->n] = tensor_f32(predict)[i * width + width - 1];
+        if (c->weight)
+            c->weight[c->n] = tensor_f32(&watched[2].tensor)[i];
         c->label[c->n++] = tensor_i64(label)[i] > 0 ? 1 : 0;
     }
     pthread_mutex_unlock(&c->lock);
@@ -60,27 +65,29 @@ static bool wants_stop(void *user)
 static struct calibrate_numbers numbers_of(const struct calibrating *c,
                                            const struct calibration *with)
 {
-    double loss = 0, positive = 0, predicted = 0;
+    double loss = 0, positive = 0, predicted = 0, all = 0;
     for (int64_t i = 0; i < c->n; i++) {
         double p = calibration_apply(with, (double)c->p[i]);
-        double q = c->label[i] > 0 ? p : 1 - p;
-        loss -= log(q < LEAST_P ? LEAST_P : q);
-        positive += (double)c->label[i];
-        predicted += p;
+        double q = c->label[i] > 0 ? p : 1 - p, w = c->weight ? (double)c->weight[i] : 1;
+        loss -= w * log(q < LEAST_P ? LEAST_P : q);
+        positive += w * (double)c->label[i];
+        predicted += w * p;
+        all += w;
     }
-    return (struct calibrate_numbers){loss / (double)c->n,
-                                      predicted > 0 ? positive / predicted : NAN};
+    return (struct calibrate_numbers){loss / all, predicted > 0 ? positive / predicted : NAN};
 }
 
 static enum skiff_status predict_rows(struct calibrating *c, bool *stopped, struct skiff_error *err)
 {
     struct trainer_result r = {0};
+    const struct skiff_var *weight = c->task.vars.weight;
     const char *const watched[] = {skiff_var_name(c->task.vars.predict),
-                                   skiff_var_name(c->task.vars.label)};
+                                   skiff_var_name(c->task.vars.label),
+                                   weight ? skiff_var_name(weight) : NULL};
     struct trainer_options options = {.threads = task_threads(&c->task),
                                       .user = c,
                                       .watched = watched,
-                                      .nwatched = 2,
+                                      .nwatched = weight ? 3 : 2,
                                       .on_batch = on_batch,
                                       .wants_stop = wants_stop};
     if (task_in_memory(&c->task))
@@ -137,7 +144,7 @@ static enum skiff_status fit(struct calibrating *c, enum calibration_method meth
     if (out->stopped)
         return SKIFF_OK;
     enum skiff_status status =
-        calibration_fit(method, c->p, c->label, NULL, c->n, &calibration, err);
+        calibration_fit(method, c->p, c->label, c->weight, c->n, &calibration, err);
     if (status < 0)
         return error_prefix(err, status, "runner.valid_data_dir");
     out->method = calibration_name(calibration);
@@ -173,6 +180,7 @@ enum skiff_status calibrate_model(const struct task_args *args, const struct pre
     pthread_mutex_destroy(&c.lock);
     free(c.p);
     free(c.label);
+    free(c.weight);
     task_close(&c.task);
     return status;
 }
