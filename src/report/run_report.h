@@ -102,6 +102,7 @@ enum run_event_kind {
     RUN_SAVED,
     RUN_WARNING,
     RUN_EARLY_STOP,
+    RUN_CALIBRATED,
     RUN_INTERRUPT,
     RUN_ERROR,
     RUN_END,
