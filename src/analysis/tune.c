@@ -318,7 +318,7 @@ static void fill_trial(const struct skiff_tune *t, struct skiff_tune_trial *tria
         const struct tune_part *p = tune_journal_find(&t->journal, trial->number, r, 0);
         trial->value = p->value;
         trial->best_epoch = p->best_epoch;
-        trial->epochs += p->epochs;
+        trial->epochs = p->epochs;
         trial->seconds += p->seconds;
         trial->error = p->error;
     }
@@ -331,10 +331,8 @@ static void fill_trial(const struct skiff_tune *t, struct skiff_tune_trial *tria
 
 static void fill_trials(struct skiff_tune *t)
 {
-    for (int i = 0; i < t->ntrials; i++) {
-        t->trials[i].epochs = 0;
+    for (int i = 0; i < t->ntrials; i++)
         fill_trial(t, &t->trials[i]);
-    }
 }
 
 struct ranked_trial {
@@ -503,7 +501,6 @@ static enum skiff_status end_part(struct skiff_tune *t, struct tune_process *p,
     free(p->part.error);
     TRY(tune_journal_write(&t->journal, t->folder, err));
     struct skiff_tune_trial *trial = &t->trials[p->part.trial];
-    trial->epochs = 0;
     fill_trial(t, trial);
     t->done++;
     if (t->config.on_trial)

@@ -12,9 +12,9 @@
 
 /* A run of the trainer: a trial up to the epochs of its rung, with one of the seeds. */
 struct tune_part {
-    int trial, rung, seed; /* seed 0: that of the config */
-    double value;          /* NAN: it has failed */
-    int epochs, best_epoch;
+    int trial, rung, seed;  /* seed 0: that of the config */
+    double value;           /* NAN: it has failed */
+    int epochs, best_epoch; /* epochs: with those of lower rungs, and of a part that was resumed */
     double seconds;
     char *error; /* owned; NULL: none */
 };

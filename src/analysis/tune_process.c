@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "save/runs.h"
 #include "train/valid.h"
 
 struct outcome {
@@ -53,11 +55,22 @@ static enum skiff_status read_best(const struct tune_run *run, struct outcome *o
     return SKIFF_OK;
 }
 
+/* Of all its parts: a trial that resumes, or a further rung, trains only what is left. */
+static enum skiff_status count_epochs(const struct tune_run *run, struct outcome *out,
+                                      struct skiff_error *err)
+{
+    struct run_list list;
+    enum skiff_status status = run_list_read(&list, run->folder, NULL, err);
+    if (status == SKIFF_OK)
+        out->epochs = run_list_before(&list, INT_MAX) + 1;
+    run_list_deinit(&list);
+    return status;
+}
+
 static enum skiff_status train(const struct tune_run *run, int *log, struct outcome *out,
                                struct skiff_error *err)
 {
     const struct skiff_trainer_observer lines = {.line = write_line, .user = log};
-    struct skiff_trainer_result result = {0};
     struct skiff_trainer *t =
         skiff_trainer_create(&(struct skiff_trainer_config){.config = run->config,
                                                             .options = run->options,
@@ -69,11 +82,9 @@ static enum skiff_status train(const struct tune_run *run, int *log, struct outc
     enum skiff_status status = t ? skiff_trainer_add_observer(t, &lines, err) : err->code;
     if (status == SKIFF_OK)
         status = skiff_trainer_run(t, err);
-    if (status == SKIFF_OK) {
-        skiff_trainer_result(t, &result);
-        out->epochs = result.epochs;
-    }
     skiff_trainer_destroy(t);
+    if (status == SKIFF_OK)
+        status = count_epochs(run, out, err);
     return status == SKIFF_OK ? read_best(run, out, err) : status;
 }
 

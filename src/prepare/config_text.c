@@ -212,7 +212,7 @@ static void print_svm(const struct prepare_plan *p, struct buf *out)
 
 struct prepare_sizes {
     int batch, epochs, threads, dim;
-    bool in_memory, valid, calibrate, weighted;
+    bool in_memory, valid, calibrate;
     int patience;
     double rate, l2;
     int64_t decay_steps; /* batches; 0: the rate stays */
@@ -283,8 +283,7 @@ static struct prepare_sizes sizes_of(const struct prepare_plan *p, const struct 
                               .rate = rows < DECAY_ROWS ? 0.001 : 0.002,
                               .l2 = 0.0001,
                               .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
-    s.weighted = p->weight >= 0;
-    s.calibrate = rarer_of(&r->valid) >= PREPARE_FEW && !s.weighted;
+    s.calibrate = rarer_of(&r->valid) >= PREPARE_FEW;
     s.decay_steps = decay_of(p, r, s.batch);
     return s;
 }
@@ -307,10 +306,10 @@ static void print_epochs(const struct prepare_sizes *s, struct buf *out)
     end_line(out, "on disk: the newest one, and the best one");
     buf_str(out, "  infer_epoch: best");
     end_line(out, "of the evaluations on valid; predict takes it, too");
-    buf_printf(out, "  calibrate: %s", s->calibrate ? "platt" : "none");
-    end_line(out, s->calibrate  ? "corrects the best model's probabilities on valid"
-                  : s->weighted ? "platt and isotonic would undo the weights"
-                                : "valid has too few rows of a label for platt or isotonic");
+    if (!s->calibrate) /* without the key, predict and infer still apply what skiff calibrate saves */
+        return;
+    buf_str(out, "  calibrate: platt");
+    end_line(out, "corrects the best model's probabilities on valid");
 }
 
 static void print_runner(const struct prepare_plan *p, const struct prepare_options *f,

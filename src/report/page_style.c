@@ -87,7 +87,7 @@ const char page_style[] =
     "td.value{min-width:110px}\n"
     ".pill{display:inline-block;padding:1px 9px;border-radius:99px;font-size:12.5px;"
     "background:var(--grid);color:var(--soft);white-space:nowrap}"
-    ".pill.done,.pill.end,.pill.saved{background:var(--goodbg);color:var(--good)}"
+    ".pill.done,.pill.end,.pill.saved,.pill.calibrated{background:var(--goodbg);color:var(--good)}"
     ".pill.stopped,.pill.warning,.pill.interrupt,.pill.early{background:var(--warnbg);color:var(--"
     "warn)}"
     ".pill.failed,.pill.error{background:var(--badbg);color:var(--bad)}\n"

@@ -17,8 +17,9 @@ const struct run_numbers run_numbers_none = {NAN, NAN, NAN, NAN, NAN};
 
 const char *run_event_word(enum run_event_kind kind)
 {
-    static const char *const words[] = {"start",      "resume",    "saved", "warning", "plateau",
-                                        "early stop", "interrupt", "error", "end"};
+    static const char *const words[] = {"start",   "resume",     "saved",      "warning",
+                                        "plateau", "early stop", "calibrated", "interrupt",
+                                        "error",   "end"};
     return words[kind];
 }
 

@@ -103,6 +103,7 @@ enum run_event_kind {
     RUN_WARNING,
     RUN_PLATEAU,
     RUN_EARLY_STOP,
+    RUN_CALIBRATED,
     RUN_INTERRUPT,
     RUN_ERROR,
     RUN_END,

@@ -289,9 +289,13 @@ static enum skiff_status evaluate(struct evaluation *t, struct skiff_error *err)
     if (task_in_memory(&t->task) && !t->idle)
         TRY(dataset_load(t->data, err));
     t->rows = mem_alloc_or_die((size_t)(t->end - t->first) * sizeof(*t->rows));
+    if (ranks_alone(&t->ranks))
+        t->report.data.files = dataset_files(t->data)->count;
     if (t->args->json && ranks_first(&t->ranks))
         t->recorder = recorder_open(&t->task, &t->metrics,
                                     &(struct recorder_plan){.command = "infer",
+                                                            .part = RUN_TEST,
+                                                            .files = t->report.data.files,
                                                             .json = t->args->json,
                                                             .model_path = t->load_path,
                                                             .threads = t->options.threads,
@@ -305,8 +309,6 @@ static enum skiff_status evaluate(struct evaluation *t, struct skiff_error *err)
     if (!ranks_first(&t->ranks))
         return SKIFF_OK;
     observers_results(&t->observers, t->rows, t->nrows);
-    if (ranks_alone(&t->ranks))
-        t->report.data.files = dataset_files(t->data)->count;
     if (!t->stopped)
         test_report_write(&t->report, t->load_path, t->runs.run, &t->task.logger);
     return SKIFF_OK;

@@ -105,7 +105,7 @@ struct run_recorder *recorder_open(struct task *task, struct eval_metrics *accum
     report->threads = plan->threads;
     report->workers = plan->workers;
     report->servers = plan->servers;
-    report->data[RUN_TRAIN].files = plan->files;
+    report->data[plan->part].files = plan->files;
     report->worker = plan->worker;
     add_config(report, task->config);
     run_machine_read(report);
@@ -314,7 +314,7 @@ void recorder_profile(struct run_recorder *r, const struct profile *profile)
 static void count_rows(struct run_recorder *r, const struct eval_metrics_sum *sum, double samples,
                        bool complete, bool once)
 {
-    struct run_data *d = &r->report.data[RUN_TRAIN];
+    struct run_data *d = &r->report.data[r->plan.part];
     double positives = r->accumulator->is_probability ? sum->clicks : NAN;
     if (once) {
         d->positives = d->rows > 0 ? d->positives + positives : positives;

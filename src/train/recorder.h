@@ -26,7 +26,8 @@ struct recorder_plan {
     const char *model_path; /* of the models, when they are not in the folder; or NULL */
     const char *run;        /* its id */
     int threads, servers, workers, worker;
-    int64_t files; /* of the training data; 0: not known */
+    enum run_part part; /* whose rows are counted: those of epochs */
+    int64_t files;      /* of that part; 0: not known */
     bool quiet; /* files in the folder are written only after recorder_saved (a worker of a job) */
 };
 

@@ -293,6 +293,7 @@ static void calibrate_best(struct train_run *run)
     else if (!result.stopped) {
         calibrate_text(&result, &text);
         control_print(run->control, "%s", text.data);
+        recorder_event(run->record.recorder, RUN_CALIBRATED, "%s", text.data);
     }
     buf_deinit(&text);
     buf_deinit(&result.path);

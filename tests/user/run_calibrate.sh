@@ -71,6 +71,15 @@ best=$(sed -n 's/^best epoch: \([0-9]*\) .*/\1/p' "$work/log")
 says_like '^calibrated on 2000 rows of valid \(platt\): '
 check "the best epoch alone is calibrated" test "$(cd "$work/rank/dnn/trained" && echo */calibration.yaml)" = "$best/calibration.yaml"
 
+# the report has what was printed; the curves are those of the model as it was trained
+printed=$(grep '^calibrated on' "$work/log")
+check "the calibration is an event of the report" python3 - "$work/rank/dnn/trained" "$printed" <<'PY'
+import json, sys
+events = json.load(open(sys.argv[1] + "/report.json"))["events"]
+assert [e["text"] for e in events if e["kind"] == "calibrated"] == [sys.argv[2]], events
+assert '<span class="pill calibrated">' in open(sys.argv[1] + "/report.html").read()
+PY
+
 # what is refused
 run 1 train -m "$plain" -o runner.calibrate=isotonic
 says "runner.calibrate needs runner.valid_data_dir: a folder, files or patterns with validation data"

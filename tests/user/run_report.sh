@@ -145,6 +145,7 @@ json "$work/within/report.json" 'len(j["valid"]) >= 6 and all(v["at_samples"] % 
 run 0 infer -m "$config" --json "$work/infer.json"
 json "$work/infer.json" 'j["run"]["command"] == "infer" and len(t) == len(j["epochs"]) == 3 and sum(b["count"] for b in j["calibration"]) == 600'
 json "$work/infer.json" 'all(near(r[4], e["auc"]) and near(r[5], e["log_loss"]) for r, e in zip(t, j["epochs"]))'
+json "$work/infer.json" 'j["data"]["test"]["rows"] == 600 and j["data"]["test"]["files"] == 1 and j["data"]["train"]["rows"] == 0'
 # what infer finds is added to the run's report, and to its page; a folder that cannot be written to is no failure
 json "$out/report.json" '[int(r[0]) for r in t] == [e["epoch"] for e in j["infer"]] and all(near(r[4], e["auc"]) for r, e in zip(t, j["infer"]))'
 json "$out/report.json" 'j["data"]["test"]["rows"] == 600 and j["data"]["test"]["files"] == 1 and sum(b["count"] for b in j["infer_calibration"]) == 600'

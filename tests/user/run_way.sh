@@ -20,11 +20,11 @@ way() {
     shift 3
     run 0 init --data "$file" --out "$dir" "$@"
     cp log "$dir/seen"
-    check "$dir: what comes next is told" grep -qF "  skiff predict -m $dir/config.yaml --input NEW --output predictions.txt" log
+    check "$dir: what comes next is told" grep -qF "  skiff predict $dir/config.yaml --input NEW --output predictions.txt" log
     cp "$dir/config.yaml" "$dir/config.before"
     run 0 train -m "$dir/config.yaml"
     run 0 infer -m "$dir/config.yaml"
-    auc=$(awk '$1 ~ /^[0-9]+\*?$/ { auc = $5 } END { print auc }' log)
+    auc=$(awk '$1 == "epoch" { rows = $2 == "samples" } rows && $1 ~ /^[0-9]+\*?$/ { auc = $5 } END { print auc }' log)
     run 0 predict -m "$dir/config.yaml" --output "$dir/p"
     check "$dir: the config is as init wrote it" cmp -s "$dir/config.yaml" "$dir/config.before"
     cat "$dir"/test/part-* | bash -c "$labels" >"$dir/labels"
@@ -164,7 +164,7 @@ check "the date itself is no slot" bash -c '! grep -q "= date" days/config.yaml'
 
 # ---- a folder with a blank in its name; UTF-16 ----
 run 0 init --data few.csv --out "my run"
-says "  skiff train -m 'my run/config.yaml'"
+says "  skiff train 'my run/config.yaml'"
 iconv -f utf-8 -t utf-16 few.csv >wide16.csv
 run 1 init --data wide16.csv --out wide16
 says 'there are zero bytes: is it text? (of a file in UTF-16, `iconv -f utf-16 -t utf-8 <FILE` makes one that can be read)'
