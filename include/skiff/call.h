@@ -24,7 +24,8 @@ extern "C" {
 struct skiff_call_target {
     struct skiff_eager *eager; /* runs at once */
     struct skiff_net *net;     /* appended to its current block, with the names that Paddle gives;
-                                  its program must be of generation 2 (skiff/build.h) */
+                                  its program must be of generation 2 (skiff/build.h), but for
+                                  fluid.layers, which have no other target */
     const char *default_dtype; /* paddle.set_default_dtype; NULL: float32 */
     bool no_gradient;          /* appended variables stop gradients (paddle.no_grad) */
     uint64_t reserved[4];
@@ -42,6 +43,7 @@ enum skiff_value_kind {
     SKIFF_VALUE_TENSORS,
     SKIFF_VALUE_ATTR,  /* a number, truth value, text or list of them; types as text: "float32" */
     SKIFF_VALUE_MIXED, /* integers in attr, but tensors[i] where that is not NULL */
+    SKIFF_VALUE_PARAM, /* of a layer of fluid: what its parameter is like */
 };
 
 /* Memory is borrowed until the call is over. */
@@ -51,6 +53,7 @@ struct skiff_value {
     union skiff_handle tensor;
     const union skiff_handle *tensors;
     struct skiff_attr attr;
+    const struct skiff_param_attr *param; /* skiff/layers.h */
 };
 
 static inline struct skiff_value skiff_value_empty(enum skiff_value_kind kind)
@@ -113,6 +116,13 @@ static inline struct skiff_value skiff_value_ints(const int64_t *longs, int n)
     v.attr.type = SKIFF_ATTR_LONGS;
     v.attr.n = n;
     v.attr.longs = longs;
+    return v;
+}
+
+static inline struct skiff_value skiff_value_param(const struct skiff_param_attr *param)
+{
+    struct skiff_value v = skiff_value_empty(SKIFF_VALUE_PARAM);
+    v.param = param;
     return v;
 }
 

@@ -262,8 +262,12 @@ static bool attr_take(struct function_call *c, const struct row_arg *arg, PyObje
                 wrong_type(c, arg, o, "a number"));
     if (arg->takes & TAKES_WINDOW)
         return window_take(c, arg, o, v);
+    if (arg->list_only && !PyList_Check(o) && !PyTuple_Check(o))
+        return wrong_type(c, arg, o, "list or tuple");
     if (is_list_type(arg->type))
         return list_take(c, arg, o, v);
+    if (c->f->programs && arg->type == SKIFF_ATTR_STRING && !PyUnicode_Check(o))
+        return wrong_type(c, arg, o, "str");
     if (arg->type == SKIFF_ATTR_FLOAT || arg->type == SKIFF_ATTR_FLOAT64)
         return float_take(c, arg, o, out);
     if (arg->type == SKIFF_ATTR_BOOLEAN) {
@@ -306,6 +310,10 @@ static bool value_take(struct function_call *c, int i, PyObject *o)
 {
     const struct row_arg *arg = &c->f->args[i];
     struct skiff_value *v = &c->values[i];
+    if (arg->takes & TAKES_UNUSED) {
+        *v = (struct skiff_value){.kind = SKIFF_VALUE_NONE};
+        return true;
+    }
     if (o == Py_None) {
         *v = (struct skiff_value){.kind = SKIFF_VALUE_NONE};
         return !arg->required || arg->none_ok ||
@@ -320,6 +328,10 @@ static bool value_take(struct function_call *c, int i, PyObject *o)
     }
     if (arg->takes & TAKES_TENSORS)
         return tensors_take(c, arg, o, v);
+    if (arg->takes & TAKES_PARAM) {
+        v->kind = SKIFF_VALUE_PARAM;
+        return param_form_of(&c->k, o, dispatch_net, &v->param);
+    }
     if (arg->takes & TAKES_ATTR)
         return attr_take(c, arg, o, v);
     if (arg->takes & TAKES_DTYPE)
@@ -449,6 +461,8 @@ static bool raise_other_class(const struct function_call *c, const struct skiff_
         {"input dim must be larger than 1", PyExc_AssertionError},
         {"The dim count of weight shape should be 1", PyExc_AssertionError},
         {"The weight size should be equal to x input channel", PyExc_AssertionError},
+        {"bias_attr should not be False", PyExc_AssertionError},
+        {"either min or max should be defined", PyExc_AssertionError},
         {"divisor_override cannot be 0", PyExc_ZeroDivisionError},
         {"alpha cannot be 0", PyExc_ZeroDivisionError}};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -558,13 +572,14 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
         PyErr_SetString(PyExc_RuntimeError, "import paddle before its functions are called");
         return NULL;
     }
-    c.eager = dispatch_mode->eager;
+    c.eager = dispatch_mode->eager && !c.f->programs;
     if (c.eager && o->plain && !names && (Py_ssize_t)(nargs & ~OFFSET_BIT) == o->plain) {
         PyObject *made = plain_call(o, args);
         if (made || PyErr_Occurred())
             return made;
     }
-    c.trace = dispatch_mode->trace && dispatch_mode->trace != Py_None ? dispatch_mode->trace : NULL;
+    bool traced = dispatch_mode->trace && dispatch_mode->trace != Py_None && !c.f->programs;
+    c.trace = traced ? dispatch_mode->trace : NULL;
     PyObject *result =
         args_take(&c, o, args, (Py_ssize_t)(nargs & ~OFFSET_BIT), names) ? function_run(&c) : NULL;
     keep_end(&c.k);

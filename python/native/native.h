@@ -239,6 +239,9 @@ bool optimizer_option_set(struct keep *k, struct net_object *net,
 /* *out NULL: defaults; SKIFF_NO_PARAM for False. */
 bool param_attr_of(struct keep *k, PyObject *o, struct net_object *net,
                    const struct skiff_param_attr **out);
+/* Of whatever Fluid's layers take: a name, an initializer, a regularizer, a truth value, too. */
+bool param_form_of(struct keep *k, PyObject *o, struct net_object *net,
+                   const struct skiff_param_attr **out);
 /* The value's own type; `wanted` (or -1) decides where a Python value has none. */
 bool attr_of(struct keep *k, PyObject *o, const char *what, int wanted, struct skiff_attr *out);
 /* A callable of params (clip, lamb), kept by the net; NULL with an exception. */

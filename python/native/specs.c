@@ -281,3 +281,16 @@ bool param_attr_of(struct keep *k, PyObject *o, struct net_object *net,
            clip_of(k, clip, net, &a->gradient_clip) && param_numbers(k, o, a) &&
            weight_norm_of(k, o, a);
 }
+
+bool param_form_of(struct keep *k, PyObject *o, struct net_object *net,
+                   const struct skiff_param_attr **out)
+{
+    static PyObject *type;
+    if (!type) {
+        PyObject *module = PyImport_ImportModule("paddle.fluid.param_attr");
+        type = module ? PyObject_GetAttrString(module, "ParamAttr") : NULL;
+        Py_XDECREF(module);
+    }
+    PyObject *attr = type ? PyObject_CallMethod(type, "_to_attr", "O", o) : NULL;
+    return keep_object(k, attr) && param_attr_of(k, attr, net, out);
+}

@@ -39,7 +39,7 @@ static union skiff_handle *op_reserve(struct call_context *c, struct op_call *o,
 
 /* ---- arguments ---- */
 
-static const struct skiff_value *arg_value(const struct call_context *c, int i)
+const struct skiff_value *call_value(const struct call_context *c, int i)
 {
     if (i >= c->f->nargs)
         return &c->kept[i - c->f->nargs];
@@ -52,12 +52,12 @@ static bool is_given(const struct skiff_value *v)
     return v->kind != SKIFF_VALUE_NONE && v->kind != SKIFF_VALUE_DEFAULT;
 }
 
-static enum skiff_status rule_run(struct call_context *c, const struct call_rule *rule,
-                                  const struct operand *operands, int n, struct skiff_attr *out)
+enum skiff_status rule_run(struct call_context *c, const struct call_rule *rule,
+                           const struct operand *operands, int n, struct skiff_attr *out)
 {
     const struct skiff_value *values[OPERANDS_MAX];
     for (int i = 0; i < n; i++)
-        values[i] = operands[i].arg < 0 ? &operands[i].value : arg_value(c, operands[i].arg);
+        values[i] = operands[i].arg < 0 ? &operands[i].value : call_value(c, operands[i].arg);
     return rule->run(c, values, n, out);
 }
 
@@ -134,7 +134,7 @@ static enum skiff_status put_either(struct call_context *c, struct op_call *o, c
 /* A tensor as it is, or a number as a tensor of the second operand's type. */
 static enum skiff_status put_fill(struct call_context *c, struct op_call *o, const struct term *t)
 {
-    const struct skiff_value *v = arg_value(c, t->arg), *like = arg_value(c, t->operands[1].arg);
+    const struct skiff_value *v = call_value(c, t->arg), *like = call_value(c, t->operands[1].arg);
     struct skiff_value made = {.kind = SKIFF_VALUE_TENSOR};
     if (v->kind == SKIFF_VALUE_TENSOR)
         return put_in(c, o, t->key, v);
@@ -155,7 +155,7 @@ static enum skiff_status put_term(struct call_context *c, struct op_call *o, con
     struct skiff_attr made = {0};
     switch (t->kind) {
     case TERM_SLOT:
-        v = arg_value(c, t->arg);
+        v = call_value(c, t->arg);
         if (v->kind != SKIFF_VALUE_TENSOR && v->kind != SKIFF_VALUE_TENSORS)
             return SKIFF_OK;
         if (t->stop)
@@ -171,7 +171,7 @@ static enum skiff_status put_term(struct call_context *c, struct op_call *o, con
     case TERM_REAL:
         return put_real(c, o, t);
     case TERM_ATTR:
-        v = arg_value(c, t->arg);
+        v = call_value(c, t->arg);
         if (v->kind == SKIFF_VALUE_ATTR)
             put_attr(o, t->key, &v->attr);
         return SKIFF_OK;
@@ -179,7 +179,7 @@ static enum skiff_status put_term(struct call_context *c, struct op_call *o, con
         put_attr(o, t->key, &t->value);
         return SKIFF_OK;
     case TERM_EITHER:
-        return put_either(c, o, t, arg_value(c, t->arg));
+        return put_either(c, o, t, call_value(c, t->arg));
     case TERM_RULE:
         made.n = -1; /* a rule that leaves it unchanged sets nothing */
         TRY(rule_run(c, t->rule, t->operands, t->noperands, &made));
@@ -197,7 +197,7 @@ static enum skiff_status put_term(struct call_context *c, struct op_call *o, con
 /* The name passed to the call; NULL if there is none. */
 static const char *given_name(const struct call_context *c)
 {
-    const struct skiff_value *v = c->f->name_arg < 0 ? NULL : arg_value(c, c->f->name_arg);
+    const struct skiff_value *v = c->f->name_arg < 0 ? NULL : call_value(c, c->f->name_arg);
     return v && is_given(v) ? v->attr.s : NULL;
 }
 
@@ -259,7 +259,7 @@ static enum skiff_status results_make(struct call_context *c, const struct call_
                              c->f->name, OUTS_MAX, (long long)count.i);
         slot->name = r->slot;
         slot->tensors = op_reserve(c, o, (int)count.i);
-        const struct skiff_value *inplace = r->in_place < 0 ? NULL : arg_value(c, r->in_place);
+        const struct skiff_value *inplace = r->in_place < 0 ? NULL : call_value(c, r->in_place);
         for (int k = 0; k < (int)count.i; k++, slot->n++) {
             bool taken = inplace && is_given(inplace);
             slot->tensors[k] = taken ? inplace->tensor : result_make(c, s, r);
@@ -334,7 +334,8 @@ static enum skiff_status op_append(struct call_context *c, struct op_call *o)
         }
     }
     TRY(skiff_op_finish(b, op, 0, c->err));
-    stop_without_gradient(c, o);
+    if (!c->f->programs)
+        stop_without_gradient(c, o);
     return SKIFF_OK;
 }
 
@@ -359,7 +360,7 @@ static bool is_whole(const char *dtype)
 
 static enum skiff_status put_real(struct call_context *c, struct op_call *o, const struct term *t)
 {
-    struct skiff_value v = *arg_value(c, t->arg);
+    struct skiff_value v = *call_value(c, t->arg);
     const char *dtype = handle_dtype(c, v.tensor);
     if (c->to->eager && is_whole(dtype)) {
         struct op_call cast;
@@ -428,7 +429,7 @@ static const char *first_dtype(const struct call_context *c)
 static bool condition_holds(struct call_context *c, const struct row_condition *if_)
 {
     struct skiff_attr truth = {0};
-    const struct skiff_value *v = if_->kind == IF_RULE ? NULL : arg_value(c, if_->arg);
+    const struct skiff_value *v = if_->kind == IF_RULE ? NULL : call_value(c, if_->arg);
     switch (if_->kind) {
     case IF_RULE:
         return rule_run(c, if_->rule, if_->operands, if_->noperands, &truth) == SKIFF_OK && truth.i;
@@ -516,7 +517,7 @@ static enum skiff_status step_call(struct call_context *c, const struct call_ste
         struct skiff_value *v = &values[t->to];
         v->kind = t->kind == TERM_BEFORE ? SKIFF_VALUE_TENSOR : SKIFF_VALUE_ATTR;
         if (t->kind == TERM_SLOT)
-            *v = *arg_value(c, t->arg);
+            *v = *call_value(c, t->arg);
         else if (t->kind == TERM_BEFORE)
             v->tensor = c->has_before ? c->before : c->args[0].tensor;
         else if (t->kind == TERM_CONST)
@@ -540,7 +541,7 @@ static void step_give(struct call_context *c, const struct call_step *s, union s
 {
     union skiff_handle given[RESULTS_MAX];
     for (int i = 0; i < s->ngives; i++) {
-        given[i] = arg_value(c, s->gives[i])->tensor;
+        given[i] = call_value(c, s->gives[i])->tensor;
         if (c->to->eager && i < capacity)
             skiff_eager_tensor_ref(given[i].eager);
     }
@@ -557,7 +558,7 @@ static enum skiff_status step_op(struct call_context *c, const struct call_step 
     o.order = s->order;
     o.nins = o.nouts = o.nattrs = o.used = 0;
     if (s->op_arg >= 0)
-        o.type = arg_value(c, s->op_arg)->attr.s;
+        o.type = call_value(c, s->op_arg)->attr.s;
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; status == SKIFF_OK && i < s->nterms; i++)
         status = put_term(c, &o, &s->terms[i]);
@@ -579,6 +580,8 @@ static enum skiff_status step_do(struct call_context *c, const struct call_step 
 {
     if (s->call)
         TRY(step_call(c, s, out, capacity, n));
+    else if (s->layer)
+        TRY(layer_step(c, s, out, capacity, n));
     else if (s->ngives)
         step_give(c, s, out, capacity, n);
     else if (s->op)

@@ -372,6 +372,60 @@ static void test_rows(void **unused)
     assert_false(skiff_function_at(n, &f));
 }
 
+/* ---- functions of fluid ---- */
+
+static struct skiff_var *fluid(struct skiff_net *net, const char *name, int n,
+                               const struct skiff_call_arg *args)
+{
+    struct skiff_error err = {0};
+    union skiff_handle out = {0};
+    struct skiff_call_target to = {.net = net};
+    if (skiff_call(&to, name, n, args, &out, 1, NULL, &err) < 0)
+        fail_msg("%s: %s", name, err.message);
+    return out.var;
+}
+
+static void fluid_refused(const struct skiff_call_target *to, const char *name, int n,
+                          const struct skiff_call_arg *args, const char *want)
+{
+    struct skiff_error err = {0};
+    union skiff_handle out;
+    assert_true(skiff_call(to, name, n, args, &out, 1, NULL, &err) < 0);
+    assert_string_equal(err.message, want);
+}
+
+static void test_fluid(void **unused)
+{
+    struct skiff_net *net = skiff_net_create();
+    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(8));
+    struct skiff_var *ids = skiff_data(net, "ids", SKIFF_DIMS(1), .dtype = "int64");
+    struct skiff_param_attr w = {.name = "slopes"};
+    struct skiff_call_arg args[] = {{NULL, skiff_value_var(x)},
+                                    {NULL, skiff_value_text("all")},
+                                    {"param_attr", skiff_value_param(&w)}};
+    assert_string_equal(skiff_var_name(fluid(net, "fluid.layers.prelu", 3, args)), "prelu_0.tmp_0");
+    assert_non_null(skiff_block_find_var(skiff_net_block(net), "slopes"));
+    struct skiff_var *power =
+        fluid(net, "fluid.layers.pow", 2,
+              (struct skiff_call_arg[]){{NULL, skiff_value_var(x)}, {NULL, skiff_value_int(3)}});
+    assert_string_equal(skiff_var_name(power), "pow_0.tmp_0");
+    assert_false(skiff_var_stop_gradient(power));
+    struct skiff_call_target to = {.net = net};
+    args[1].value = skiff_value_text("some");
+    fluid_refused(&to, "fluid.layers.prelu", 3, args,
+                  "mode should be one of all, channel, element.");
+    args[0].value = skiff_value_var(ids);
+    fluid_refused(&to, "fluid.layers.relu", 1, args,
+                  "The data type of 'x' in relu must be float16, float32, float64, but received "
+                  "int64.");
+    struct skiff_eager *e = skiff_eager_create();
+    fluid_refused(&(struct skiff_call_target){.eager = e}, "fluid.layers.relu", 1, args,
+                  "fluid.layers.relu appends to programs: the target must be a net, not an "
+                  "engine");
+    skiff_eager_destroy(e);
+    skiff_net_destroy(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,7 +433,7 @@ int main(void)
         cmocka_unit_test(test_results),   cmocka_unit_test(test_program),
         cmocka_unit_test(test_constants), cmocka_unit_test(test_steps),
         cmocka_unit_test(test_windows),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_fluid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

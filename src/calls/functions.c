@@ -132,6 +132,8 @@ static bool attr_fits(const struct row_arg *arg, const struct skiff_attr *a)
 
 static bool fits(const struct row_arg *arg, const struct skiff_value *v)
 {
+    if (arg->takes & TAKES_UNUSED)
+        return true;
     switch (v->kind) {
     case SKIFF_VALUE_TENSOR:
         return (arg->takes & (TAKES_TENSOR | TAKES_TENSORS)) && v->tensor.var;
@@ -141,6 +143,8 @@ static bool fits(const struct row_arg *arg, const struct skiff_value *v)
         return arg->takes & TAKES_MIXED;
     case SKIFF_VALUE_ATTR:
         return attr_fits(arg, &v->attr);
+    case SKIFF_VALUE_PARAM:
+        return arg->takes & TAKES_PARAM;
     case SKIFF_VALUE_NONE:
         return !arg->required || arg->none_ok;
     default:
@@ -209,7 +213,8 @@ enum skiff_status skiff_call(const struct skiff_call_target *to, const char *fun
     if (!to->eager == !to->net)
         return error_set(err, SKIFF_INVALID,
                          "%s: the target must be an engine or a net, one of them", function);
-    if (to->net && skiff_program_generation(skiff_net_main(to->net)) != 2)
+    if (to->net && strncmp(function, "fluid.", 6) != 0 &&
+        skiff_program_generation(skiff_net_main(to->net)) != 2)
         return error_set(
             err, SKIFF_STATE,
             "%s: the net's program has ops as Paddle 1.x means them, and functions "
@@ -222,6 +227,10 @@ enum skiff_status skiff_call(const struct skiff_call_target *to, const char *fun
         return error_set(err, SKIFF_NOT_FOUND, "there is no function %s%s%s", function,
                          near ? "; the nearest is " : "", near ? near : "");
     }
+    if (f->programs && !to->net)
+        return error_set(err, SKIFF_INVALID,
+                         "%s appends to programs: the target must be a net, not an engine",
+                         function);
     for (int i = 0; i < nargs; i++)
         TRY(take_arg(f, i, &args[i], values, err));
     for (int i = 0; i < f->nargs; i++) {

@@ -54,6 +54,9 @@ static const struct function_row loss_rows[] = {
 static const struct function_row norm_rows[] = {
 #include "calls/list_norm.h"
     {0}};
+static const struct function_row fluid_nn_rows[] = {
+#include "calls/list_fluid.h"
+    {0}};
 static const struct function_row conv_rows[] = {
 #include "calls/list_conv.h"
     {0}};
@@ -81,5 +84,6 @@ const struct function_section function_sections[] = {
     {"nn.functional.norm", norm_rows},
     {"nn.functional.conv", conv_rows},
     {"nn.functional.pooling", pooling_rows},
+    {"fluid.layers.nn", fluid_nn_rows},
     {0},
 };

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "calls/row.h"
 #include "calls/rules.h"
+#include "layers/table.h"
 #include "program/op_kind.h"
 
 struct signature_parser {
@@ -35,11 +36,16 @@ static int cut(const struct signature_parser *p, const char *text, char separato
 {
     char *s = arena_strdup(p->a, text);
     int n = 0, depth = 0;
+    char quote = '\0';
     while (*s == ' ')
         s++;
     if (!*s)
         return 0;
     for (out[n++] = s; *s; s++) {
+        if (quote || *s == '\'' || *s == '"') {
+            quote = !quote ? *s : *s == quote ? '\0' : quote;
+            continue;
+        }
         depth += *s == '(' || *s == '[';
         depth -= *s == ')' || *s == ']';
         if (*s != separator || depth)
@@ -181,6 +187,13 @@ static void takes_letter(struct signature_parser *p, int i, char letter)
         arg->takes |= TAKES_TENSORS;
     else if (letter == 'd')
         arg->takes |= TAKES_DTYPE;
+    else if (letter == 'L') {
+        takes_attr(p, i, SKIFF_ATTR_LONGS);
+        arg->list_only = true;
+    } else if (letter == 'p')
+        arg->takes |= TAKES_PARAM;
+    else if (letter == '*')
+        arg->takes |= TAKES_UNUSED;
     else if (letter == 'w') {
         takes_attr(p, i, SKIFF_ATTR_LONGS);
         arg->takes |= TAKES_WINDOW;
@@ -215,7 +228,8 @@ static const struct call_rule *parse_rule(struct signature_parser *p, const char
         if (parse_constant(p, parts[i], &to[i].value))
             continue;
         to[i].arg = find_arg(p, parts[i]);
-        p->f->args[to[i].arg].none_ok |= i == 0 && !strcmp(rule->name, "or");
+        p->f->args[to[i].arg].none_ok |=
+            i == 0 && (!strcmp(rule->name, "or") || !strcmp(rule->name, "one_of"));
         if ((size_t)i < strlen(rule->takes))
             takes_letter(p, to[i].arg, rule->takes[i]);
     }
@@ -410,6 +424,66 @@ static void parse_call(struct signature_parser *p, struct call_step *s, char *wo
         wrong(p, "there is no such function before this one", word);
 }
 
+/* ---- layers ---- */
+
+static void takes_layer(struct signature_parser *p, int i, const struct layer_arg *to)
+{
+    static const enum skiff_attr_type types[] = {
+        [ARG_DIMS] = SKIFF_ATTR_LONGS,   [ARG_TEXT] = SKIFF_ATTR_STRING,
+        [ARG_INT] = SKIFF_ATTR_LONG,     [ARG_FLOAT] = SKIFF_ATTR_FLOAT,
+        [ARG_BOOL] = SKIFF_ATTR_BOOLEAN, [ARG_PAIR] = SKIFF_ATTR_LONGS};
+    struct row_arg *arg = &p->f->args[i];
+    if (to->type == ARG_VAR)
+        arg->takes |= TAKES_TENSOR;
+    else if (to->type == ARG_VARS)
+        arg->takes |= TAKES_TENSORS;
+    else if (to->type == ARG_PARAM)
+        arg->takes |= TAKES_PARAM;
+    else if (to->type > ARG_PAIR || to->type == ARG_INITIALIZER)
+        wrong(p, "rows cannot hand on the layer's argument", to->name);
+    else if (!strcmp(to->name, "dtype"))
+        arg->takes |= TAKES_DTYPE;
+    else if (!(arg->takes & (TAKES_NAME | TAKES_ATTR)))
+        takes_attr(p, i, types[to->type]);
+}
+
+static void parse_layer_term(struct signature_parser *p, struct call_step *s, char *text)
+{
+    struct skiff_value constant;
+    char *equals = strchr(text, '='), *open = strchr(text, '(');
+    struct term *t = &s->terms[s->nterms++];
+    if (!equals || (open && open < equals)) {
+        t->kind = TERM_CHECK;
+        t->rule = parse_rule(p, text, &t->operands, &t->noperands);
+        return;
+    }
+    *equals = '\0';
+    t->to = layer_arg_find(s->layer, text);
+    if (t->to < 0)
+        wrong(p, "the layer has no such argument", text);
+    if (!strcmp(equals + 1, "."))
+        t->kind = TERM_BEFORE;
+    else if (parse_constant(p, equals + 1, &constant)) {
+        t->kind = TERM_CONST;
+        t->value = constant.attr;
+    } else if (strchr(equals + 1, '(')) {
+        t->kind = TERM_RULE;
+        t->rule = parse_rule(p, equals + 1, &t->operands, &t->noperands);
+    } else {
+        t->kind = TERM_SLOT;
+        t->arg = find_arg(p, equals + 1);
+        takes_layer(p, t->arg, &s->layer->args[t->to]);
+    }
+}
+
+static void parse_layer(struct signature_parser *p, struct call_step *s, char *word)
+{
+    word[strlen(word) - 1] = '\0';
+    s->layer = layer_find(word);
+    if (!s->layer || !p->f->programs)
+        wrong(p, s->layer ? "only fluid's rows may have layers" : "there is no such layer", word);
+}
+
 /* ---- steps ---- */
 
 static void parse_condition(struct signature_parser *p, struct call_step *s, const char *text)
@@ -447,7 +521,8 @@ static const struct op_kind *parse_op(struct signature_parser *p, struct call_st
         s->op_arg = find_arg(p, word + 1);
         takes_attr(p, s->op_arg, SKIFF_ATTR_STRING);
     }
-    const struct op_kind *kind = op_kind_find(*word == '@' ? "relu" : word, GEN_2X);
+    const struct op_kind *kind =
+        op_kind_find(*word == '@' ? "relu" : word, p->f->programs ? GEN_1X : GEN_2X);
     if (!kind)
         wrong(p, "there is no such op", word);
     return kind;
@@ -506,6 +581,9 @@ static void parse_step(struct signature_parser *p, const char *text, struct call
     if (n > 1 && !strcmp(words[0], "call")) {
         parse_call(p, s, words[1]);
         i = 2;
+    } else if (n > 1 && !strcmp(words[0], "layer")) {
+        parse_layer(p, s, words[1]);
+        i = 2;
     } else if (words[0][strlen(words[0]) - 1] == ':')
         kind = parse_op(p, s, words[i++]);
     for (; i < n; i += taken) {
@@ -517,8 +595,10 @@ static void parse_step(struct signature_parser *p, const char *text, struct call
             results = true;
         else if (s->call)
             parse_handed(p, s, words[i]);
+        else if (s->layer)
+            parse_layer_term(p, s, words[i]);
         else if (!kind && !strchr(words[i], '('))
-            wrong(p, "a step begins with an op and ':', 'call', 'give' or a check", text);
+            wrong(p, "a step begins with an op and ':', 'call', 'layer', 'give' or a check", text);
         else if (results)
             parse_result(p, kind, s, words[i]);
         else
@@ -548,6 +628,7 @@ void row_parse(const struct function_row *row, const char *module, struct arena 
                              .module = module};
     char *first = arena_strndup(a, row->names, strcspn(row->names, " "));
     char *dot = strrchr(first, '.');
+    out->programs = !strncmp(row->names, "fluid.", 6);
     out->name = dot ? dot + 1 : first;
     parse_args(&p);
     out->nsteps = cut(&p, row->ops, ';', steps, STEPS_MAX);
@@ -559,4 +640,6 @@ void row_parse(const struct function_row *row, const char *module, struct arena 
         out->gives_list |= last->results[i].rule != NULL;
     if (last->call)
         out->gives_list = last->call->gives_list;
+    if (last->layer)
+        out->gives_list = last->layer->result == RESULT_LIST;
 }

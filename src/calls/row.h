@@ -5,10 +5,12 @@
  *              "x, or negative_slope * x below zero.")
  *
  * names (messages name the first one), arguments, steps, what it does. A step is an op,
- * another function that stands before this one, or what the call gives:
+ * another function that stands before this one, a layer of src/layers (rows of fluid only), or
+ * what the call gives:
  *
  *     op: TERM... [-> RESULT...] [as | aside | named NAME] [keep NAME...] [if COND]...
  *     call function: arg=VALUE... [keep NAME...] [if COND]...
+ *     layer name: arg=VALUE... [check(..)...] [keep NAME...] [if COND]...
  *     give NAME... [if COND]...
  *     rule(..)... [if COND]...             only checks
  *
@@ -24,7 +26,9 @@
  *                           attr|Slot|List=arg: or a list with tensors in it
  *          attr=rule(..)    worked out by a rule (rules.c); no blanks
  *          rule(..)         a check
- * VALUE    an argument, a constant, a rule, . or what was kept
+ * VALUE    an argument, a constant, a rule, . or what was kept; a layer's argument stays as it is
+ *          when the value is None or of another kind (scale=scale scale_var=scale: a number or
+ *          a tensor)
  * RESULT   Slot[:dtype][!][~][=arg][*rule(..)]: ! stops gradients, ~ is not returned, =arg the
  *          argument takes its place when it is given, *rule(..) is a list of so many. None: Out.
  *          They are made in this order; in programs they stand as the op declares them.
@@ -38,6 +42,9 @@
  *          numbers), other(arg) (a type that the first argument does not have), matrix(arg) (a
  *          tensor of two dimensions or more), ints(arg) (what real(arg) would change), or a rule
  *          that gives a truth value; a step is left out unless all of its conditions hold
+ *
+ * Rows of "fluid." are Paddle 1.8's functions: they have no eager mode, their ops are those of
+ * 1.x, and what they make has gradients unless marked by !.
  *
  * Steps are parted by "; ". A first step "as NAME" draws the name before anything else is made. */
 #ifndef CALLS_ROW_H
@@ -61,8 +68,10 @@ enum takes { /* kinds of values that an argument accepts */
              TAKES_ATTR = 4,
              TAKES_MIXED = 8, /* a list with tensors in it */
              TAKES_DTYPE = 16,
-             TAKES_NAME = 32,   /* the one of the call */
-             TAKES_WINDOW = 64, /* with a list: also text, or a list of pairs (as INTS) */
+             TAKES_NAME = 32,    /* the one of the call */
+             TAKES_PARAM = 128,  /* of a layer */
+             TAKES_UNUSED = 256, /* whatever it is, it has no effect */
+             TAKES_WINDOW = 64,  /* with a list: also text, or a list of pairs (as INTS) */
 };
 
 struct row_arg {
@@ -71,6 +80,7 @@ struct row_arg {
     enum skiff_attr_type type; /* with TAKES_ATTR */
     bool any_type;             /* ... which may be any */
     bool as_text;              /* ... or written as text, in Python: "1.5" */
+    bool list_only;            /* ... in Python a list or tuple, no single number */
     bool required, none_ok;    /* none_ok: required, but it may be None */
     struct skiff_value def;    /* NONE, or ATTR */
 };
@@ -81,6 +91,7 @@ struct operand { /* of a rule: an argument, or a constant (arg -1) */
 };
 
 struct call_rule;
+struct layer_spec;
 
 enum term_kind {
     TERM_SLOT,
@@ -99,7 +110,7 @@ struct term {
     const char *slot, *list; /* EITHER; or NULL */
     bool stop;               /* EITHER: the tensor stops gradients */
     bool one_dim;            /* EITHER: numbers in the list have one dimension */
-    int to;                  /* of a called function: the argument */
+    int to;                  /* of a called function or layer: the argument */
     int arg;
     struct skiff_attr value; /* CONST */
     const struct call_rule *rule;
@@ -137,9 +148,10 @@ struct row_condition {
 };
 
 struct call_step {
-    const char *op;              /* NULL: only draws the name, or checks */
-    int op_arg;                  /* the argument that names the op, or -1 */
-    const struct function *call; /* instead of an op */
+    const char *op;                 /* NULL: only draws the name, or checks */
+    int op_arg;                     /* the argument that names the op, or -1 */
+    const struct function *call;    /* instead of an op */
+    const struct layer_spec *layer; /* the same; its terms' `to` are arguments of it */
     const char *as;
     bool named, aside;
     struct row_condition conditions[CONDITIONS_MAX];
@@ -159,6 +171,7 @@ struct function {
     struct call_step *steps;
     int nargs, nkept, nrequired, nsteps, name_arg;
     bool gives_list; /* not one or several */
+    bool programs;   /* one of fluid, which only appends to programs */
 };
 
 /* NULL: there is none; "paddle." in front is fine. */

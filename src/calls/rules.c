@@ -274,9 +274,9 @@ static const struct call_rule rules[] = {
 
 const struct call_rule *call_rule_find(const char *name)
 {
-    const struct call_rule *const tables[] = {rules, shape_rules, choice_rules, layout_rules,
-                                              window_rules};
-    for (int i = 0; i < 5; i++)
+    const struct call_rule *const tables[] = {rules,        shape_rules,  choice_rules,
+                                              layout_rules, window_rules, fluid_rules};
+    for (int i = 0; i < 6; i++)
         for (const struct call_rule *r = tables[i]; r->name; r++)
             if (!strcmp(r->name, name))
                 return r;

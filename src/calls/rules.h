@@ -30,7 +30,9 @@ typedef enum skiff_status (*rule_fn)(struct call_context *c, const struct skiff_
 
 /* takes: a letter per operand, for arguments whose kind nothing else says: t tensor, T tensors,
  * f number, i whole number, l whole numbers, b truth, s text, d data type, w sizes of windows (a
- * number, a list, pairs, text), a anything, n anything, in Python also a number written as text. */
+ * number, a list, pairs, text), L the same, in Python a list or
+ * tuple, p what a parameter is like, * an argument that has no effect, a
+ * anything, n anything, in Python also a number written as text. */
 struct call_rule {
     const char *name, *takes;
     rule_fn run;
@@ -39,11 +41,22 @@ extern const struct call_rule shape_rules[];  /* rules_shape.c; ends with {0} */
 extern const struct call_rule choice_rules[]; /* rules_choice.c */
 extern const struct call_rule layout_rules[]; /* rules_layout.c */
 extern const struct call_rule window_rules[]; /* rules_window.c */
+extern const struct call_rule fluid_rules[];  /* rules_fluid.c */
 const struct call_rule *call_rule_find(const char *name);
+
+/* The value of an argument, or of what was kept. */
+const struct skiff_value *call_value(const struct call_context *c, int i);
+enum skiff_status rule_run(struct call_context *c, const struct call_rule *rule,
+                           const struct operand *operands, int n, struct skiff_attr *out);
+/* A step that is a layer (layer.c). */
+enum skiff_status layer_step(struct call_context *c, const struct call_step *s,
+                             union skiff_handle *out, int capacity, int *n);
 
 /* Properties of tensors of either target. */
 int handle_ndim(const struct call_context *c, union skiff_handle t);
 int64_t handle_dim(const struct call_context *c, union skiff_handle t, int i);
+const char *dtype_word(const struct call_context *c,
+                       const struct skiff_value *v);                          /* None: default */
 const char *handle_dtype(const struct call_context *c, union skiff_handle t); /* NULL: not known */
 /* "[2, 3]", in the arena */
 const char *handle_text(struct call_context *c, union skiff_handle t);

@@ -246,7 +246,7 @@ RULE(flags)
 
 /* ---- new tensors ---- */
 
-static const char *dtype_name(const struct call_context *c, const struct skiff_value *v)
+const char *dtype_word(const struct call_context *c, const struct skiff_value *v)
 {
     static const char *const names[] = {"float32", "float64",  "int64", "int32",
                                         "bool",    "uint8",    "int8",  "int16",
@@ -288,7 +288,7 @@ RULE(single)
  * represent it */
 RULE(value_text)
 {
-    const char *dtype = dtype_name(c, args[1]);
+    const char *dtype = dtype_word(c, args[1]);
     if (c->to->eager && (dtype[0] == 'f' || dtype[0] == 'b') && strcmp(dtype, "float64") != 0)
         return SKIFF_OK;
     *out = (struct skiff_attr){.type = SKIFF_ATTR_STRING,
@@ -299,7 +299,7 @@ RULE(value_text)
 /* float_type(dtype, 'where'): one of floats, None: the default */
 RULE(float_type)
 {
-    const char *dtype = dtype_name(c, args[0]);
+    const char *dtype = dtype_word(c, args[0]);
     *out = (struct skiff_attr){.type = SKIFF_ATTR_INT, .i = skiff_dtype_number(dtype)};
     if (!strncmp(dtype, "float", 5) || !strcmp(dtype, "bfloat16"))
         return SKIFF_OK;

@@ -244,7 +244,7 @@ static const struct command parts[] = {
      .options = &(const struct options){.rows = no_rows, .words = "NAME..."},
      PART(layers)},
     {.name = "functions",
-     .summary = "the functions of Paddle 2.x that C and Python can call",
+     .summary = "the functions of Paddle that C and Python can call by name",
      .usage = "[NAME]...",
      .text = "Without arguments: lists every declared function with its arguments. NAME: describes "
              "one function (nn.functional.relu) and the ops that it consists of (src/calls/row.h "

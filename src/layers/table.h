@@ -1,5 +1,6 @@
 /* Every layer of <skiff/layers.h> as data: its arguments by name and type, and a function that
- * calls it. For callers that have a layer's name as text: networks in YAML (cli), Python (python).
+ * calls it. For callers that have a layer's name as text: networks in YAML (cli), rows of
+ * src/calls, Python (python).
  * tools/gen_layers.py makes the table from the headers.
  *
  *     struct layer_call c;

@@ -1,4 +1,5 @@
 """Every layer of paddle.fluid, run, with its values; and what wrong arguments give."""
+import inspect
 import math
 import unittest
 
@@ -6,6 +7,7 @@ import numpy as np
 import paddle.fluid as fluid
 from fluid_help import fresh, run, sequences
 from paddle.fluid import layers as L
+from skiff import _native
 
 X = np.array([[-2.0, -0.5, 0.25], [0.5, 1.0, 3.0]], "float32")
 POS = np.abs(X) + 0.1
@@ -557,6 +559,51 @@ class Control(Cases):
             with self.assertRaises(ValueError):
                 with L.Switch().case(None):
                     pass
+
+
+class Declared(Cases):
+    """Functions that are rows of src/calls: what the rows add to the layers."""
+
+    def test_objects(self):
+        for name in ("relu", "prelu", "batch_norm", "dynamic_lstm", "elementwise_add", "reduce_sum"):
+            self.assertIsInstance(getattr(L.nn, name), _native.Function)
+        self.assertEqual(str(inspect.signature(L.scale)),
+                         "(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None)")
+
+    def test_refused(self):
+        with fresh():
+            x = fluid.data("x", [4, 6])
+            for call, kind, text in (
+                    (lambda: L.scale(x, act=2), TypeError, "The type of 'act' in scale must be str, but received <class 'int'>."),
+                    (lambda: L.softmax(x, axis=0.5), TypeError, "softmax: axis must be an int, not float"),
+                    (lambda: L.transpose(x, 1), TypeError,
+                     "The type of 'perm' in transpose must be list or tuple, but received <class 'int'>."),
+                    (lambda: L.split(x, 2.5), TypeError,
+                     "The type of 'num_or_sections' in split must be int, list or tuple, but received float."),
+                    (lambda: L.prelu(x, None), ValueError, "mode should be one of all, channel, element."),
+                    (lambda: L.batch_norm(x, bias_attr=False), AssertionError, "bias_attr should not be False in batch_norm."),
+                    (lambda: L.clamp(x), AssertionError, "either min or max should be defined."),
+                    (lambda: L.flatten(x, 3), ValueError, "The axis should be a int, and in range [0, rank(x)]"),
+                    (lambda: L.relu(np.ones(2)), TypeError,
+                     "The type of 'x' in relu must be Variable, but received <class 'numpy.ndarray'>.")):
+                with self.assertRaises(kind) as raised:
+                    call()
+                self.assertEqual(str(raised.exception), text)
+
+    def test_values_of_arguments(self):
+        with fresh() as main:
+            x = fluid.data("x", [4, 6])
+            L.l2_normalize(x, None)
+            L.elementwise_add(x, x, axis=0.0)
+            L.scale(x, scale=0)
+            L.prelu(x, "all", fluid.initializer.Constant(0.5), "slopes")
+            full = L.full_like(x, 2.5, stop_gradient=False)
+            self.assertFalse(full.stop_gradient)
+            ops = fluid.default_main_program().global_block().ops
+            self.assertEqual([ops[0].attr("axis"), ops[1].attr("axis"), ops[2].attr("scale")], [1, 0, 0.0])
+            self.assertEqual(ops[3].output("Out"), ["slopes.tmp_0"])
+            start = fluid.default_startup_program().global_block().ops
+            self.assertEqual([(op.type, op.attr("value")) for op in start], [("fill_constant", 0.5)])
 
 
 class Names(unittest.TestCase):

@@ -77,7 +77,8 @@ here="runner.train_data_dir=$work/data/train runner.test_data_dir=$work/data/tes
 requests 24 train -o $here runner.epochs=1
 requests 31 train --resume -o $here runner.epochs=2
 requests 13 train --resume -o $here runner.epochs=2
-requests 15 infer -o $here runner.infer_load_path=s3://box/counted
+# of each epoch infer asks whether it is calibrated, with two requests
+requests 19 infer -o $here runner.infer_load_path=s3://box/counted
 [ "$(grep -c 'GET.*/1/__skiff_manifest__' "$work/data.seen")" -le 2 ]
 rm -r "$work/data/counted"
 

@@ -16,7 +16,7 @@ _MOST = 256
 
 def at_once(function, generation=1):
     """The function; inside a guard it runs, by the operators of that generation."""
-    if not inspect.isfunction(function):
+    if not inspect.isfunction(function) and not isinstance(function, _native.Function):
         return function
     cache = {}
 
