@@ -306,7 +306,7 @@ static void print_epochs(const struct prepare_sizes *s, struct buf *out)
     end_line(out, "on disk: the newest one, and the best one");
     buf_str(out, "  infer_epoch: best");
     end_line(out, "of the evaluations on valid; predict takes it, too");
-    if (!s->calibrate) /* without the key, predict and infer still apply what skiff calibrate saves */
+    if (!s->calibrate) /* without the key, predict applies what skiff calibrate saves */
         return;
     buf_str(out, "  calibrate: platt");
     end_line(out, "corrects the best model's probabilities on valid");
