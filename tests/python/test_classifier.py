@@ -170,7 +170,6 @@ class ClassifierTest(unittest.TestCase):
         raw, fitted = (skiff.Classifier(epochs=3, options={"runner.calibrate": m}).fit(columns, y) for m in ("none", "isotonic"))
         p = fitted.predict_proba(columns)[:, 1]
         self.assertGreater(np.abs(p - raw.predict_proba(columns)[:, 1]).max(), 0.01)
-        self.assertLess(len(np.unique(p)), 100)  # steps
 
     def test_plot(self):
         plot = self.fitted.plot()
