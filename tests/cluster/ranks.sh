@@ -1,6 +1,7 @@
 # Ranks of `skiff train` in a folder of their own, for scripts in this folder (source it): rows, arguments, functions that
 # start ranks and compare their saved models. failed is 1 when a check has failed.
 set -uo pipefail
+export SKIFF_LOG_FORMAT=paddlerec # its lines are what is looked for
 root=$PWD
 skiff=$(realpath "${BUILD:-build}")/skiff
 work=$(mktemp -d)
