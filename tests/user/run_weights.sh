@@ -97,23 +97,15 @@ awk -F, -v OFS=, 'NR > 1 { $1 = 1 + $4 } { print }' b.csv >by_class.csv
 "$skiff" infer -m config.yaml -q --json f.json -o "${twice[@]}" runner.infer_load_path=classes "runner.class_weight=[1, 2]" >/dev/null
 same e.json f.json
 
-# a calibration counts weights, too
-"$skiff" calibrate -m config.yaml -q --epoch 19 -o runner.weight_column= >e.txt
-"$skiff" calibrate -m config.yaml -q --epoch 19 -o "${twice[@]}" | sed 's/ on [0-9]* rows//; s/^saved.*//' >b.txt
-"$skiff" calibrate -m config.yaml -q --epoch 19 | sed 's/ on [0-9]* rows//; s/^saved.*//' >a.txt
-diff a.txt b.txt
-[ "$(grep -o 'log loss.*' a.txt)" != "$(grep -o 'log loss.*' e.txt)" ]
-
 # rows to predict need no weight
 cut -d, -f2,3 a.csv >new.csv
 "$skiff" predict -m config.yaml -q --input new.csv --output p.txt
 [ "$(wc -l <p.txt)" = 2000 ]
 
-# init sets the column: it is no feature, and nothing undoes it
+# init sets the column: it is no feature
 "$skiff" init --data a.csv --label y --weight w --out job >out
 grep -q '^  w .* weight of the row$' out
 grep -q '^  weight_column: "w" ' job/config.yaml
-grep -q '^  calibrate: none ' job/config.yaml
 grep -qx '    - "dense_input = age"' job/config.yaml
 [ "$(grep -c '= w"' job/config.yaml)" = 0 ]
 "$skiff" train -m job/config.yaml -q >/dev/null
