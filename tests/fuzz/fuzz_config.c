@@ -73,7 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     config_unknown(c, ignore, NULL);
     if (zero)
         buf_add(&words, data + file + 1, n - file - 1); /* terminated */
-    override_all(c, words.data, words.data + words.len);
+    if (words.len)
+        override_all(c, words.data, words.data + words.len);
     buf_deinit(&words);
     config_close(c);
     return 0;
