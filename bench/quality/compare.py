@@ -64,7 +64,7 @@ class Table:
         return out
 
 
-# ---- those who predict ----
+# ---- the compared tools ----
 
 def run_skiff(args, run, model, more=()):
     def call(*words):

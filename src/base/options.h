@@ -78,7 +78,7 @@ struct options {
     /* Words that can be that value; NULL: every word. With `rest`: words that begin what an
      * OPTION_PASS begins, so that our long flags are found behind them. */
     bool (*is_first)(const char *word);
-    /* An unknown flag: adds what it could mean beside the flags of the table; false: nothing.
+    /* An unknown flag: adds a suggestion that is no flag of the table; false: nothing.
      * value: what stands behind it, or NULL. */
     bool (*meant)(const char *name, const char *value, struct buf *out);
 };

@@ -390,9 +390,26 @@ static void takes_as(struct signature_parser *p, int i, const struct row_arg *ot
     }
 }
 
-static void parse_handed(struct signature_parser *p, struct call_step *s, char *text)
+/* What an argument gets: the text behind "arg=". */
+static void parse_value(struct signature_parser *p, struct term *t, char *text)
 {
     struct skiff_value constant;
+    if (!strcmp(text, "."))
+        t->kind = TERM_BEFORE;
+    else if (parse_constant(p, text, &constant)) {
+        t->kind = TERM_CONST;
+        t->value = constant.attr;
+    } else if (strchr(text, '(')) {
+        t->kind = TERM_RULE;
+        t->rule = parse_rule(p, text, &t->operands, &t->noperands);
+    } else {
+        t->kind = TERM_SLOT;
+        t->arg = find_arg(p, text);
+    }
+}
+
+static void parse_handed(struct signature_parser *p, struct call_step *s, char *text)
+{
     char *equals = strchr(text, '=');
     struct term *t = &s->terms[s->nterms++];
     if (!equals)
@@ -401,19 +418,9 @@ static void parse_handed(struct signature_parser *p, struct call_step *s, char *
     t->to = function_arg(s->call, text);
     if (t->to < 0)
         wrong(p, "the function that is called has no such argument", text);
-    if (!strcmp(equals + 1, "."))
-        t->kind = TERM_BEFORE;
-    else if (parse_constant(p, equals + 1, &constant)) {
-        t->kind = TERM_CONST;
-        t->value = constant.attr;
-    } else if (strchr(equals + 1, '(')) {
-        t->kind = TERM_RULE;
-        t->rule = parse_rule(p, equals + 1, &t->operands, &t->noperands);
-    } else {
-        t->kind = TERM_SLOT;
-        t->arg = find_arg(p, equals + 1);
+    parse_value(p, t, equals + 1);
+    if (t->kind == TERM_SLOT)
         takes_as(p, t->arg, &s->call->args[t->to]);
-    }
 }
 
 static void parse_call(struct signature_parser *p, struct call_step *s, char *word)
@@ -449,7 +456,6 @@ static void takes_layer(struct signature_parser *p, int i, const struct layer_ar
 
 static void parse_layer_term(struct signature_parser *p, struct call_step *s, char *text)
 {
-    struct skiff_value constant;
     char *equals = strchr(text, '='), *open = strchr(text, '(');
     struct term *t = &s->terms[s->nterms++];
     if (!equals || (open && open < equals)) {
@@ -461,19 +467,9 @@ static void parse_layer_term(struct signature_parser *p, struct call_step *s, ch
     t->to = layer_arg_find(s->layer, text);
     if (t->to < 0)
         wrong(p, "the layer has no such argument", text);
-    if (!strcmp(equals + 1, "."))
-        t->kind = TERM_BEFORE;
-    else if (parse_constant(p, equals + 1, &constant)) {
-        t->kind = TERM_CONST;
-        t->value = constant.attr;
-    } else if (strchr(equals + 1, '(')) {
-        t->kind = TERM_RULE;
-        t->rule = parse_rule(p, equals + 1, &t->operands, &t->noperands);
-    } else {
-        t->kind = TERM_SLOT;
-        t->arg = find_arg(p, equals + 1);
+    parse_value(p, t, equals + 1);
+    if (t->kind == TERM_SLOT)
         takes_layer(p, t->arg, &s->layer->args[t->to]);
-    }
 }
 
 static void parse_layer(struct signature_parser *p, struct call_step *s, char *word)

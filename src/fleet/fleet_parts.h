@@ -101,7 +101,7 @@ enum skiff_status fleet_dense_write(struct skiff_fleet *f, struct session *s, co
 enum skiff_status fleet_dense_commit(struct dense_folder *d, const char *dir,
                                      struct skiff_error *err);
 void fleet_dense_end(struct dense_folder *d);   /* not placed: nothing is left */
-void fleet_dense_leave(struct dense_folder *d); /* for whoever commits the folder */
+void fleet_dense_leave(struct dense_folder *d); /* the caller commits the folder */
 /* Loading: all is read and checked first, of the folder or (NULL) of a scope; then it is brought to
  * the servers, which take it over with all else of the load (session_load_end). take: a worker that
  * keeps them itself has them now. */

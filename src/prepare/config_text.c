@@ -226,7 +226,7 @@ static int64_t table_of(const struct prepare_plan *p, const struct split_report 
 }
 
 /* How many times the rows are gone through. With rows to validate on, at most so many: the best one
- * is kept. Without them: where most ids are rare, networks know them by heart after the first or
+ * is kept. Without them: where most ids are rare, networks overfit them after the first or
  * second time, and become worse; with few rows it takes longer. */
 static int epochs_of(int64_t rows, int64_t ids, bool valid)
 {
@@ -249,7 +249,7 @@ static int64_t rarer_of(const struct split_side *part)
     return part->positive < others ? part->positive : others;
 }
 
-/* Where ids are many beside the rows of the rarer label, networks know them by heart after an
+/* Where ids are many compared with the rows of the rarer label, networks overfit them after an
  * epoch: the rate falls to a tenth within it, elsewhere within three. With few rows the best epoch
  * comes late, and a constant rate was as good (bench/README.md). */
 static int64_t decay_of(const struct prepare_plan *p, const struct split_report *r, int batch)

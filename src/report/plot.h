@@ -43,7 +43,7 @@ struct plot_star {
 
 struct plot {
     const char *title, *about; /* about: a sentence under the title, or NULL */
-    const char *summary;       /* for those who cannot see it: what the title is followed by */
+    const char *summary;       /* for screen readers, behind the title */
     const char *x_name;
     enum axis_kind x_kind, y_kind;
     bool from_zero;   /* the y axis begins at 0 */

@@ -393,6 +393,6 @@ void report_html(const struct run_report *const *at, int n, struct buf *out)
         add_one(out, &runs);
     else
         add_several(out, &runs);
-    html_end_page(out, "Written by skiff; the same numbers are in report.json beside the model.");
+    html_end_page(out, "Written by skiff; the same numbers are in report.json in the same folder.");
     buf_deinit(&title);
 }
